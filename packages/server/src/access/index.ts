@@ -1,0 +1,5 @@
+export { accessContract } from './contract.ts';
+export { findOrMakeSigningKey } from './queries.ts';
+export { createRateLimit } from './rate-limit.ts';
+export { addAccessRoutes } from './routes.ts';
+export { authenticate, createToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

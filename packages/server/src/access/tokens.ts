@@ -1,0 +1,98 @@
+import { chmod, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Actor, type Preset, presets, type Scope } from '../kernel/actor.ts';
+import { AppError, invalidInput } from '../kernel/errors.ts';
+import { hashAccessToken, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import * as queries from './queries.ts';
+
+export type NewToken = {
+  name: string;
+  preset?: Preset;
+  scopes?: readonly Scope[];
+  tenants?: readonly string[];
+  expires_at?: string;
+};
+
+/** Makes a token; the answer is the only place where it ever shows. Throws `request_invalid`. */
+export async function createToken(db: Queryable, request: NewToken, nowMillis: number) {
+  if ((request.preset === undefined) === (request.scopes === undefined)) {
+    throw invalidInput('/preset', 'give either preset or scopes');
+  }
+  if (request.expires_at !== undefined && !(Date.parse(request.expires_at) > nowMillis)) {
+    throw invalidInput('/expires_at', 'is not a time to come');
+  }
+  const token = newAccessToken();
+  const row = await queries.insertToken(db, {
+    id: newId('tok'),
+    hash: hashAccessToken(token),
+    name: request.name,
+    scopes: request.scopes ?? presets[request.preset ?? 'support-readonly'],
+    tenants: request.tenants ?? null,
+    expiresAt: request.expires_at ?? null,
+  });
+  return { ...row, token };
+}
+
+/**
+ * The caller behind an `Authorization` header. Looked up in the database at every request, so that a
+ * revoked token is dead at once in every process. Throws 401 `token_*`.
+ */
+export async function authenticate(
+  db: Database,
+  authorization: string | undefined,
+): Promise<Actor> {
+  const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+  if (token === undefined) {
+    throw new AppError('token_missing', {
+      detail: 'Send the header "Authorization: Bearer svc_…" with an access token.',
+    });
+  }
+  if (!isAccessToken(token)) {
+    throw new AppError('token_malformed', {
+      detail: 'The token is mistyped or cut off: copy it again, all 50 characters.',
+    });
+  }
+  const row = await queries.findTokenByHash(db, hashAccessToken(token));
+  if (row === undefined) throw new AppError('token_unknown');
+  if (row.is_revoked) throw new AppError('token_revoked');
+  if (row.is_expired) throw new AppError('token_expired');
+  if (row.is_use_stale) await queries.touchToken(db, row.id);
+  return {
+    tokenId: row.id,
+    name: row.name,
+    scopes: row.scopes,
+    tenants: row.tenants,
+    expiresAt: row.expires_at,
+  };
+}
+
+export async function revokeToken(db: Queryable, id: string): Promise<void> {
+  if (!(await queries.revokeToken(db, id))) {
+    throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
+  }
+}
+
+/**
+ * The first start of all makes an admin token and writes it to `<data dir>/admin-token` (mode 0600).
+ * The file is in place before the token is committed: a crash in between leaves no token nobody knows.
+ * Answers the file's path, or null when there were tokens already.
+ */
+export async function makeFirstAdminToken(
+  db: Database,
+  dataDir: string,
+  nowMillis: number,
+): Promise<string | null> {
+  if ((await queries.countTokens(db)) > 0) return null;
+  return db.transaction(async (connection) => {
+    await queries.lockFirstToken(connection);
+    if ((await queries.countTokens(connection)) > 0) return null;
+    const made = await createToken(connection, { name: 'first admin', preset: 'admin' }, nowMillis);
+    const path = join(dataDir, 'admin-token');
+    const draft = `${path}.${process.pid}`;
+    await writeFile(draft, `${made.token}\n`, { mode: 0o600, flush: true });
+    await chmod(draft, 0o600);
+    await rename(draft, path);
+    return path;
+  });
+}

@@ -1,0 +1,73 @@
+import { errorCatalogue, type InputFault } from '../kernel/errors.ts';
+
+/** An error the service answered with, as its problem document says (RFC 9457). */
+export class ApiError extends Error {
+  readonly status: number;
+  /** Stable, but perhaps newer than this command line's catalogue. */
+  readonly code: string;
+  readonly detail: string;
+  readonly requestId: string | null;
+  readonly errors: readonly InputFault[];
+  readonly retryAfterSeconds: number | undefined;
+  /** What to do next, added by the command that knows. */
+  readonly advice: string[] = [];
+
+  constructor(status: number, headers: Headers, body: string) {
+    const problem = parseProblem(body);
+    const code =
+      text(problem.code) ?? (isGateway(status) ? 'service_unreachable' : 'answer_unexpected');
+    const detail = text(problem.detail) ?? text(problem.title) ?? unexplained(status, headers);
+    super(`${code}: ${detail}`);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+    this.detail = detail;
+    this.requestId = text(problem.request_id) ?? headers.get('x-request-id');
+    this.errors = Array.isArray(problem.errors) ? (problem.errors as InputFault[]) : [];
+    this.retryAfterSeconds = parseRetryAfter(headers.get('retry-after'));
+  }
+
+  get exitCode(): number {
+    if (Object.hasOwn(errorCatalogue, this.code)) {
+      return errorCatalogue[this.code as keyof typeof errorCatalogue].exit;
+    }
+    return exitOfStatus(this.status);
+  }
+}
+
+function exitOfStatus(status: number): number {
+  if (status === 401 || status === 403) return 4;
+  if (status === 404 || status === 410) return 3;
+  if (status === 409) return 6;
+  if (status === 429 || isGateway(status)) return 5;
+  return status >= 400 && status < 500 ? 2 : 1;
+}
+
+function isGateway(status: number): boolean {
+  return status === 502 || status === 503 || status === 504;
+}
+
+function unexplained(status: number, headers: Headers): string {
+  const type = headers.get('content-type') ?? 'no content type';
+  const target = headers.get('location');
+  if (target !== null) return `The service points to ${target} (${status}). Use that URL instead.`;
+  return `The answer is a ${status} with ${type}, not one of svcctl's. Is this the right URL?`;
+}
+
+function parseProblem(body: string): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Retry-After in seconds; the form with a date is not one the service sends. */
+function parseRetryAfter(value: string | null): number | undefined {
+  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,173 @@
+import { AppError } from '../kernel/errors.ts';
+import { ApiError } from './api-error.ts';
+import type { Connection } from './connection.ts';
+import type { Io } from './io.ts';
+import { interrupted } from './retry.ts';
+import type { Route, RouteAnswer, RouteInput } from './routes.ts';
+
+export const basePath = '/api/v1';
+
+export type Client = {
+  readonly connection: Connection;
+  /** The answer parsed. Its shape is the contract's; only that it is JSON is checked. */
+  json<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>>;
+  /** The answer's text, to the letter. */
+  text<R extends Route>(route: R, input: RouteInput<R>): Promise<string>;
+  /** Sends a stream as the body; no time limit while it moves. Answers the text. */
+  upload(
+    route: Route,
+    body: AsyncIterable<Uint8Array>,
+    headers: Record<string, string>,
+  ): Promise<string>;
+};
+
+/**
+ * Calls the API. Throws `ApiError` for what the service refuses, `service_unreachable` when there is
+ * no answer, `interrupted` when the signal aborts.
+ */
+export function createClient(io: Io, connection: Connection): Client {
+  const text: Client['text'] = (route, input) => {
+    const { params, query, body } = input as LooseInput;
+    return request(io, connection, {
+      ...target(route, params, query),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    });
+  };
+  return {
+    connection,
+    text,
+    async json(route, input) {
+      const answer = await text(route, input);
+      // 204 has no text
+      return (answer === '' ? undefined : parseJson(answer, connection.url)) as never;
+    },
+    upload: (route, body, headers) =>
+      request(io, connection, { ...target(route, undefined, undefined), body, headers }),
+  };
+}
+
+type Words = Record<string, string | number | undefined>;
+type LooseInput = {
+  params?: Words;
+  query?: Words;
+  body?: unknown;
+};
+type Call = {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body?: string | AsyncIterable<Uint8Array>;
+};
+
+async function request(io: Io, connection: Connection, call: Call): Promise<string> {
+  // fetch itself gives up after 10 s without a connection and 300 s without a byte of the body.
+  const timer = new AbortController();
+  const isUpload = call.body !== undefined && typeof call.body !== 'string';
+  const timeout = isUpload ? undefined : setTimeout(() => timer.abort(), io.timeouts.answerMs);
+  try {
+    const response = await fetch(`${connection.url}${basePath}${call.path}`, {
+      method: call.method,
+      headers: { ...call.headers, ...baseHeaders(connection) },
+      ...(call.body === undefined ? {} : { body: call.body }),
+      // A stream goes out while the answer may come in already; fetch asks to have that said.
+      ...(isUpload ? { duplex: 'half' as const } : {}),
+      // The token must not follow a redirect anywhere.
+      redirect: 'manual',
+      signal: AbortSignal.any([io.signal, timer.signal]),
+    });
+    clearTimeout(timeout);
+    const text = await response.text();
+    if (!response.ok) throw new ApiError(response.status, response.headers, text);
+    return text;
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (io.signal.aborted) throw interrupted();
+    if (timer.signal.aborted) {
+      throw unreachable(connection, `no answer within ${io.timeouts.answerMs / 1000} s`, error);
+    }
+    throw unreachable(connection, reasonOf(error), error);
+  } finally {
+    clearTimeout(timeout);
+  }
+}
+
+/** Headers of every call. */
+export function baseHeaders(connection: Connection): Record<string, string> {
+  return {
+    authorization: `Bearer ${connection.token}`,
+    accept: 'application/json, application/problem+json',
+    'user-agent': 'svcctl-cli',
+  };
+}
+
+export function unreachable(connection: Connection, reason: string, cause: unknown): AppError {
+  const start =
+    connection.source === 'local service'
+      ? 'The service of this folder seems to have stopped. Start it: npm start'
+      : `Is the service running, and is the URL right? It is from ${sourceText(connection)}.`;
+  return new AppError('service_unreachable', {
+    detail: `${connection.url} does not answer: ${reason}. ${start}`,
+    cause,
+  });
+}
+
+/** Where the connection was found, for people. */
+export function sourceText(connection: Connection): string {
+  switch (connection.source) {
+    case 'environment':
+      return connection.profile === null
+        ? 'SVC_URL and SVC_TOKEN'
+        : `the profile ${connection.profile}, with the token of SVC_TOKEN`;
+    case 'profile':
+      return `the profile ${connection.profile}`;
+    case 'local service':
+      return 'the service running in this folder';
+  }
+}
+
+/** What went wrong below HTTP, in few words. */
+export function reasonOf(error: unknown): string {
+  // fetch wraps the reason, and a name with several addresses wraps one per address
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+  const code = first instanceof Error && 'code' in first ? String(first.code) : '';
+  return reasons[code] ?? (first instanceof Error && first.message ? first.message : String(first));
+}
+
+const reasons: Record<string, string | undefined> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  UND_ERR_SOCKET: 'the connection was cut',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within 10 s',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer within 300 s',
+  UND_ERR_BODY_TIMEOUT: 'the answer stopped',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the host name cannot be looked up at the moment',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ETIMEDOUT: 'no connection in time',
+};
+
+function target(route: string, params: LooseInput['params'], query: LooseInput['query']) {
+  const [method = '', template = ''] = route.split(' ');
+  const path = template.replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(String(params?.[name])),
+  );
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  return { method, path: search.size === 0 ? path : `${path}?${search.toString()}` };
+}
+
+function parseJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('answer_unexpected', {
+      detail: `${url} answered something that is not JSON. Is this the right URL?`,
+      cause: error,
+    });
+  }
+}

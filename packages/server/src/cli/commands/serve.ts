@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import { loadSettings, type Settings } from '../../config/settings.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { withExamples } from '../help.ts';
+import { startText } from '../start-text.ts';
+
+export function addServe(program: Command, context: Context): void {
+  const command = program
+    .command('serve')
+    .summary('run the service')
+    .description(
+      'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the\nenvironment: svcctl config prints them all.',
+    )
+    .action(() => serve(context));
+  withExamples(command, [
+    'svcctl serve',
+    'SVC_PORT=9000 SVC_DATA_DIR=/var/lib/svcctl svcctl serve',
+    'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_ROLES=api svcctl serve',
+  ]);
+}
+
+async function serve(context: Context): Promise<void> {
+  const { io } = context;
+  const settings = loadSettings(io.env);
+  const app = await import('../../app.ts');
+  const log = app.createLog(settings.logLevel);
+  const service = await app.startService(settings, log).catch((error: unknown) => {
+    throw explainStart(error, settings);
+  });
+  try {
+    await context.out.write(startText(io, service, settings.dataDir));
+    await untilAborted(io.signal);
+  } finally {
+    await service.close();
+  }
+}
+
+/** What the system refuses, said in terms of the setting that asked for it. */
+function explainStart(error: unknown, settings: Settings): unknown {
+  if (!(error instanceof Error) || !('syscall' in error)) return error;
+  const setting =
+    error.syscall === 'listen'
+      ? `SVC_HOST, SVC_PORT: ${settings.host}:${settings.port} cannot be listened on`
+      : `SVC_DATA_DIR: ${settings.dataDir} cannot be used`;
+  return new AppError('settings_invalid', {
+    detail: `${setting}: ${error.message}.`,
+    cause: error,
+  });
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { AppError } from '../kernel/errors.ts';
+import type { Io } from './io.ts';
+import { type Profile, readProfiles } from './profiles.ts';
+
+/** Which service a command talks to, as whom, and where that was found. */
+export type Connection = {
+  /** Without the base path and without a slash at the end. */
+  readonly url: string;
+  readonly token: string;
+  readonly source: 'environment' | 'profile' | 'local service';
+  readonly profile: string | null;
+};
+
+/** The service that `svcctl serve` runs in this folder: what it left in its data folder. */
+export type LocalService = { url: string; pid: number | null; token: string | null };
+
+/**
+ * SVC_URL and SVC_TOKEN win; then the profile named by --profile or SVC_PROFILE; then the default
+ * profile; then the service on this machine, so that a newcomer needs no login. Of the two variables
+ * one may stand alone: a URL then takes only a token that was stored for that very URL, because a
+ * token must not travel to a host it was not made for.
+ */
+export async function findConnection(io: Io, profileFlag: string | undefined): Promise<Connection> {
+  const url = io.env.SVC_URL ? parseServiceUrl(io.env.SVC_URL, 'SVC_URL') : null;
+  const token = io.env.SVC_TOKEN || null;
+  if (url !== null && token !== null) return { url, token, source: 'environment', profile: null };
+
+  const stored = await findStored(io, profileFlag);
+  if (token !== null && stored !== null) {
+    return { url: stored.url, token, source: 'environment', profile: stored.profile };
+  }
+  if (url !== null) {
+    if (stored?.url === url) return stored;
+    throw new AppError('token_missing', {
+      detail: `There is no token for ${url}. Set SVC_TOKEN, or sign in once:\nsvcctl login --url ${url}`,
+    });
+  }
+  if (stored !== null) return stored;
+  throw new AppError('token_missing', {
+    detail:
+      'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
+  });
+}
+
+async function findStored(io: Io, profileFlag: string | undefined): Promise<Connection | null> {
+  const named = profileFlag ?? (io.env.SVC_PROFILE || undefined);
+  const file = await readProfiles(io.env);
+  const name = named ?? file.default;
+  if (name !== null) {
+    const profile = Object.hasOwn(file.profiles, name) ? file.profiles[name] : undefined;
+    if (profile !== undefined) return fromProfile(name, profile);
+    if (named !== undefined) throw unknownProfile(named, Object.keys(file.profiles));
+  }
+  const local = await findLocalService(io);
+  if (local === null || local.token === null) return null;
+  return { url: local.url, token: local.token, source: 'local service', profile: null };
+}
+
+/** The service of this folder (or of SVC_DATA_DIR), or null. Its token is null when it cannot be read. */
+export async function findLocalService(io: Io): Promise<LocalService | null> {
+  const folder = resolve(io.cwd, io.env.SVC_DATA_DIR || 'data');
+  const note = await readFile(join(folder, 'service.json'), 'utf8').catch(() => null);
+  if (note === null) return null;
+  const token = await readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);
+  try {
+    const { url, pid } = JSON.parse(note) as { url?: unknown; pid?: unknown };
+    return {
+      url: parseServiceUrl(String(url), 'service.json'),
+      pid: typeof pid === 'number' ? pid : null,
+      token: token?.trim() || null,
+    };
+  } catch {
+    // Half-written or foreign: as good as none, and not the caller's to mend.
+    return null;
+  }
+}
+
+export function unknownProfile(name: string, known: readonly string[]): AppError {
+  const hint = known.length === 0 ? 'There are none yet.' : `There are: ${known.join(', ')}.`;
+  return new AppError('usage_invalid', {
+    detail: `There is no profile "${name}". ${hint} Make one:\nsvcctl login --profile ${name} --url URL`,
+  });
+}
+
+/** Accepts the origin, with or without the base path `/api/v1` behind it. Throws `usage_invalid`. */
+export function parseServiceUrl(text: string, place: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new AppError('usage_invalid', {
+      detail: `${place}: "${text}" is not a URL such as http://127.0.0.1:8080.`,
+    });
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new AppError('usage_invalid', {
+      detail: `${place}: a URL with a password in it is not taken. Give the token by SVC_TOKEN or svcctl login.`,
+    });
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}`;
+}
+
+function fromProfile(name: string, profile: Profile): Connection {
+  const url = parseServiceUrl(profile.url, `profile ${name}`);
+  return { url, token: profile.token, source: 'profile', profile: name };
+}

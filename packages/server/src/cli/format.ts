@@ -1,0 +1,79 @@
+// Numbers and times as people read them. Pipes get the plain values instead.
+
+/** 1,234,567 */
+export function formatCount(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
+
+/** 812 B, 2.1 MB, 246 MB: powers of 1000, one decimal below 100. */
+export function formatBytes(value: number): string {
+  let scaled = value;
+  let unit = 0;
+  // 999.5 would be written "1000": it belongs to the next unit already
+  while (scaled >= 999.5 && unit < units.length - 1) {
+    scaled /= 1000;
+    unit += 1;
+  }
+  const decimals = unit === 0 || scaled >= 99.95 ? 0 : 1;
+  return `${scaled.toFixed(decimals)} ${units[unit]}`;
+}
+
+/** 38 %; never 100 % nor 0 % unless it is exactly that; – when there is nothing to share. */
+export function formatShare(share: number | null): string {
+  if (share === null) return '–';
+  if (share > 0 && share < 0.01) return '<1 %';
+  return `${Math.floor(share * 100)} %`;
+}
+
+/** 1.9 s, 12 s, 3:07, 1:02:03 */
+export function formatDuration(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  return formatClock(ms);
+}
+
+/** 0:01, 3:07, 1:02:03 */
+export function formatClock(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const minutes = Math.floor(seconds / 60) % 60;
+  const hours = Math.floor(seconds / 3600);
+  const rest = two(seconds % 60);
+  return hours > 0 ? `${hours}:${two(minutes)}:${rest}` : `${minutes}:${rest}`;
+}
+
+const steps = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** "2 h ago", "in 30 d", "now" of an RFC 3339 time; – for null. */
+export function formatRelative(instant: string | null, nowMs: number): string {
+  if (instant === null) return '–';
+  const seconds = (Date.parse(instant) - nowMs) / 1000;
+  if (Number.isNaN(seconds)) return instant;
+  for (const [unit, size] of steps) {
+    const amount = Math.round(Math.abs(seconds) / size);
+    // A token made for 30 d a moment ago expires in 30 d, not in 29
+    if (Math.abs(seconds) > size * 0.99 && amount >= 1)
+      return seconds < 0 ? `${amount} ${unit} ago` : `in ${amount} ${unit}`;
+  }
+  return 'now';
+}
+
+/** 2001-03-01 00:05:00, with the fraction only where there is one. The column says UTC. */
+export function formatInstant(instant: string): string {
+  return instant
+    .replace('T', ' ')
+    .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => (fraction === '.' ? '' : fraction));
+}
+
+/** "1 record", "2 records" */
+export function formatNumberOf(value: number, singular: string, plural = `${singular}s`): string {
+  return `${formatCount(value)} ${value === 1 ? singular : plural}`;
+}

@@ -1,0 +1,76 @@
+import { AppError } from '../kernel/errors.ts';
+import type { Context } from './context.ts';
+import { indentJson, pickMembers } from './json-slices.ts';
+import { type Column, createTable } from './table.ts';
+
+/** What commander makes of `--json [fields]`. */
+export type JsonOption = true | string | undefined;
+export const jsonFlags = '--json [fields]';
+export const jsonHelp = 'print JSON: everything, or these fields (separated by commas)';
+
+export type Output<Row> = {
+  readonly columns: readonly Column<Row>[];
+  /** Names that `--json a,b` may select. */
+  readonly fields: readonly string[];
+  readonly json: JsonOption;
+  /** One JSON object a line instead of an array. */
+  readonly isNdjson?: boolean;
+};
+
+/** Prints the rows of a list, given as the texts the API wrote; JSON goes out to the letter. */
+export type RowPrinter = {
+  write(rows: readonly string[]): Promise<void>;
+  /** Closes the JSON array; an empty list is `[]`. */
+  end(): Promise<void>;
+};
+
+export function createRowPrinter<Row>(context: Context, output: Output<Row>): RowPrinter {
+  const pick = picker(output.json, output.fields);
+  if (output.isNdjson === true) {
+    return {
+      write: (rows) => context.out.write(rows.map((row) => `${pick(row)}\n`).join('')),
+      end: async () => {},
+    };
+  }
+  if (output.json !== undefined) return createArrayPrinter(context, pick);
+  const table = createTable(context, output.columns);
+  return {
+    write: (rows) => table.write(rows.map((row) => JSON.parse(row) as Row)),
+    end: async () => {},
+  };
+}
+
+function createArrayPrinter(context: Context, pick: (row: string) => string): RowPrinter {
+  let separator = '[\n';
+  return {
+    async write(rows) {
+      if (rows.length === 0) return;
+      await context.out.write(separator + rows.map(pick).join(',\n'));
+      separator = ',\n';
+    },
+    end: () => context.out.write(separator === '[\n' ? '[]\n' : '\n]\n'),
+  };
+}
+
+/** Prints one object: JSON, or on a terminal `name  value` lines. */
+export async function printObject(
+  context: Context,
+  object: string,
+  output: { json: JsonOption; fields: readonly string[] },
+): Promise<void> {
+  const picked = picker(output.json, output.fields)(object);
+  await context.out.write(`${context.isTerminal ? indentJson(picked) : picked}\n`);
+}
+
+/** Throws `usage_invalid` when a selected field does not exist: before anything is fetched. */
+export function picker(json: JsonOption, known: readonly string[]): (row: string) => string {
+  if (typeof json !== 'string') return (row) => row;
+  const fields = json.split(',').map((field) => field.trim());
+  for (const field of fields) {
+    if (known.includes(field)) continue;
+    throw new AppError('usage_invalid', {
+      detail: `--json: there is no field "${field}". There are: ${known.join(', ')}.`,
+    });
+  }
+  return (row) => pickMembers(row, fields);
+}

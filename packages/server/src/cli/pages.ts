@@ -1,0 +1,56 @@
+import { AppError } from '../kernel/errors.ts';
+import type { Client } from './client.ts';
+import type { Io } from './io.ts';
+import { elementsOf, membersOf } from './json-slices.ts';
+import { withRetries } from './retry.ts';
+import type { RouteInput, RouteQuery } from './routes.ts';
+
+/** Rows of one page, at most (the API's limit). */
+export const maxPageRows = 500;
+
+/** One page of a list: its rows as the API wrote them, and where the next page begins. */
+export type Page = { rows: string[]; nextCursor: string | null };
+
+type ListRoute = 'GET /enrichment/datasets' | 'GET /enrichment/records';
+export type PageWalk<R extends ListRoute> = {
+  route: R;
+  query: RouteQuery<R>;
+  /** Rows in all, at most. */
+  most?: number;
+};
+
+/**
+ * Walks a list page by page. The first call fails at once, so that a command answers quickly; a walk
+ * under way waits when the service says 429 or 503, because starting over would be worse.
+ */
+export async function* walkPages<R extends ListRoute>(
+  io: Io,
+  client: Client,
+  { route, query, most = Number.POSITIVE_INFINITY }: PageWalk<R>,
+): AsyncGenerator<Page, void, undefined> {
+  let left = most;
+  let cursor: string | null | undefined;
+  while (cursor !== null && left > 0) {
+    const here = cursor === undefined ? {} : { cursor };
+    const limit = Math.min(maxPageRows, left);
+    const read = () => client.text(route, { query: { ...query, ...here, limit } } as RouteInput<R>);
+    const page = readPage(cursor === undefined ? await read() : await withRetries(io, read));
+    if (page.nextCursor !== null && page.nextCursor === cursor) {
+      throw new AppError('answer_unexpected', { detail: 'The list turns in a circle.' });
+    }
+    yield page;
+    left -= page.rows.length;
+    cursor = page.nextCursor;
+  }
+}
+
+/** Cuts a page's text into its rows. Throws `answer_unexpected`. */
+export function readPage(text: string): Page {
+  const members = membersOf(text);
+  const data = members.get('data');
+  const nextCursor: unknown = JSON.parse(members.get('next_cursor') ?? 'null');
+  if (data === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
+    throw new AppError('answer_unexpected', { detail: 'The answer is not a page of a list.' });
+  }
+  return { rows: elementsOf(data), nextCursor };
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { addExport } from './commands/analytics/export.ts';
+import { addComplete } from './commands/complete.ts';
+import { addCompletion } from './commands/completion.ts';
+import { addConfig } from './commands/config.ts';
+import { addLogin } from './commands/login.ts';
+import { addLogout } from './commands/logout.ts';
+import { addRecordsIngest } from './commands/records/ingest.ts';
+import { addRecordsLs } from './commands/records/ls.ts';
+import { addRecordsShow } from './commands/records/show.ts';
+import { addServe } from './commands/serve.ts';
+import { addTokensCreate } from './commands/tokens/create.ts';
+import { addTokensLs } from './commands/tokens/ls.ts';
+import { addTokensRevoke } from './commands/tokens/revoke.ts';
+import { addWhoami } from './commands/whoami.ts';
+import type { Context } from './context.ts';
+
+export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
+
+const footer = `
+Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --profile or SVC_PROFILE;
+the default profile (svcctl login); a service running with its data in ./data or SVC_DATA_DIR.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
+130 interrupted.`;
+
+/** The tree of all commands. Every file under commands/ is one command, its path the words one types. */
+export function createProgram(context: Context, help: HelpOutput): Command {
+  const program = new Command('svcctl')
+    .usage('[--profile NAME] <command> [options]')
+    .description(
+      'Enrichment records, exports and incident webhooks: the service and its command line.',
+    )
+    .version(readVersion())
+    .option('--profile <name>', 'profile to connect with, as written by svcctl login')
+    // Options before the command are global: `analytics export` has a --profile of its own.
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      ...help,
+      // run.ts says what was wrong, in our form.
+      outputError: () => {},
+      getOutHelpWidth: () => Math.min(context.io.stdout.columns ?? 100, 100),
+      getErrHelpWidth: () => Math.min(context.io.stderr.columns ?? 100, 100),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .addHelpText('after', footer);
+
+  const records = addNoun(program, 'records', 'enrichment records: browse, read, store');
+  addRecordsLs(records, context);
+  addRecordsShow(records, context);
+  addRecordsIngest(records, context);
+
+  const analytics = addNoun(program, 'analytics', 'slices of records for analysis');
+  addExport(analytics, context);
+
+  const tokens = addNoun(program, 'tokens', 'access tokens');
+  addTokensCreate(tokens, context);
+  addTokensLs(tokens, context);
+  addTokensRevoke(tokens, context);
+
+  addServe(program, context);
+  addLogin(program, context);
+  addLogout(program, context);
+  addWhoami(program, context);
+  addConfig(program, context);
+  addCompletion(program, context);
+  addComplete(program, context);
+  return program;
+}
+
+function addNoun(program: Command, name: string, description: string): Command {
+  return program.command(name).description(description).helpCommand(false);
+}
+
+/** From package.json, which lies two folders up from src/cli as from dist/cli. */
+function readVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}

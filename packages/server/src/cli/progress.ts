@@ -1,0 +1,58 @@
+import { formatBytes, formatClock } from './format.ts';
+import { type Io, isAnimated } from './io.ts';
+import { fitText } from './text-width.ts';
+
+/** How far a long command is. Drawn on stderr, only on a terminal, at most ten times a second. */
+export type Progress = {
+  update(done: number, bytes: number): void;
+  /** Wipes the bar: whatever is said next stands on a clean line. */
+  clear(): void;
+};
+
+export type ProgressOptions = {
+  label: string;
+  /** 0 when unknown: then no bar, only what is done. */
+  total: number;
+  /** "364,120 of 512,991 rows" of what is done. */
+  describe: (done: number) => string;
+};
+
+const redrawMs = 100;
+const barCells = 20;
+const eraseLine = '\r\u001b[2K';
+
+export function createProgress(io: Io, options: ProgressOptions): Progress {
+  if (!isAnimated(io)) return { update: () => {}, clear: () => {} };
+  const startedAt = io.now();
+  let drawnAt = startedAt;
+  let isDrawn = false;
+  return {
+    update(done, bytes) {
+      const now = io.now();
+      if (now - drawnAt < redrawMs) return;
+      drawnAt = now;
+      isDrawn = true;
+      const text = progressLine(options, { done, bytes, elapsedMs: now - startedAt });
+      io.stderr.write(eraseLine + fitText(text, (io.stderr.columns ?? 80) - 1));
+    },
+    clear() {
+      if (isDrawn) io.stderr.write(eraseLine);
+      isDrawn = false;
+    },
+  };
+}
+
+export type ProgressState = { done: number; bytes: number; elapsedMs: number };
+
+/** `tx-q1.csv  ███████████████░░░░░  71 %   364,120 of 512,991 rows   92 MB/s   0:01 left` */
+export function progressLine(options: ProgressOptions, state: ProgressState): string {
+  const speed = `${formatBytes(Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMs)))}/s`;
+  const counted = `${options.describe(state.done)}   ${speed}`;
+  if (options.total === 0) return `${options.label}  ${counted}`;
+  const share = Math.min(1, state.done / options.total);
+  const full = Math.round(share * barCells);
+  const bar = '█'.repeat(full) + '░'.repeat(barCells - full);
+  const percent = `${String(Math.floor(share * 100)).padStart(3)} %`;
+  const left = share === 0 ? '' : `   ${formatClock((state.elapsedMs * (1 - share)) / share)} left`;
+  return `${options.label}  ${bar} ${percent}   ${counted}${left}`;
+}

@@ -1,0 +1,32 @@
+import type { Static, TSchema } from 'typebox';
+import type { apiContract } from '../contract.ts';
+import type { InputOf } from '../platform/http/contract.ts';
+
+// The API's contract as types only: loading the schemas themselves would cost the command line its
+// quick start, and the service checks every input anyway.
+
+type Contract = (typeof apiContract)[keyof typeof apiContract];
+
+/** Every route by what one writes: `routes['GET /me']`. */
+type Routes = { [C in Contract as `${C['method']} ${C['path']}`]: C };
+export type Route = keyof Routes;
+
+type Loose<T> = T extends object ? { [K in keyof T]: T[K] | undefined } : undefined;
+type Given<K extends string, T> = T extends undefined ? unknown : { readonly [P in K]: Loose<T> };
+
+/** What a call of the route needs; members that are undefined are left out. */
+export type RouteInput<R extends Route> = Given<'params', InputOf<Routes[R]>['params']> &
+  Partial<Given<'query', InputOf<Routes[R]>['query']>> &
+  Given<'body', InputOf<Routes[R]>['body']>;
+
+/** The query of a list. */
+export type RouteQuery<R extends Route> = Loose<InputOf<Routes[R]>['query']>;
+
+type Schema<X> = X extends { readonly schema: infer S extends TSchema } ? Static<S> : undefined;
+
+/** What the route answers when all is well. */
+export type RouteAnswer<R extends Route> = Routes[R]['responses'] extends { readonly 200: infer X }
+  ? Schema<X>
+  : Routes[R]['responses'] extends { readonly 201: infer X }
+    ? Schema<X>
+    : undefined;

@@ -1,0 +1,87 @@
+import { type Command, CommanderError } from 'commander';
+import { errorCatalogue } from '../kernel/errors.ts';
+import { createContext } from './context.ts';
+import { type Failure, failureJson, failureText, toFailure } from './failure.ts';
+import { hintsFor, usageHints } from './hints.ts';
+import type { Io } from './io.ts';
+import { createProgram } from './program.ts';
+import { OutputClosed } from './writer.ts';
+
+/** Runs one command line and answers its exit code. Never throws. */
+export async function runCli(argv: readonly string[], io: Io): Promise<number> {
+  const context = createContext(io, () => program.opts<{ profile?: string }>().profile);
+  const help: { text: string; isError: boolean }[] = [];
+  const program: Command = createProgram(context, {
+    writeOut: (text) => help.push({ text, isError: false }),
+    writeErr: (text) => help.push({ text, isError: true }),
+  });
+  try {
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync(argv, { from: 'user' });
+    await printHelp();
+    await context.out.flush();
+    return 0;
+  } catch (error) {
+    return fail(error).catch(() => 1);
+  }
+
+  async function printHelp(): Promise<void> {
+    for (const { text, isError } of help) {
+      if (isError) io.stderr.write(text);
+      else await context.out.write(text);
+    }
+  }
+
+  async function fail(error: unknown): Promise<number> {
+    if (error instanceof OutputClosed) return 0;
+    if (error instanceof CommanderError) {
+      const isHelp = help.length > 0;
+      if (isHelp || error.exitCode === 0) {
+        await printHelp();
+        await context.out.flush();
+        // A noun without its verb: the help is the answer, but nothing was done.
+        return error.exitCode === 0 ? 0 : errorCatalogue.usage_invalid.exit;
+      }
+    }
+    const failure = describe(error);
+    const isJson = argv.some((word) => word === '--json' || word.startsWith('--json='));
+    io.stderr.write(isJson ? `${failureJson(failure)}\n` : failureText(io, failure));
+    return failure.exitCode;
+  }
+
+  function describe(error: unknown): Failure {
+    if (io.signal.aborted) {
+      const { title, exit } = errorCatalogue.interrupted;
+      return {
+        ...toFailure(error),
+        code: 'interrupted',
+        detail: title,
+        errors: [],
+        exitCode: exit,
+      };
+    }
+    if (error instanceof CommanderError) return usageFailure(program, argv, error);
+    const failure = toFailure(error);
+    const hints =
+      failure.code === 'usage_invalid'
+        ? usageHints(program, argv, failure.detail)
+        : hintsFor(failure, context.connection());
+    return { ...failure, hints: [...failure.hints, ...hints] };
+  }
+}
+
+/** What commander says about a command line, as one of our errors. */
+function usageFailure(program: Command, argv: readonly string[], error: CommanderError): Failure {
+  const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const didYouMean = suggestion?.replace(/^\((.*)\)$/, '$1');
+  const detail = didYouMean === undefined ? message : `${message}. ${didYouMean}`;
+  return {
+    code: 'usage_invalid',
+    detail,
+    status: null,
+    requestId: null,
+    errors: [],
+    exitCode: errorCatalogue.usage_invalid.exit,
+    hints: usageHints(program, argv, message),
+  };
+}

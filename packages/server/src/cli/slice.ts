@@ -1,0 +1,54 @@
+import { AppError } from '../kernel/errors.ts';
+
+/** Options that say which days: one month, or whole days inclusive at both ends. */
+export type Days = {
+  month?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+};
+
+/** Throws `usage_invalid` when the options contradict each other or are no dates. */
+export function checkDays({ month, from, to }: Days): void {
+  if (month !== undefined && (from !== undefined || to !== undefined)) {
+    throw usage('Give either --month or --from and --to.');
+  }
+  if ((from === undefined) !== (to === undefined)) throw usage('--from and --to need each other.');
+  if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) {
+    throw usage(`--month: "${month}" is not a month such as 2026-03.`);
+  }
+  for (const [name, date] of [
+    ['--from', from],
+    ['--to', to],
+  ] as const) {
+    if (date !== undefined && !isDate(date)) {
+      throw usage(`${name}: "${date}" is not a date such as 2026-03-05.`);
+    }
+  }
+  if (from !== undefined && to !== undefined && from > to) throw usage('--from lies after --to.');
+}
+
+/** The months a slice covers as a whole, or null when it begins or ends within one. */
+export function wholeMonths({ month, from, to }: Days): string[] | null {
+  if (month !== undefined) return [month];
+  if (from === undefined || to === undefined) return null;
+  if (!from.endsWith('-01') || addDays(to, 1).slice(8) !== '01') return null;
+  const months: string[] = [];
+  for (let first = from; first <= to; first = `${addDays(first, 31).slice(0, 7)}-01`) {
+    months.push(first.slice(0, 7));
+  }
+  return months;
+}
+
+function isDate(text: string): boolean {
+  return (
+    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text
+  );
+}
+
+function addDays(date: string, days: number): string {
+  return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+function usage(detail: string): AppError {
+  return new AppError('usage_invalid', { detail });
+}

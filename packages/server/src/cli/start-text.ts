@@ -1,0 +1,40 @@
+import { join, relative } from 'node:path';
+import type { Io } from './io.ts';
+import { shellQuote } from './shell-quote.ts';
+
+export type StartedService = {
+  readonly url: string;
+  readonly adminTokenPath: string;
+  readonly isFirstStart: boolean;
+};
+
+/** What a person who just started the service wants to know: where it is, and three commands that work. */
+export function startText(io: Io, service: StartedService, dataDir: string): string {
+  // Started by npm, svcctl is not on the PATH of the terminal.
+  const svcctl = io.env.npm_lifecycle_event ? 'node_modules/.bin/svcctl' : 'svcctl';
+  const isDefaultFolder = relative(io.cwd, dataDir) === 'data';
+  const prefix = isDefaultFolder ? svcctl : `SVC_DATA_DIR=${shellQuote(dataDir)} ${svcctl}`;
+  const made = service.isFirstStart ? ' (made just now, for you alone to read)' : '';
+  const now = new Date(io.now()).toISOString();
+  const record = {
+    tenant: 'demo',
+    store: 'north',
+    event_id: 'e-1',
+    occurred_at: `${now.slice(0, 19)}Z`,
+    kind: 'visit',
+    enrichment: { score: 0.93 },
+  };
+  return `svcctl runs at ${service.url}
+
+  API reference  ${service.url}/docs
+  Admin token    ${join(service.adminTokenPath)}${made}
+
+Try, in another terminal in this folder:
+
+  echo '${JSON.stringify(record)}' | ${prefix} records ingest -
+  ${prefix} records ls
+  ${prefix} analytics export --tenant demo --month ${now.slice(0, 7)} --format csv --out demo.csv
+
+Ctrl-C stops it.
+`;
+}

@@ -1,0 +1,74 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { AppError } from '../kernel/errors.ts';
+import type { Io } from './io.ts';
+
+/** A file, or stdin, on its way to the service: never more of it in memory than a few pieces. */
+export type Upload = {
+  readonly label: string;
+  /** 0 when unknown. */
+  readonly sizeBytes: number;
+  readonly headers: Record<string, string>;
+  /** One JSON batch rather than NDJSON. */
+  readonly isBatch: boolean;
+  /** Whether `read` may be called again from the start. */
+  readonly isRepeatable: boolean;
+  read(onSent: (sentBytes: number) => void): AsyncIterable<Uint8Array>;
+  /** Why reading failed, if it did: the call itself then fails for a reason that says less. */
+  readFailure(): AppError | undefined;
+};
+
+const pieceBytes = 256 * 1024;
+
+/** `-` is stdin. Throws `file_unreadable`. */
+export async function openUpload(io: Io, file: string): Promise<Upload> {
+  const path = file === '-' ? null : resolve(io.cwd, file);
+  const name = file.replace(/\.gz$/, '');
+  const isBatch = name.endsWith('.json');
+  const headers: Record<string, string> = {
+    'content-type': isBatch ? 'application/json' : 'application/x-ndjson',
+    ...(file.endsWith('.gz') ? { 'content-encoding': 'gzip' } : {}),
+  };
+  let failure: AppError | undefined;
+  return {
+    label: path === null ? 'stdin' : basename(path),
+    sizeBytes: path === null ? 0 : await fileSize(path),
+    headers,
+    isBatch,
+    isRepeatable: path !== null,
+    async *read(onSent) {
+      const stream =
+        path === null ? io.stdin : createReadStream(path, { highWaterMark: pieceBytes });
+      let sent = 0;
+      try {
+        for await (const piece of stream) {
+          const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+          yield bytes;
+          sent += bytes.length;
+          onSent(sent);
+        }
+      } catch (error) {
+        failure = unreadable(path ?? 'stdin', error);
+        throw failure;
+      }
+    },
+    readFailure: () => failure,
+  };
+}
+
+async function fileSize(path: string): Promise<number> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw new Error('it is a folder');
+    return found.size;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): AppError {
+  const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
+  const reason = isMissing ? 'there is no such file' : (cause as Error).message;
+  return new AppError('file_unreadable', { detail: `${path} cannot be read: ${reason}.`, cause });
+}

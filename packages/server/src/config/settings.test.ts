@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadSettings, settingRows } from './settings.ts';
+
+test('an empty environment gives the defaults', () => {
+  const settings = loadSettings({});
+  expect(settings.host).toBe('127.0.0.1');
+  expect(settings.port).toBe(8080);
+  expect(settings.dataDir).toBe(resolve('./data'));
+  expect(settings.databaseUrl).toBeUndefined();
+  expect(settings.roles).toEqual(['api', 'drainer', 'retention', 'exports']);
+});
+
+test('every setting is read from its variable', () => {
+  const settings = loadSettings({
+    SVC_PORT: '0',
+    SVC_ROLES: 'api, exports,api',
+    SVC_ALLOW_TARGETS: '127.0.0.0/8,fd00::/8',
+    SVC_INGEST_MAX_BYTES: '2MiB',
+    DATABASE_URL: 'postgresql://u:p@h/d',
+    SVC_BLOB_URL: 's3://bucket/prefix?endpoint=http://x&region=y',
+  });
+  expect(settings.port).toBe(0);
+  expect(settings.roles).toEqual(['api', 'exports']);
+  expect(settings.allowTargets).toEqual(['127.0.0.0/8', 'fd00::/8']);
+  expect(settings.ingestMaxBytes).toBe(2 * 2 ** 20);
+  expect(settings.databaseUrl).toBe('postgresql://u:p@h/d');
+});
+
+test.each([
+  ['SVC_PORT', 'http'],
+  ['SVC_PORT', '65536'],
+  ['SVC_PORT', '1e3'],
+  ['SVC_ROLES', 'api,web'],
+  ['SVC_LOG_LEVEL', 'loud'],
+  ['SVC_ALLOW_TARGETS', '10.0.0.0/33'],
+  ['SVC_ALLOW_TARGETS', 'localhost'],
+  ['SVC_INGEST_MAX_BYTES', '32MB'],
+  ['SVC_BLOB_URL', 'ftp://x'],
+  ['SVC_DATADIR', '/x'],
+])('%s=%s stops the start with a message that names it', (name, value) => {
+  expect(() => loadSettings({ [name]: value })).toThrow(name);
+});
+
+test('a wrong DATABASE_URL is named without repeating it', () => {
+  expect(() => loadSettings({ DATABASE_URL: 'mysql://u:geheim@h' })).toThrow(
+    expect.not.objectContaining({ message: expect.stringContaining('geheim') }),
+  );
+});
+
+test('no two settings share a variable', () => {
+  const names = Object.values(settingRows).map((row) => row.env);
+  expect(new Set(names).size).toBe(names.length);
+});

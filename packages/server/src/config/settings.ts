@@ -1,0 +1,181 @@
+import { resolve } from 'node:path';
+import { AppError } from '../kernel/errors.ts';
+import { bytes, cidrList, integer, oneOf, postgresUrl, subset, text, url } from './types.ts';
+
+export const roles = ['api', 'drainer', 'retention', 'exports'] as const;
+export type Role = (typeof roles)[number];
+
+const kiB = 1024;
+const miB = 1024 * kiB;
+const giB = 1024 * miB;
+
+/**
+ * One row per setting; the loader, the masked print and docs/configuration.md follow from it.
+ * A row without a default is unset unless given.
+ */
+export const settingRows = {
+  host: text('SVC_HOST', '127.0.0.1', 'Address to listen on.'),
+  port: integer('SVC_PORT', 8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
+  dataDir: text(
+    'SVC_DATA_DIR',
+    './data',
+    'Folder of the embedded PostgreSQL, the admin token and spool files.',
+  ),
+  databaseUrl: postgresUrl(
+    'DATABASE_URL',
+    'PostgreSQL 15 to 18 to use; unset = a PostgreSQL 18 of our own under the data folder.',
+  ),
+  databaseConnections: integer(
+    'SVC_DATABASE_CONNECTIONS',
+    24,
+    4,
+    1000,
+    'Connections of one process to the database, at most.',
+  ),
+  blobUrl: url(
+    'SVC_BLOB_URL',
+    ['file', 's3'],
+    'Where cold data lies: file:///folder or s3://bucket/prefix?endpoint=…&region=…; unset = the data folder.',
+  ),
+  roles: subset('SVC_ROLES', roles, 'What this process does, separated by commas.'),
+  allowTargets: cidrList(
+    'SVC_ALLOW_TARGETS',
+    'Private networks that webhooks may be sent to, as CIDRs separated by commas.',
+  ),
+  secretKey: {
+    ...text('SVC_SECRET_KEY', undefined, 'Key that webhook secrets are encrypted with.'),
+    secret: true,
+  },
+  rateLimit: integer(
+    'SVC_RATE_LIMIT',
+    6000,
+    0,
+    1_000_000,
+    'Requests a minute and token; 0 = no limit.',
+  ),
+  deliveryDays: integer(
+    'SVC_DELIVERY_DAYS',
+    30,
+    1,
+    3650,
+    'Days that delivered webhooks stay in the history.',
+  ),
+  logLevel: oneOf(
+    'SVC_LOG_LEVEL',
+    ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    'info',
+    'Least level of what is logged, as JSON lines on stderr.',
+  ),
+  ingestMaxRecords: integer(
+    'SVC_INGEST_MAX_RECORDS',
+    10_000,
+    1,
+    100_000,
+    'Records of one JSON batch, at most; also the size of a committed part of an NDJSON stream.',
+  ),
+  ingestMaxBytes: bytes('SVC_INGEST_MAX_BYTES', 32 * miB, miB, giB, 'One JSON batch, at most.'),
+  ingestInFlightBytes: bytes(
+    'SVC_INGEST_IN_FLIGHT_BYTES',
+    256 * miB,
+    miB,
+    64 * giB,
+    'Bytes being ingested by one process at once; beyond, 429.',
+  ),
+  enrichmentMaxBytes: bytes(
+    'SVC_ENRICHMENT_MAX_BYTES',
+    256 * kiB,
+    kiB,
+    16 * miB,
+    'One enrichment, at most.',
+  ),
+  exportMaxConcurrent: integer(
+    'SVC_EXPORT_MAX_CONCURRENT',
+    8,
+    1,
+    100,
+    'Exports that one process streams at once; beyond, 429.',
+  ),
+  exportSpillBytes: bytes(
+    'SVC_EXPORT_SPILL_BYTES',
+    8 * giB,
+    miB,
+    1024 * giB,
+    'Temporary file of one export whose reader is slow, at most.',
+  ),
+  exportStallSeconds: integer(
+    'SVC_EXPORT_STALL_SECONDS',
+    60,
+    1,
+    3600,
+    'Seconds without progress after which an export is reset.',
+  ),
+  webhookMaxAttempts: integer(
+    'SVC_WEBHOOK_MAX_ATTEMPTS',
+    8,
+    1,
+    100,
+    'Delivery attempts before a webhook is abandoned.',
+  ),
+  webhookTimeoutSeconds: integer(
+    'SVC_WEBHOOK_TIMEOUT_SECONDS',
+    15,
+    1,
+    120,
+    'One delivery attempt in all, from name look-up to the last byte.',
+  ),
+  webhookMaxBytes: bytes(
+    'SVC_WEBHOOK_MAX_BYTES',
+    256 * kiB,
+    kiB,
+    16 * miB,
+    'One webhook payload, at most.',
+  ),
+} as const;
+
+type Rows = typeof settingRows;
+export type Settings = {
+  readonly [K in keyof Rows]: ReturnType<Rows[K]['parse']> | DefaultOf<Rows[K]>;
+};
+type DefaultOf<R> = R extends { default: infer D } ? D : never;
+
+/** Variables that the command line reads beside the settings of the service. */
+export const clientVariables = {
+  SVC_URL: 'Origin of the service the command line talks to, such as http://127.0.0.1:8080.',
+  SVC_TOKEN: 'Access token of the command line.',
+  SVC_PROFILE: 'Profile of the command line, as written by `svcctl login`.',
+} as const;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads all settings. Throws `settings_invalid` that names each wrong value and each unknown `SVC_*`
+ * variable: a mistyped name must not silently leave a default in force.
+ */
+export function loadSettings(env: Environment): Settings {
+  const faults: string[] = [];
+  const settings: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(settingRows)) {
+    const given = env[row.env];
+    if (given === undefined || given === '') {
+      settings[name] = row.default;
+      continue;
+    }
+    try {
+      settings[name] = row.parse(given);
+    } catch (error) {
+      faults.push(`${row.env}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const known = new Set<string>(Object.keys(clientVariables));
+  for (const row of Object.values(settingRows)) known.add(row.env);
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('SVC_') && !known.has(name)) faults.push(`${name}: no such setting`);
+  }
+  if (faults.length > 0) {
+    throw new AppError('settings_invalid', {
+      detail: `${faults.join('; ')}. All settings: docs/configuration.md`,
+    });
+  }
+  settings.dataDir = resolve(String(settings.dataDir));
+  return settings as Settings;
+}

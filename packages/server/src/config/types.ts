@@ -1,0 +1,122 @@
+import { isIP } from 'node:net';
+
+/** One setting: its variable, how its text is read (throws an Error that says what fits), its default. */
+export type SettingRow<T, D = T> = {
+  readonly env: string;
+  readonly type: string;
+  readonly default: D;
+  readonly help: string;
+  readonly secret?: boolean;
+  readonly parse: (value: string) => T;
+};
+
+export function text<D extends string | undefined>(
+  env: string,
+  fallback: D,
+  help: string,
+): SettingRow<string, D> {
+  return { env, type: 'text', default: fallback, help, parse: (value) => value };
+}
+
+export function integer(
+  env: string,
+  fallback: number,
+  min: number,
+  max: number,
+  help: string,
+): SettingRow<number> {
+  const parse = (value: string) =>
+    within(value, /^\d+$/.test(value) ? Number(value) : Number.NaN, min, max);
+  return { env, type: `whole number, ${min}–${max}`, default: fallback, help, parse };
+}
+
+const units: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+export function bytes(
+  env: string,
+  fallback: number,
+  min: number,
+  max: number,
+  help: string,
+): SettingRow<number> {
+  const parse = (value: string) => {
+    const match = /^(\d+)(KiB|MiB|GiB)?$/.exec(value);
+    if (match === null) throw new Error(`"${value}" is not a size such as 1048576, 64MiB or 2GiB`);
+    return within(value, Number(match[1]) * (units[match[2] ?? ''] ?? 1), min, max);
+  };
+  return { env, type: 'size: bytes, or with KiB, MiB, GiB', default: fallback, help, parse };
+}
+
+export function oneOf<const T extends string>(
+  env: string,
+  values: readonly T[],
+  fallback: T,
+  help: string,
+): SettingRow<T> {
+  const parse = (value: string) => member(values, value);
+  return { env, type: `one of ${values.join(', ')}`, default: fallback, help, parse };
+}
+
+/** A list of members separated by commas; all of them by default. */
+export function subset<const T extends string>(
+  env: string,
+  values: readonly T[],
+  help: string,
+): SettingRow<readonly T[]> {
+  const parse = (value: string) => [
+    ...new Set(value.split(',').map((part) => member(values, part.trim()))),
+  ];
+  return { env, type: `some of ${values.join(',')}`, default: values, help, parse };
+}
+
+export function url(
+  env: string,
+  schemes: readonly string[],
+  help: string,
+): SettingRow<string, undefined> {
+  const parse = (value: string) => {
+    const scheme = URL.canParse(value) ? new URL(value).protocol.slice(0, -1) : '';
+    if (!schemes.includes(scheme)) {
+      throw new Error(
+        `is not a URL that begins with ${schemes.map((s) => `${s}://`).join(' or ')}`,
+      );
+    }
+    return value;
+  };
+  return { env, type: 'URL', default: undefined, help, parse };
+}
+
+/** Its value is never repeated in a message: it holds a password. */
+export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
+  return { ...url(env, ['postgres', 'postgresql'], help), secret: true };
+}
+
+/** Networks such as `127.0.0.0/8,fd00::/8`; none by default. */
+export function cidrList(env: string, help: string): SettingRow<readonly string[]> {
+  const parse = (value: string) => value.split(',').map((part) => cidr(part.trim()));
+  return { env, type: 'CIDRs separated by commas', default: [], help, parse };
+}
+
+function cidr(value: string): string {
+  const [address = '', prefix = '', ...rest] = value.split('/');
+  const version = isIP(address);
+  const longest = version === 4 ? 32 : 128;
+  const isPrefix = /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest;
+  if (version === 0 || !isPrefix || rest.length > 0) {
+    throw new Error(`"${value}" is not a network such as 10.0.0.0/8 or fd00::/8`);
+  }
+  return value;
+}
+
+function within(given: string, value: number, min: number, max: number): number {
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    throw new Error(`"${given}" is not a whole number from ${min} to ${max}`);
+  }
+  return value;
+}
+
+function member<const T extends string>(values: readonly T[], value: string): T {
+  const found = values.find((candidate) => candidate === value);
+  if (found === undefined) throw new Error(`"${value}" is not one of ${values.join(', ')}`);
+  return found;
+}

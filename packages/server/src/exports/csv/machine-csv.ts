@@ -1,0 +1,69 @@
+/** A cell of machine CSV: null = NULL; `isText` = it was quoted. */
+export type Cell = { text: string; isText: boolean } | null;
+
+const quote = 0x22;
+const comma = 0x2c;
+const lineFeed = 0x0a;
+
+/**
+ * Reads the one dialect the machine profile is written in (LF, text always quoted, NULL is nothing) from
+ * pieces of text that may end anywhere.
+ */
+export class MachineCsvReader {
+  #rest = '';
+
+  /** The rows that are whole after this piece. */
+  *read(piece: string): Generator<Cell[]> {
+    const text = this.#rest + piece;
+    let start = 0;
+    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
+      yield readRow(text, start, end);
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+  }
+}
+
+/** Where the row that begins at `start` has its line feed; -1 if it is not whole yet. */
+function rowEnd(text: string, start: number): number {
+  let from = start;
+  for (;;) {
+    const end = text.indexOf('\n', from);
+    if (end < 0) return -1;
+    const open = text.indexOf('"', from);
+    if (open < 0 || open > end) return end;
+    const close = closingQuote(text, open);
+    if (close < 0) return -1;
+    from = close + 1;
+  }
+}
+
+function closingQuote(text: string, open: number): number {
+  let at = text.indexOf('"', open + 1);
+  while (at >= 0 && text.charCodeAt(at + 1) === quote) at = text.indexOf('"', at + 2);
+  return at;
+}
+
+function readRow(text: string, start: number, end: number): Cell[] {
+  const cells: Cell[] = [];
+  let at = start;
+  for (;;) {
+    if (text.charCodeAt(at) === quote) {
+      const close = closingQuote(text, at);
+      const raw = text.slice(at + 1, close);
+      cells.push({ text: raw.includes('"') ? raw.replaceAll('""', '"') : raw, isText: true });
+      at = close + 1;
+    } else {
+      const next = bareEnd(text, at, end);
+      cells.push(next === at ? null : { text: text.slice(at, next), isText: false });
+      at = next;
+    }
+    if (at >= end || text.charCodeAt(at) === lineFeed) return cells;
+    if (text.charCodeAt(at) === comma) at += 1;
+  }
+}
+
+function bareEnd(text: string, start: number, end: number): number {
+  const next = text.indexOf(',', start);
+  return next < 0 || next > end ? end : next;
+}

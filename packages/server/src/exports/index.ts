@@ -1,0 +1,2 @@
+export { exportsContract } from './contract.ts';
+export { addExportRoutes } from './routes.ts';

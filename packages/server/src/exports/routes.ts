@@ -1,0 +1,105 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import { AppError } from '../kernel/errors.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { type Slice, toSlice } from '../records/index.ts';
+import { type csvRequestSchema, exportColumns, exportsContract } from './contract.ts';
+import { ReaderGone, sendExport } from './send-stream.ts';
+import { openCsvExport } from './stream-csv.ts';
+
+export type ExportOptions = {
+  spillDir: string;
+  spillBytes: number;
+  stallMillis: number;
+  maxConcurrent: number;
+  log: Log;
+};
+
+export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
+  let running = 0;
+  http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
+    const slice = toSlice(body, actor, '/');
+    if (running >= options.maxConcurrent) {
+      throw new AppError('exports_busy', {
+        detail: `${running} exports are running already. Try again when one has ended.`,
+        retryAfterSeconds: 5,
+      });
+    }
+    running += 1;
+    try {
+      await streamCsv({ db, slice, body, request, reply, options });
+    } finally {
+      running -= 1;
+    }
+    return reply;
+  });
+}
+
+async function streamCsv(call: {
+  db: Database;
+  slice: Slice;
+  body: Static<typeof csvRequestSchema>;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  options: ExportOptions;
+}): Promise<void> {
+  const { db, slice, body, request, reply, options } = call;
+  const { columns = exportColumns, header = true, profile = 'machine' } = body;
+  const csv = await openCsvExport(
+    db,
+    slice,
+    { columns, header, profile },
+    { dir: options.spillDir, maxBytes: options.spillBytes },
+  );
+  // A reader that hangs up while the database still works would otherwise be noticed at the next row.
+  const response = reply.raw;
+  const onClose = () => void csv.close();
+  response.on('close', onClose);
+  try {
+    const gzip = acceptsGzip(request.headers['accept-encoding']);
+    reply.hijack();
+    response.writeHead(200, {
+      'x-request-id': request.id,
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': disposition(fileName(slice)),
+      'x-record-count': csv.rowCount,
+      trailer: 'Repr-Digest',
+      'cache-control': 'no-store',
+      vary: 'accept-encoding',
+      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+    });
+    response.flushHeaders();
+    await sendExport(response, csv, { gzip, stallMillis: options.stallMillis });
+  } catch (error) {
+    if (!reply.sent) throw error;
+    const level = error instanceof ReaderGone || response.destroyed ? 'info' : 'error';
+    options.log[level]({ err: error, reqId: request.id }, 'export ended early');
+    response.destroy();
+  } finally {
+    response.off('close', onClose);
+    await csv.close();
+  }
+}
+
+/** Such as `TX_DFW_2001-01-01_2001-03-31.csv`. */
+function fileName(slice: Slice): string {
+  const last =
+    slice.until && new Date(Date.parse(slice.until) - 86_400_000).toISOString().slice(0, 10);
+  const parts = [slice.tenant, slice.store, slice.from, last, slice.kind, slice.dataset];
+  return `${parts.filter((part) => part !== undefined).join('_')}.csv`;
+}
+
+/** RFC 6266: plain where it can be, UTF-8 beside it where it cannot. */
+function disposition(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9._-]/g, '-');
+  const full = plain === name ? '' : `; filename*=UTF-8''${encodeURIComponent(name)}`;
+  return `attachment; filename="${plain}"${full}`;
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return String(header ?? '')
+    .split(',')
+    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/i.test(part));
+}

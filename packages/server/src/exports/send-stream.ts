@@ -1,0 +1,76 @@
+import type { ServerResponse } from 'node:http';
+import { createGzip } from 'node:zlib';
+import type { CsvExport } from './stream-csv.ts';
+
+const pieceBytes = 64 * 1024;
+
+/**
+ * Writes an export to the response, at the reader's pace. A reader that takes nothing for `stallMillis`
+ * is reset. Any failure destroys the connection: without the last chunk and the trailer, what arrived
+ * cannot look whole. Throws what ended it early.
+ */
+export async function sendExport(
+  response: ServerResponse,
+  csv: CsvExport,
+  options: { gzip: boolean; stallMillis: number },
+): Promise<void> {
+  try {
+    const coded = options.gzip ? gzipped(csv.chunks()) : csv.chunks();
+    for await (const chunk of coded) {
+      for (let start = 0; start < chunk.length; start += pieceBytes) {
+        await write(response, chunk.subarray(start, start + pieceBytes), options.stallMillis);
+      }
+    }
+    response.addTrailers({ 'repr-digest': `sha-256=:${csv.sha256().toString('base64')}:` });
+    response.end();
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
+}
+
+async function* gzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  // Level 3: twice as fast as 6 for 6 % more bytes.
+  const gzip = createGzip({ level: 3 });
+  const feeding = feed(gzip, source);
+  try {
+    for await (const chunk of gzip) yield chunk as Buffer;
+    await feeding;
+  } finally {
+    gzip.destroy();
+  }
+}
+
+async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<Buffer>) {
+  try {
+    for await (const chunk of source) {
+      if (!gzip.write(chunk)) await new Promise((resolve) => gzip.once('drain', resolve));
+    }
+    gzip.end();
+  } catch (error) {
+    gzip.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
+  if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));
+  if (response.write(piece)) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const done = (error?: Error) => {
+      clearTimeout(timer);
+      response.off('drain', onDrain).off('close', onClose);
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const onDrain = () => done();
+    const onClose = () => done(new ReaderGone('the reader hung up'));
+    const timer = setTimeout(
+      () => done(new ReaderGone(`the reader took nothing for ${stallMillis / 1000} s`)),
+      stallMillis,
+    );
+    response.on('drain', onDrain).on('close', onClose);
+  });
+}
+
+/** Not a fault of ours: the other side left, or sleeps. */
+export class ReaderGone extends Error {}

@@ -1,0 +1,95 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SpillQueue } from './spill-queue.ts';
+
+const miB = 1024 * 1024;
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'svcctl-spill-'));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+async function readAll(queue: SpillQueue): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of queue.chunks()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+test('a writer far ahead of its reader never waits below the limit, and the order is kept', async () => {
+  const queue = new SpillQueue(dir, 64 * miB);
+  const chunks = Array.from({ length: 300 }, (_, n) => Buffer.alloc(100_000, n));
+  for (const chunk of chunks) await queue.push(chunk);
+  expect(await readdir(dir)).toEqual([]);
+  queue.end();
+  expect((await readAll(queue)).equals(Buffer.concat(chunks))).toBe(true);
+  await queue.close();
+});
+
+test('a full file makes the writer wait until the reader has emptied it', async () => {
+  const queue = new SpillQueue(dir, 2 * miB);
+  const chunks = Array.from({ length: 40 }, (_, n) => Buffer.alloc(miB / 2, n));
+  let pushed = 0;
+  const writing = (async () => {
+    for (const chunk of chunks) {
+      await queue.push(chunk);
+      pushed += 1;
+    }
+    queue.end();
+  })();
+  const reader = queue.chunks();
+  const first = await reader.next();
+  // 4 MiB in memory and 2 MiB in the file, and what was just taken out.
+  expect(pushed).toBeLessThanOrEqual(14);
+  const rest: Buffer[] = [first.value ?? Buffer.alloc(0)];
+  for await (const chunk of reader) rest.push(chunk);
+  await writing;
+  expect(Buffer.concat(rest).equals(Buffer.concat(chunks))).toBe(true);
+  await queue.close();
+});
+
+test('any sizes and any pace give the same bytes', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 900_000 }), { maxLength: 30 }),
+      fc.scheduler(),
+      async (sizes, scheduler) => {
+        const queue = new SpillQueue(dir, miB);
+        const chunks = sizes.map((size, n) => Buffer.alloc(size, n));
+        const writing = (async () => {
+          for (const chunk of chunks) {
+            await scheduler.schedule(Promise.resolve());
+            await queue.push(chunk);
+          }
+          queue.end();
+        })();
+        const reading = readAll(queue);
+        await scheduler.waitFor(writing);
+        expect((await reading).equals(Buffer.concat(chunks))).toBe(true);
+        await queue.close();
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test('a failure reaches both sides', async () => {
+  const queue = new SpillQueue(dir, miB);
+  const reading = readAll(queue);
+  queue.fail(new Error('the disk is on fire'));
+  await expect(reading).rejects.toThrow('on fire');
+  await expect(queue.push(Buffer.alloc(1))).rejects.toThrow('on fire');
+  await queue.close();
+});
+
+test('closing wakes a writer that waits', async () => {
+  const queue = new SpillQueue(dir, miB);
+  const writing = (async () => {
+    for (;;) await queue.push(Buffer.alloc(miB));
+  })();
+  const outcome = expect(writing).rejects.toThrow('closed');
+  await queue.close();
+  await outcome;
+});

@@ -1,0 +1,126 @@
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomText } from '../kernel/ids.ts';
+
+const memoryBytes = 4 * 1024 * 1024;
+const readBytes = 256 * 1024;
+
+/**
+ * A queue of bytes between the database and a reader that may be slow: some megabytes in memory, the rest
+ * in a temporary file of at most `maxFileBytes`. So the database is done, and its snapshot free, while
+ * the reader still drinks. The file has no name once it is open: a crash leaves nothing behind.
+ */
+export class SpillQueue {
+  readonly #dir: string;
+  readonly #maxFileBytes: number;
+  /** Older than all that is in the file. */
+  #memory: Buffer[] = [];
+  #memoryLength = 0;
+  #file: FileHandle | null = null;
+  #readAt = 0;
+  #writeAt = 0;
+  #isEnded = false;
+  #failure: { error: unknown } | null = null;
+  #wake: (() => void)[] = [];
+
+  constructor(dir: string, maxFileBytes: number) {
+    this.#dir = dir;
+    this.#maxFileBytes = maxFileBytes;
+  }
+
+  /** Waits only when the file is full, until the reader has emptied it. */
+  async push(chunk: Buffer): Promise<void> {
+    this.#throwIfFailed();
+    while (!this.#isFileEmpty && this.#writeAt + chunk.length > this.#maxFileBytes) {
+      await this.#change();
+      this.#throwIfFailed();
+    }
+    if (this.#isFileEmpty && this.#memoryLength + chunk.length <= memoryBytes) {
+      this.#memory.push(chunk);
+      this.#memoryLength += chunk.length;
+    } else {
+      await this.#append(chunk);
+    }
+    this.#changed();
+  }
+
+  /** All has been pushed. */
+  end(): void {
+    this.#isEnded = true;
+    this.#changed();
+  }
+
+  /** Both sides stop with this error. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#changed();
+  }
+
+  /** What was pushed, in order. One reader only. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    for (;;) {
+      this.#throwIfFailed();
+      const chunk = this.#memory.shift();
+      if (chunk !== undefined) {
+        this.#memoryLength -= chunk.length;
+        yield chunk;
+      } else if (!this.#isFileEmpty) {
+        yield await this.#readFile();
+      } else if (this.#isEnded) {
+        return;
+      } else {
+        await this.#change();
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.fail(new Error('the export was closed'));
+    await this.#file?.close();
+    this.#file = null;
+  }
+
+  get #isFileEmpty(): boolean {
+    return this.#readAt === this.#writeAt;
+  }
+
+  async #append(chunk: Buffer): Promise<void> {
+    this.#file ??= await openNameless(this.#dir);
+    if (this.#isFileEmpty) {
+      this.#readAt = 0;
+      this.#writeAt = 0;
+    }
+    await this.#file.write(chunk, 0, chunk.length, this.#writeAt);
+    this.#writeAt += chunk.length;
+  }
+
+  async #readFile(): Promise<Buffer> {
+    const length = Math.min(readBytes, this.#writeAt - this.#readAt);
+    if (this.#file === null) throw new Error('the spill file is closed');
+    const { buffer } = await this.#file.read(Buffer.allocUnsafe(length), 0, length, this.#readAt);
+    this.#readAt += length;
+    this.#changed();
+    return buffer;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#wake.push(resolve));
+  }
+
+  #changed(): void {
+    const wake = this.#wake;
+    this.#wake = [];
+    for (const resolve of wake) resolve();
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+}
+
+async function openNameless(dir: string): Promise<FileHandle> {
+  const path = join(dir, `export-${randomText(12)}`);
+  const file = await open(path, 'wx+', 0o600);
+  await unlink(path);
+  return file;
+}

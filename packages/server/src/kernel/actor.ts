@@ -1,0 +1,45 @@
+import { AppError } from './errors.ts';
+
+/** What a token may do. `admin` includes all others. */
+export const scopes = [
+  'enrichment:read',
+  'enrichment:write',
+  'analytics:read',
+  'datasets:write',
+  'incidents:write',
+  'admin',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+/** Bundles of scopes under one name. */
+export const presets = {
+  'support-readonly': ['enrichment:read', 'analytics:read'],
+  pipeline: ['enrichment:write', 'incidents:write'],
+  curator: ['enrichment:read', 'analytics:read', 'datasets:write'],
+  admin: ['admin'],
+} as const satisfies Record<string, readonly Scope[]>;
+export type Preset = keyof typeof presets;
+
+/** Who calls. `tenants` null = all; otherwise nothing of any other tenant may show. */
+export type Actor = {
+  readonly tokenId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly tenants: readonly string[] | null;
+  readonly expiresAt: string | null;
+};
+
+export function hasScope(actor: Actor, scope: Scope): boolean {
+  return actor.scopes.includes('admin') || actor.scopes.includes(scope);
+}
+
+export function requireScope(actor: Actor, scope: Scope): void {
+  if (hasScope(actor, scope)) return;
+  throw new AppError('scope_missing', {
+    detail: `This token lacks the scope ${scope}. It is "${actor.name}" with ${actor.scopes.join(', ')}. Ask an admin for a token with ${scope}.`,
+  });
+}
+
+export function mayTouchTenant(actor: Actor, tenant: string): boolean {
+  return actor.tenants === null || actor.tenants.includes(tenant);
+}

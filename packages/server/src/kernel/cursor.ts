@@ -1,0 +1,49 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { AppError } from './errors.ts';
+
+/** Where a page begins: the key of the row beside it, and which way to read on from there. */
+export type Position = { direction: 'next' | 'prev'; key: readonly string[] };
+
+/** What a cursor is bound to: the list's name and every filter and order it was made with. */
+export type CursorScope = { list: string; filters: Readonly<Record<string, string | undefined>> };
+
+const macBytes = 16;
+
+/**
+ * Opaque and signed: base64url of HMAC-SHA256 (128 bits) over scope and position, then the position.
+ * The scope itself is not inside: a cursor shown with other filters simply fails the signature.
+ */
+export function encodeCursor(key: Buffer, scope: CursorScope, position: Position): string {
+  const payload = Buffer.from(
+    JSON.stringify([position.direction === 'next' ? 1 : 0, ...position.key]),
+  );
+  return Buffer.concat([sign(key, scope, payload), payload]).toString('base64url');
+}
+
+/** Throws `cursor_invalid` unless the cursor was made with this key for this scope. */
+export function decodeCursor(key: Buffer, scope: CursorScope, cursor: string): Position {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const payload = bytes.subarray(macBytes);
+  // Decoding skips characters that are not base64url; a cursor has one spelling only.
+  const isWhole = bytes.length > macBytes && bytes.toString('base64url') === cursor;
+  if (!isWhole || !timingSafeEqual(bytes.subarray(0, macBytes), sign(key, scope, payload))) {
+    throw new AppError('cursor_invalid', {
+      detail:
+        'Start again without a cursor. A cursor goes only with the filters and the order it came from.',
+    });
+  }
+  const [direction, ...rest] = JSON.parse(payload.toString()) as [number, ...string[]];
+  return { direction: direction === 1 ? 'next' : 'prev', key: rest };
+}
+
+function sign(key: Buffer, scope: CursorScope, payload: Buffer): Buffer {
+  const filters = Object.entries(scope.filters)
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHmac('sha256', key)
+    .update(JSON.stringify([scope.list, filters]))
+    .update('\0')
+    .update(payload)
+    .digest()
+    .subarray(0, macBytes);
+}

@@ -1,0 +1,110 @@
+/**
+ * Every error that leaves svcctl, in one catalogue: over HTTP as RFC 9457 `application/problem+json`,
+ * from the command line as an exit code. `docs/errors.md` is generated from it.
+ */
+type CatalogueRow = {
+  /** HTTP status; 0 for errors that only the command line raises. */
+  status: number;
+  /** Exit code of the command line. */
+  exit: number;
+  /** Whether the same call may succeed later, unchanged. */
+  retryable: boolean;
+  /** Public sentence: what this code means. */
+  title: string;
+};
+
+export const errorCatalogue = {
+  token_missing: row(401, 4, false, 'The request carries no access token.'),
+  token_malformed: row(401, 4, false, 'The access token is mistyped: its checksum does not fit.'),
+  token_unknown: row(401, 4, false, 'The access token is not known here.'),
+  token_expired: row(401, 4, false, 'The access token has expired.'),
+  token_revoked: row(401, 4, false, 'The access token has been revoked.'),
+  scope_missing: row(403, 4, false, 'The access token lacks the scope this call needs.'),
+  request_invalid: row(400, 2, false, 'A parameter or the body of the request is not valid.'),
+  json_invalid: row(400, 2, false, 'The body is not valid JSON.'),
+  body_encoding_invalid: row(400, 2, false, 'The body cannot be decoded as its headers say.'),
+  cursor_invalid: row(400, 2, false, 'The cursor was not made for this list and these filters.'),
+  route_not_found: row(404, 3, false, 'There is no such path or method.'),
+  token_not_found: row(404, 3, false, 'There is no such token.'),
+  record_not_found: row(404, 3, false, 'There is no such record.'),
+  body_too_large: row(413, 2, false, 'The body is larger than the limit.'),
+  media_type_unsupported: row(415, 2, false, 'The body has a media type this call does not take.'),
+  content_encoding_unsupported: row(415, 2, false, 'The body is compressed in an unknown way.'),
+  rate_limited: row(429, 5, true, 'The token made more requests a minute than it may.'),
+  ingest_busy: row(429, 5, true, 'More bytes are being ingested than the service holds at once.'),
+  exports_busy: row(429, 5, true, 'As many exports run as the service runs at once.'),
+  internal_error: row(
+    500,
+    1,
+    false,
+    'The service made a mistake. The log has it under request_id.',
+  ),
+  database_unavailable: row(503, 5, true, 'The database cannot be reached at the moment.'),
+  database_full: row(503, 5, true, 'The database has no space left to write to.'),
+  query_timeout: row(503, 5, true, 'The database took too long to answer.'),
+  shutting_down: row(503, 5, true, 'The service is shutting down or starting up.'),
+
+  usage_invalid: row(0, 2, false, 'The command line is not valid.'),
+  settings_invalid: row(0, 2, false, 'A setting has a wrong value or is unknown.'),
+  service_unreachable: row(0, 5, true, 'The service does not answer.'),
+  answer_unexpected: row(0, 1, false, 'The service answered something this command cannot read.'),
+  export_mismatch: row(0, 1, false, 'The file received is not what the service announced.'),
+  records_rejected: row(0, 7, false, 'Some records were rejected; the others are stored.'),
+  file_unreadable: row(0, 1, false, 'A file cannot be read or written.'),
+  database_unusable: row(0, 1, false, 'The database cannot be used by this version.'),
+  interrupted: row(0, 130, false, 'Interrupted.'),
+} as const satisfies Record<string, CatalogueRow>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** One fault of the input: where (`/records/3/tenant`, `?limit`), a stable code, a sentence. */
+export type InputFault = { path: string; code: string; message: string };
+
+export type AppErrorOptions = {
+  /** What to do next, for the caller to read; no private data. */
+  detail?: string;
+  errors?: readonly InputFault[];
+  retryAfterSeconds?: number;
+  /** Goes to the log, never to the caller. */
+  cause?: unknown;
+};
+
+/** The one error class. Thrown where the knowledge is; translated once per face (HTTP, command line). */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly errors: readonly InputFault[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    super(
+      `${code}: ${options.detail ?? errorCatalogue[code].title}`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.name = 'AppError';
+    this.code = code;
+    this.detail = options.detail ?? errorCatalogue[code].title;
+    this.errors = options.errors;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status;
+  }
+
+  get exitCode(): number {
+    return errorCatalogue[this.code].exit;
+  }
+}
+
+/** A 400 that names what is wrong with one parameter (`?limit`) or body field (`/tenant`). */
+export function invalidInput(path: string, message: string, code = 'value_invalid'): AppError {
+  return new AppError('request_invalid', {
+    detail: `${path.replace(/^[?/]/, '')}: ${message}`,
+    errors: [{ path, code, message }],
+  });
+}
+
+function row(status: number, exit: number, retryable: boolean, title: string): CatalogueRow {
+  return { status, exit, retryable, title };
+}

@@ -1,0 +1,294 @@
+import type { TSchema } from 'typebox';
+import type { ResponseContract, RouteContract } from './contract.ts';
+import { problem, problemSchema } from './schemas.contract.ts';
+
+/** A JSON Schema (2020-12) as it stands in the document. */
+export type Schema = {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly $ref?: string;
+};
+
+export type Parameter = {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+};
+
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+type Reference = { readonly $ref: string };
+type Header = { readonly description: string; readonly schema: Schema };
+
+export type Response = {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, Header | Reference>>;
+  readonly content?: Content;
+};
+
+export type Operation = {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  /** Scope the token needs; `any` = any valid token; null = open to all. */
+  readonly 'x-required-scope': string | null;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly description?: string;
+    readonly content: Content;
+  };
+  readonly responses: Readonly<Record<string, Response>>;
+};
+
+export type OpenApiDocument = {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: object;
+};
+
+/** What holds for every call: a title and its sentences (Markdown: paragraphs and `code`). */
+export const conventions = [
+  {
+    title: 'JSON and names',
+    text: 'Bodies are JSON in UTF-8 with snake_case names. Nothing is coerced, and an unknown or repeated query parameter or an unknown field is refused with 400 by every call: a mistyped filter never widens a result. Ids are opaque; a malformed and an unknown id both answer 404. Strings order by their UTF-8 bytes.',
+  },
+  {
+    title: 'Times',
+    text: 'Times are RFC 3339 in UTC with exactly six fraction digits, such as `2026-03-05T14:07:09.123456Z`. Dates (`2026-03-05`) and months (`2026-03`) are UTC as well. `from` and `to` are dates, inclusive at both ends; they need each other and exclude `month`.',
+  },
+  {
+    title: 'Lists and cursors',
+    text: 'A list answers `{"data": […], "next_cursor": …}`. Pass `next_cursor` as `cursor`, with the same filters, to get the next page; null is the end. Cursors are opaque, signed and bound to the filters and the order they came from, not to `limit`; with other filters they are refused as `cursor_invalid`.',
+  },
+  {
+    title: 'Errors',
+    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503.',
+  },
+  {
+    title: 'Requests and retries',
+    text: 'Every answer carries `x-request-id`, which the log knows too. 429 and 503 carry `Retry-After` in seconds where the service knows when it can: the same call may succeed then. Within `/api/v1` changes only ever add.',
+  },
+] as const;
+
+/** The first tokens of a service's life: how a caller gets one, and sends it. */
+export const authentication =
+  'Send an access token as `Authorization: Bearer svc_…`. The first start of the service writes an admin token to `admin-token` in its data folder; an admin makes others with `svcctl tokens create` or `POST /api/v1/tokens`. A token holds scopes, and may be limited to tenants: what belongs to other tenants then looks as if it did not exist.';
+
+/** What a status says on every route that may answer it; a route's own words come first. */
+export const statusMeanings: Readonly<Record<number, string>> = {
+  400: 'A parameter or the body is not valid; `errors` says where.',
+  401: 'The token is missing, mistyped, unknown, expired or revoked.',
+  403: 'The token lacks the scope; `detail` names it.',
+  404: 'There is no such thing, or the token may not see it.',
+  409: 'The thing is in a state that does not allow this.',
+  413: 'The body is larger than the limit.',
+  415: 'The body has a media type or coding that this call does not take.',
+  429: 'Too much at once. Try again after `Retry-After`.',
+  500: 'The service made a mistake. Its log has it under `request_id`.',
+  503: 'The service cannot answer at the moment. Try again after `Retry-After`.',
+};
+
+/**
+ * The OpenAPI 3.1 document of the routes: the schemas that validate are the ones that document.
+ * Paths are relative to the server URL `/api/v1`.
+ */
+export function buildOpenApi(
+  contracts: readonly RouteContract[],
+  info: { version: string },
+): OpenApiDocument {
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const contract of contracts) {
+    const path = contract.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operationOf(contract) };
+  }
+  const about = [
+    `## Authentication\n\n${authentication}`,
+    ...conventions.map(({ title, text }) => `## ${title}\n\n${text}`),
+  ];
+  return plain({
+    openapi: '3.1.0',
+    info: { title: 'svcctl', version: info.version, description: about.join('\n\n') },
+    servers: [{ url: '/api/v1' }],
+    tags: [...new Set(contracts.map((contract) => contract.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svc_…',
+          description: 'An access token.',
+        },
+      },
+      schemas: { Problem: problemDocument },
+      headers: {
+        RequestId: { description: 'Names this request in the log.', schema: { type: 'string' } },
+        RetryAfter: {
+          description: 'Seconds to wait before the same call again.',
+          schema: { type: 'integer' },
+        },
+        Authenticate: { description: 'The scheme to use: Bearer.', schema: { type: 'string' } },
+      },
+    },
+  });
+}
+
+const problemDocument = {
+  ...problemSchema,
+  description: 'A problem document (RFC 9457).',
+  properties: {
+    ...problemSchema.properties,
+    type: { type: 'string', description: 'link to the code in the reference' },
+    title: { type: 'string', description: 'what the code means' },
+    detail: { type: 'string', description: 'what happened here and what to do next' },
+    code: { type: 'string', description: 'stable; decide by it', examples: ['request_invalid'] },
+    errors: { ...problemSchema.properties.errors, description: 'the faults of the input' },
+  },
+};
+
+function operationOf(contract: RouteContract): Operation {
+  const { scope } = contract;
+  const parameters = [...pathParameters(contract), ...queryParameters(contract)];
+  return {
+    operationId: contract.id,
+    tags: [contract.tag],
+    summary: contract.summary,
+    description: [contract.description, `${scopeSentence(scope)}`].filter(Boolean).join('\n\n'),
+    security: scope === null ? [] : [{ bearer: [] }],
+    'x-required-scope': scope,
+    ...(parameters.length > 0 && { parameters }),
+    ...requestBody(contract),
+    responses: responsesOf(contract),
+  };
+}
+
+function scopeSentence(scope: RouteContract['scope']): string {
+  if (scope === null) return 'Open to all: needs no token.';
+  return scope === 'any' ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
+}
+
+/** Out of the path itself, so that no parameter can be missing; the schema adds what it knows. */
+function pathParameters(contract: RouteContract): Parameter[] {
+  const { properties = {} } = (contract.params ?? {}) as Schema;
+  return [...contract.path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
+    parameter(name, 'path', true, properties[name] ?? { type: 'string' }),
+  );
+}
+
+function queryParameters(contract: RouteContract): Parameter[] {
+  const { properties = {}, required = [] } = (contract.query ?? {}) as Schema;
+  return Object.entries(properties).map(([name, schema]) =>
+    parameter(name, 'query', required.includes(name), schema),
+  );
+}
+
+function parameter(
+  name: string,
+  place: 'path' | 'query',
+  required: boolean,
+  schema: Schema,
+): Parameter {
+  const { description, ...rest } = schema;
+  const said = description === undefined ? {} : { description };
+  return { name, in: place, required, ...said, schema: rest };
+}
+
+function requestBody(contract: RouteContract): Pick<Operation, 'requestBody'> {
+  if (contract.streamedBody !== undefined) {
+    const content = Object.entries(contract.streamedBody).map(
+      ([mediaType, schema]) => [mediaType, { schema: schemaOf(schema) }] as const,
+    );
+    const hasLines = 'application/x-ndjson' in contract.streamedBody;
+    const description = 'As `application/x-ndjson` the schema describes one line.';
+    return {
+      requestBody: {
+        required: true,
+        ...(hasLines && { description }),
+        content: Object.fromEntries(content),
+      },
+    };
+  }
+  if (contract.body === undefined) return {};
+  const schema = schemaOf(contract.body);
+  const required = (schema.required ?? []).length > 0;
+  return { requestBody: { required, content: { 'application/json': { schema } } } };
+}
+
+function responsesOf(contract: RouteContract): Record<string, Response> {
+  const responses: Record<string, Response> = {};
+  for (const [status, response] of Object.entries(contract.responses)) {
+    responses[status] = responseOf(Number(status), response);
+  }
+  for (const status of commonStatuses(contract)) {
+    responses[status] ??= responseOf(status, problem);
+  }
+  return responses;
+}
+
+/** The errors that the server itself answers, whatever the handler of the route does. */
+function commonStatuses(contract: RouteContract): number[] {
+  const { scope, query, body, streamedBody } = contract;
+  const hasBody = body !== undefined || streamedBody !== undefined;
+  return [
+    ...(query !== undefined || hasBody ? [400] : []),
+    ...(scope === null ? [] : scope === 'any' ? [401] : [401, 403]),
+    ...(hasBody ? [413, 415] : []),
+    429,
+    500,
+    503,
+  ];
+}
+
+function responseOf(status: number, response: ResponseContract): Response {
+  const { description, schema, mediaType = 'application/json' } = response;
+  const isProblem = mediaType === problem.mediaType;
+  const said = Object.entries(response.headers ?? {}).map(
+    ([name, text]) => [name, { description: text, schema: { type: 'string' } }] as const,
+  );
+  const content = isProblem ? { $ref: '#/components/schemas/Problem' } : schemaOf(schema);
+  return {
+    description:
+      description === problem.description ? (statusMeanings[status] ?? description) : description,
+    headers: {
+      'x-request-id': { $ref: '#/components/headers/RequestId' },
+      ...(status === 401 && { 'WWW-Authenticate': { $ref: '#/components/headers/Authenticate' } }),
+      ...((status === 429 || status === 503) && {
+        'Retry-After': { $ref: '#/components/headers/RetryAfter' },
+      }),
+      ...Object.fromEntries(said),
+    },
+    ...(schema !== undefined && { content: { [mediaType]: { schema: content } } }),
+  };
+}
+
+function schemaOf(schema: TSchema | undefined): Schema {
+  return schema ?? {};
+}
+
+/** Drops what JSON has no word for: `undefined`, and the hidden marks of the schema library. */
+function plain(document: OpenApiDocument): OpenApiDocument {
+  return JSON.parse(JSON.stringify(document));
+}

@@ -1,0 +1,48 @@
+import type { errorCatalogue } from '../../kernel/errors.ts';
+import type { Metrics } from '../metrics.ts';
+import { buildOpenApi } from './openapi.ts';
+import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
+import { basePath, type HttpServer } from './server.ts';
+import { faultCodes } from './validate.ts';
+
+export type OriginOptions = {
+  metrics: Metrics;
+  /** Throws unless requests can be served now. */
+  assertReady(): Promise<void>;
+  errors: typeof errorCatalogue;
+  rejectCodes: Readonly<Record<string, string>>;
+};
+
+/** What hangs off the origin and needs no token: health, metrics, the reference and the OpenAPI document. */
+export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
+  const { fastify } = http;
+  const openApi = buildOpenApi(http.contracts, { version: '0.1.0' });
+  const page = renderReferencePage(openApi, {
+    errors: options.errors,
+    faultCodes,
+    rejectCodes: options.rejectCodes,
+  });
+
+  fastify.get('/healthz', async () => ({ status: 'ok' }));
+  fastify.get('/readyz', async () => {
+    await options.assertReady();
+    return { status: 'ready' };
+  });
+  fastify.get('/metrics', async (_request, reply) => {
+    reply.type(options.metrics.registry.contentType);
+    return options.metrics.registry.metrics();
+  });
+  fastify.get(`${basePath}/openapi.json`, async () => openApi);
+  fastify.get('/docs', async (_request, reply) => {
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', referencePagePolicy)
+      .header('x-content-type-options', 'nosniff');
+    return page;
+  });
+  fastify.get('/docs/style.css', async (_request, reply) => {
+    reply.type('text/css; charset=utf-8');
+    return referenceCss;
+  });
+  fastify.get('/', async (_request, reply) => reply.redirect('/docs'));
+}

@@ -1,0 +1,56 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, errorCatalogue } from '../../kernel/errors.ts';
+import { translateDatabaseError } from '../postgres/database-errors.ts';
+
+/** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
+export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = toAppError(raw);
+  if (error.status >= 500) request.log.error({ err: raw, reqId: request.id }, error.message);
+  else request.log.debug({ code: error.code, reqId: request.id }, error.message);
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
+  if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="svcctl"');
+  reply
+    .status(error.status)
+    .type('application/problem+json')
+    .send(
+      JSON.stringify({
+        type: `/docs#${error.code}`,
+        title: errorCatalogue[error.code].title,
+        status: error.status,
+        detail: error.detail,
+        code: error.code,
+        request_id: request.id,
+        errors: error.errors,
+      }),
+    );
+}
+
+function toAppError(raw: unknown): AppError {
+  const error = translateDatabaseError(raw);
+  if (error instanceof AppError) return error;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AppError('body_too_large', {
+        detail: 'The body is larger than 1 MiB.',
+        cause: raw,
+      });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AppError('media_type_unsupported', {
+        detail: 'Send the body as application/json.',
+        cause: raw,
+      });
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new AppError('body_encoding_invalid', {
+        detail: 'The body is not as long as Content-Length says.',
+        cause: raw,
+      });
+    case 'FST_ERR_BAD_URL':
+      return new AppError('route_not_found', {
+        detail: 'The path is not a valid URL.',
+        cause: raw,
+      });
+    default:
+      return new AppError('internal_error', { cause: raw });
+  }
+}

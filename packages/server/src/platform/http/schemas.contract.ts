@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+
+// The pieces that several features' contracts share.
+
+/** No control characters and no "/": what tenants and stores are named with. */
+const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f/]*$';
+
+export const tenantSchema = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: noControlNoSlash,
+  description: '1–128 characters, no control characters, no "/"',
+});
+export const storeSchema = tenantSchema;
+
+/** A name that people give to things. */
+export const nameSchema = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: '1–200 characters, no control characters',
+});
+
+export const instantSchema = Type.String({
+  format: 'date-time',
+  examples: ['2026-03-05T14:07:09.123456Z'],
+});
+export const dateSchema = Type.String({
+  format: 'date',
+  description: 'a date such as 2026-03-05',
+  examples: ['2026-03-05'],
+});
+export const monthSchema = Type.String({
+  pattern: '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])$',
+  description: 'a month such as 2026-03, from 1970-01 on',
+  examples: ['2026-03'],
+});
+export const limitSchema = Type.Integer({ minimum: 1, maximum: 500, default: 100 });
+export const cursorSchema = Type.String({
+  minLength: 1,
+  maxLength: 4000,
+  description: 'next_cursor or prev_cursor of an earlier answer to the same filters',
+});
+export const digestSchema = Type.String({
+  pattern: '^[0-9a-f]{16}$',
+  description: 'sum of the records’ digests mod 2^64, 16 hex digits',
+});
+
+export const problemSchema = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  code: Type.String(),
+  request_id: Type.String(),
+  errors: Type.Optional(
+    Type.Array(Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
+  ),
+});
+
+export const problem = {
+  description: 'A problem document (RFC 9457); `code` is stable.',
+  schema: problemSchema,
+  mediaType: 'application/problem+json',
+} as const;

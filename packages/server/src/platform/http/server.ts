@@ -1,0 +1,154 @@
+import { maxHeaderSize } from 'node:http';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { requireScope } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { randomText } from '../../kernel/ids.ts';
+import type { Log } from '../log.ts';
+import type { InputOf, RouteContract } from './contract.ts';
+import { sendProblem } from './problem.ts';
+import { type Check, parseQuery, Validator } from './validate.ts';
+
+export const basePath = '/api/v1';
+/** JSON bodies other than ingest are small. */
+const jsonBodyLimitBytes = 1_048_576;
+
+export type Handler<C extends RouteContract> = (
+  call: InputOf<C> & { actor: Actor; request: FastifyRequest; reply: FastifyReply },
+) => Promise<unknown>;
+
+export type HttpServer = {
+  readonly fastify: FastifyInstance;
+  readonly contracts: readonly RouteContract[];
+  /** Serves a route of the API. What the handler returns is the JSON answer, with the first 2xx status. */
+  route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
+};
+
+export type HttpOptions = {
+  log: Log;
+  /** Throws 401 unless the header carries a valid token. */
+  authenticate(authorization: string | undefined): Promise<Actor>;
+  /** Throws 429 when the token has used up its share. */
+  admit(actor: Actor): void;
+  /** Throws 503 while the service is not ready. */
+  assertReady(): void;
+};
+
+/** A fastify server whose every answer carries `x-request-id` and whose every error is a problem document. */
+export function createHttpServer(options: HttpOptions): HttpServer {
+  const fastify = Fastify({
+    loggerInstance: options.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: jsonBodyLimitBytes,
+    genReqId: () => `req_${randomText(16)}`,
+    forceCloseConnections: 'idle',
+    // An upload may take hours; the header must not (slow-loris), and an idle socket is closed.
+    requestTimeout: 0,
+    keepAliveTimeout: 72_000,
+    http: { maxHeaderSize, headersTimeout: 30_000 },
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
+  });
+  const contracts: RouteContract[] = [];
+  const validator = new Validator();
+
+  fastify.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
+  fastify.setNotFoundHandler((request, reply) =>
+    sendProblem(
+      new AppError('route_not_found', {
+        detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
+      }),
+      request,
+      reply,
+    ),
+  );
+  // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.
+  fastify.removeContentTypeParser('application/json');
+  fastify.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string' },
+    (_request, body, done) => {
+      try {
+        done(null, body === '' ? undefined : JSON.parse(String(body)));
+      } catch (error) {
+        done(new AppError('json_invalid', { detail: `The body is not JSON: ${String(error)}` }));
+      }
+    },
+  );
+
+  return {
+    fastify,
+    contracts,
+    route(contract, handler) {
+      contracts.push(contract);
+      if (!('streamedBody' in contract)) addRoute(fastify, validator, contract, handler, options);
+      // The handler reads the body itself, whatever its type.
+      else
+        fastify.register(async (own) => {
+          own.removeAllContentTypeParsers();
+          own.addContentTypeParser('*', (_request, _body, done) => done(null));
+          addRoute(own, validator, contract, handler, options);
+        });
+    },
+  };
+}
+
+function addRoute<C extends RouteContract>(
+  fastify: FastifyInstance,
+  validator: Validator,
+  contract: C,
+  handler: Handler<C>,
+  options: HttpOptions,
+): void {
+  const check = (schema: RouteContract['query'], place: '?' | '/'): Check =>
+    schema === undefined ? () => {} : validator.compile(schema, place);
+  const checkQuery = check(contract.query ?? emptyQuery, '?');
+  const checkBody = check(contract.body, '/');
+  const status = Number(Object.keys(contract.responses)[0] ?? 200);
+  const actors = new WeakMap<FastifyRequest, Actor>();
+  const queries = new WeakMap<FastifyRequest, Record<string, unknown>>();
+
+  fastify.route({
+    method: contract.method,
+    url: basePath + contract.path,
+    exposeHeadRoute: false,
+    // In the order the contract promises: 401, 403, then the input, then the rest.
+    onRequest: async (request) => {
+      options.assertReady();
+      if (contract.scope !== null) {
+        const actor = await options.authenticate(request.headers.authorization);
+        if (contract.scope !== 'any') requireScope(actor, contract.scope);
+        actors.set(request, actor);
+      }
+      const query = parseQuery(request.url.split('?')[1] ?? '', contract.query);
+      checkQuery(query);
+      queries.set(request, query);
+    },
+    preHandler: async (request) => {
+      if (contract.body !== undefined) checkBody(request.body ?? {});
+      const actor = actors.get(request);
+      if (actor !== undefined) options.admit(actor);
+    },
+    handler: async (request, reply) => {
+      reply.status(status);
+      const input = {
+        params: request.params,
+        query: queries.get(request),
+        body: request.body,
+      } as InputOf<C>;
+      return handler({ ...input, actor: actors.get(request) ?? anyone, request, reply });
+    },
+  });
+}
+
+const emptyQuery = { type: 'object', properties: {}, additionalProperties: false };
+
+const anyone: Actor = { tokenId: '', name: 'anyone', scopes: [], tenants: [], expiresAt: null };

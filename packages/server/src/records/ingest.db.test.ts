@@ -1,0 +1,309 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { formatDigest, recordDigest, sumDigests } from '../kernel/digest.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ SVC_INGEST_MAX_RECORDS: '50' });
+});
+afterAll(() => service.stop());
+
+let serial = 0;
+/** A valid record of a tenant of its own, so that tests do not meet. */
+function record(more: Record<string, unknown> = {}) {
+  serial += 1;
+  return {
+    tenant: 'T1',
+    store: 'S1',
+    event_id: `e${serial}`,
+    occurred_at: '2020-02-29T23:59:59.999999Z',
+    enrichment: { serial },
+    ...more,
+  };
+}
+
+function batch(...records: unknown[]) {
+  return service.call('POST', '/enrichment/records', { body: { records } });
+}
+
+function stream(body: string | Uint8Array, headers: Record<string, string> = {}) {
+  return service.call('POST', '/enrichment/records', {
+    body,
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
+  });
+}
+
+async function totalCount(): Promise<number> {
+  const rows = await service.db.query<{ count: number }>(
+    sql`select count(*) as count from enrichment_records`,
+  );
+  return rows[0]?.count ?? -1;
+}
+
+test.each([
+  ['an unknown field', { wrong: 1 }, 'field_unknown'],
+  ['no tenant', { tenant: undefined }, 'field_required'],
+  ['a number as tenant', { tenant: 5 }, 'field_invalid'],
+  ['a slash in the store', { store: 'a/b' }, 'field_invalid'],
+  ['a control character in the event id', { event_id: 'a\u0007' }, 'field_invalid'],
+  ['a month 13', { occurred_at: '2026-13-01T00:00:00Z' }, 'field_invalid'],
+  ['a time far ahead', { occurred_at: '2999-01-01T00:00:00Z' }, 'field_invalid'],
+  ['a time before 1970', { occurred_at: '1969-12-31T23:59:59Z' }, 'field_invalid'],
+  ['7 fraction digits', { occurred_at: '2020-01-01T00:00:00.1234567Z' }, 'field_invalid'],
+  ['a confidence above 1', { confidence: 1.01 }, 'field_invalid'],
+  ['an array as enrichment', { enrichment: [] }, 'field_invalid'],
+  ['NUL in the enrichment', { enrichment: { a: '\u0000' } }, 'json_null_character'],
+  ['NUL in kind', { kind: '\u0000' }, 'json_null_character'],
+  ['a lone surrogate', { enrichment: { a: '\ud800' } }, 'json_lone_surrogate'],
+  ['257 KiB of enrichment', { enrichment: { a: 'x'.repeat(257 * 1024) } }, 'enrichment_too_large'],
+])('rejects a record with %s and stores its neighbours', async (_name, fault, code) => {
+  const before = await totalCount();
+  const answer = await batch(record(), record(fault), record());
+  expect(answer.status).toBe(200);
+  expect(answer.json).toMatchObject({ accepted: 2, duplicates: 0, rejected_count: 1 });
+  expect(answer.json.rejected).toEqual([{ index: 1, code, message: expect.any(String) }]);
+  expect(await totalCount()).toBe(before + 2);
+});
+
+test.each([
+  ['no JSON', '{"records":[', 'json_invalid'],
+  ['nothing', '', 'json_invalid'],
+  ['a trailing word', '{"records":[]} x', 'request_invalid'],
+  ['an array', '[]', 'request_invalid'],
+  ['no records', '{}', 'request_invalid'],
+  ['no record', '{"records":[]}', 'request_invalid'],
+  ['records as object', '{"records":{}}', 'request_invalid'],
+  ['an unknown field', '{"records":[],"mode":"fast"}', 'request_invalid'],
+  ['bytes that are not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]), 'json_invalid'],
+])('answers 400 to an envelope of %s and stores nothing', async (_name, body, code) => {
+  const before = await totalCount();
+  const answer = await service.call('POST', '/enrichment/records', {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.status).toBe(400);
+  expect(answer.json.code).toBe(code);
+  expect(await totalCount()).toBe(before);
+});
+
+test('a batch of more records than allowed is refused whole', async () => {
+  const before = await totalCount();
+  const answer = await batch(...Array.from({ length: 51 }, () => record()));
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors[0].path).toBe('/records');
+  expect(await totalCount()).toBe(before);
+});
+
+test('a fault after valid records in the envelope stores none of them', async () => {
+  const before = await totalCount();
+  const body = `{"records":[${JSON.stringify(record())},${JSON.stringify(record())}`;
+  const headers = { 'content-type': 'application/json' };
+  expect((await service.call('POST', '/enrichment/records', { body, headers })).status).toBe(400);
+  expect(await totalCount()).toBe(before);
+});
+
+test('a body of 33 MiB answers 413', async () => {
+  const answer = await service.call('POST', '/enrichment/records', {
+    body: Buffer.alloc(33 * 2 ** 20, ' '),
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.status).toBe(413);
+  expect(answer.json.code).toBe('body_too_large');
+});
+
+test('a small gzip body that unpacks to 33 MiB answers 413', async () => {
+  const answer = await service.call('POST', '/enrichment/records', {
+    body: gzipSync(Buffer.alloc(33 * 2 ** 20, ' ')),
+    headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+  });
+  expect(answer.status).toBe(413);
+});
+
+test.each([
+  ['text/csv', 'identity', 'media_type_unsupported'],
+  ['application/x-ndjson', 'br', 'content_encoding_unsupported'],
+])('answers 415 to %s coded as %s', async (type, coding, code) => {
+  const answer = await stream('x', { 'content-type': type, 'content-encoding': coding });
+  expect(answer.status).toBe(415);
+  expect(answer.json.code).toBe(code);
+});
+
+test('a gzip body is taken, a broken or cut one answers 400', async () => {
+  const lines = `${JSON.stringify(record())}\n${JSON.stringify(record())}\n`;
+  const gzip = { 'content-encoding': 'gzip' };
+  expect((await stream(gzipSync(lines), gzip)).json).toMatchObject({ accepted: 2 });
+  const before = await totalCount();
+  const cut = gzipSync(JSON.stringify(record())).subarray(0, -6);
+  expect((await stream(cut, gzip)).json).toMatchObject({
+    status: 400,
+    code: 'body_encoding_invalid',
+  });
+  expect((await stream('no gzip', gzip)).json.code).toBe('body_encoding_invalid');
+  expect(await totalCount()).toBe(before);
+});
+
+test('one bad line in the middle of a stream is reported, the rest is stored', async () => {
+  const lines = Array.from({ length: 120 }, () => JSON.stringify(record()));
+  lines[70] = '{"tenant":';
+  lines[71] = '';
+  lines[72] = JSON.stringify(record({ tenant: '' }));
+  const answer = await stream(`${lines.join('\r\n')}`);
+  expect(answer.json).toMatchObject({ accepted: 117, duplicates: 0, rejected_count: 2 });
+  expect(answer.json.rejected.map((reject: { index: number }) => reject.index)).toEqual([70, 72]);
+});
+
+test('a line that is not UTF-8 or far too long is rejected alone', async () => {
+  const good = Buffer.from(`${JSON.stringify(record())}\n`);
+  const long = Buffer.from(`${JSON.stringify(record({ kind: 'x'.repeat(2 ** 20) }))}\n`);
+  const bytes = Buffer.concat([
+    good,
+    Buffer.from([0xff, 0x0a]),
+    long,
+    Buffer.from(JSON.stringify(record())),
+  ]);
+  const answer = await stream(bytes);
+  expect(answer.json).toMatchObject({ accepted: 2, rejected_count: 2 });
+  expect(answer.json.rejected).toMatchObject([
+    { index: 1, code: 'json_invalid' },
+    { index: 2, code: 'record_too_large' },
+  ]);
+});
+
+test('more than 1,000 rejects are counted, the first 1,000 listed', async () => {
+  const answer = await stream('x\n'.repeat(2500));
+  expect(answer.json).toMatchObject({ accepted: 0, rejected_count: 2500 });
+  expect(answer.json.rejected).toHaveLength(1000);
+  expect(answer.json.rejected.at(-1).index).toBe(999);
+});
+
+test('an empty stream is nothing', async () => {
+  expect((await stream('')).json).toEqual({
+    accepted: 0,
+    duplicates: 0,
+    rejected: [],
+    rejected_count: 0,
+  });
+});
+
+test('a token limited to tenants is told the same of a foreign tenant whether it exists or not', async () => {
+  await batch(record({ tenant: 'exists' }));
+  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
+  const answer = await service.call('POST', '/enrichment/records', {
+    token,
+    body: { records: ['exists', 'does-not', 'mine'].map((tenant) => record({ tenant })) },
+  });
+  expect(answer.json).toMatchObject({ accepted: 1, rejected_count: 2 });
+  const [one, two] = answer.json.rejected;
+  expect(one).toEqual({ ...two, index: 0 });
+  expect(one.code).toBe('tenant_not_allowed');
+});
+
+test('the same identity twice in one request: same content counts once, other content is a conflict', async () => {
+  const one = record({ tenant: 'twice' });
+  const answer = await batch(one, one, { ...one, kind: 'other' }, { ...one, kind: '' });
+  expect(answer.json).toMatchObject({ accepted: 1, duplicates: 1, rejected_count: 2 });
+  expect(answer.json.rejected.map((reject: { index: number }) => reject.index)).toEqual([2, 3]);
+});
+
+test('keeps the enrichment and the confidence to the letter', async () => {
+  const enrichment =
+    '{"big":12345678901234567890,"one":1.0,"exp":1E+2,"z":1,"a":2,"text":"\\u00e9 \\/ \\ud83d\\ude00 é"}';
+  const body = `{"records":[{"tenant":"letter","store":"s","event_id":"e","occurred_at":"2020-01-01T01:00:00.5+01:00",
+    "confidence": 0.10, "enrichment": ${enrichment.replaceAll(':', ' : ').replaceAll(',', ' ,\n')} }]}`;
+  const headers = { 'content-type': 'application/json' };
+  await service.call('POST', '/enrichment/records', { body, headers });
+  const page = await service.call('GET', '/enrichment/records?tenant=letter');
+  expect(page.text).toContain(`"enrichment":${enrichment}`);
+  expect(page.text).toContain('"confidence":0.10,');
+  expect(page.json.data[0].occurred_at).toBe('2020-01-01T00:00:00.500000Z');
+});
+
+test('two hundred writers at once count exactly', async () => {
+  const shared = record({ tenant: 'race' });
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, n) =>
+      batch(
+        shared,
+        record({ tenant: 'race', store: `s${n % 7}` }),
+        record({ tenant: `race${n % 3}` }),
+      ),
+    ),
+  );
+  const sum = (field: string) => answers.reduce((total, { json }) => total + json[field], 0);
+  expect(sum('accepted')).toBe(401);
+  expect(sum('duplicates')).toBe(199);
+  await expectCountersExact();
+});
+
+test('any mix of records leaves counters that equal what counting gives, in Node and in PostgreSQL', async () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+  const name = fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+    .filter((value) => !/[\u0000-\u001f\u007f-\u009f/]/.test(value) && value.isWellFormed());
+  const label = fc.option(
+    text.filter((value) => !/[\u0000\u0001\u001f]/.test(value) && value.isWellFormed()),
+  );
+  const arbitrary = fc.record({
+    tenant: name,
+    store: name,
+    event_id: name,
+    occurred_at: fc
+      .date({ min: new Date('1970-01-01'), max: new Date('2026-01-01'), noInvalidDate: true })
+      .map((date) => date.toISOString()),
+    kind: label,
+    source: label,
+    model: label,
+    enrichment: fc.dictionary(
+      name,
+      fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), name),
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(arbitrary, { minLength: 1, maxLength: 20 }), async (records) => {
+      const answer = await batch(...records);
+      expect(answer.status).toBe(200);
+      const { accepted, duplicates, rejected_count } = answer.json;
+      expect(accepted + duplicates + rejected_count).toBe(records.length);
+    }),
+    { numRuns: 25 },
+  );
+  await expectCountersExact();
+}, 120_000);
+
+/** Every counter of every level against the records themselves, digests recomputed from content. */
+async function expectCountersExact(): Promise<void> {
+  const levels = [
+    ['leaf_days', `tenant, store, (occurred_at at time zone 'UTC')::date`, 'tenant, store, day'],
+    [
+      'leaf_months',
+      `tenant, store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`,
+      'tenant, store, month',
+    ],
+    ['leaf_stores', 'tenant, store', 'tenant, store'],
+    ['leaf_tenants', 'tenant', 'tenant'],
+  ];
+  for (const [table, group, key] of levels) {
+    const { rows } = await service.db.pool.query(`
+      with counted as (
+        select ${group}, count(*)::bigint, sum(bytes)::bigint,
+          mod(mod(sum(record_digest(tenant, store, occurred_at, event_id, kind, source, model, confidence,
+            enrichment)), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
+          min(occurred_at), max(occurred_at)
+        from enrichment_records group by ${group}
+      ), kept as (select ${key}, count, bytes, digest, first_at, last_at from ${table})
+      (table counted except table kept) union all (table kept except table counted)`);
+    expect(rows, table).toEqual([]);
+  }
+  const { rows } = await service.db.pool.query(
+    `select *, (extract(epoch from occurred_at) * 1000000)::bigint as micros, enrichment::text as enrichment from enrichment_records`,
+  );
+  const digests = rows.map((row) =>
+    recordDigest({ ...row, eventId: row.event_id, occurredAtMicros: row.micros }),
+  );
+  const tree = await service.call('GET', '/enrichment/datasets?level=tenant&limit=500');
+  const kept = tree.json.data.map((leaf: { digest: string }) => BigInt(`0x${leaf.digest}`));
+  expect(formatDigest(sumDigests(digests))).toBe(formatDigest(sumDigests(kept)));
+}

@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import zlib from 'node:zlib';
+import { AppError } from '../../kernel/errors.ts';
+
+export type Body = {
+  /** NDJSON, to be read line by line; otherwise one JSON document. */
+  readonly isStream: boolean;
+  /** The decoded bytes. Ends with `body_encoding_invalid` when they do not decode. */
+  chunks(): AsyncGenerator<Buffer>;
+  /** Reads and drops what is left, within bounds, so that the client gets to read the answer. */
+  discard(): Promise<void>;
+};
+
+const discardBytes = 64 * 1024 * 1024;
+const discardMillis = 5_000;
+
+/** Throws 415 unless type and coding of the body are ones we read. */
+export function readBody(request: IncomingMessage): Body {
+  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json' && type !== 'application/x-ndjson') {
+    throw new AppError('media_type_unsupported', {
+      detail: 'Send application/json ({"records":[…]}) or application/x-ndjson (a record a line).',
+    });
+  }
+  const decoder = createDecoder(request.headers['content-encoding']);
+  return {
+    isStream: type === 'application/x-ndjson',
+    chunks: () => (decoder === null ? plainChunks(request) : decodedChunks(request, decoder)),
+    discard: () => discard(request),
+  };
+}
+
+function createDecoder(coding = 'identity'): zlib.Gunzip | null {
+  switch (coding.trim().toLowerCase()) {
+    case 'identity':
+      return null;
+    case 'gzip':
+      return zlib.createGunzip();
+    case 'zstd':
+      // Node has it from 22.15 on.
+      if ('createZstdDecompress' in zlib) {
+        return (zlib.createZstdDecompress as () => zlib.Gunzip)();
+      }
+  }
+  throw new AppError('content_encoding_unsupported', {
+    detail: `The coding ${coding} is not taken here. Send the body as gzip or as it is.`,
+  });
+}
+
+async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
+  // Not the stream's own iterator: that would destroy the request when we stop reading early, and
+  // with it the connection that the answer goes out on.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
+}
+
+async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
+  request.on('error', (error) => decoder.destroy(error));
+  // pipe() does not pass on that the client hung up.
+  request.on('aborted', () => decoder.destroy(new Error('aborted')));
+  request.pipe(decoder);
+  try {
+    for await (const chunk of decoder as Readable) yield chunk as Buffer;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && /^(Z_|ZSTD)/.test(String(error.code))) {
+      throw new AppError('body_encoding_invalid', {
+        detail: `The body is not whole as its Content-Encoding says: ${error.message}.`,
+        cause: error,
+      });
+    }
+    throw error;
+  } finally {
+    request.unpipe(decoder);
+    decoder.destroy();
+  }
+}
+
+function discard(request: IncomingMessage): Promise<void> {
+  if (request.readableEnded || request.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    let bytes = 0;
+    const done = () => {
+      clearTimeout(timer);
+      request.off('data', count).off('end', done).off('close', done).off('error', done);
+      request.pause();
+      resolve();
+    };
+    const count = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > discardBytes) done();
+    };
+    const timer = setTimeout(done, discardMillis);
+    request.on('data', count).on('end', done).on('close', done).on('error', done);
+    request.resume();
+  });
+}

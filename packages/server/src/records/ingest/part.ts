@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto';
+import { formatMicros } from '../../kernel/instant.ts';
+import type { IncomingRecord } from './record-reader.ts';
+
+/** Records on their way into one transaction, encoded as rows of the stage table. */
+export class Part {
+  readonly #rows: string[] = [];
+  /** For each row, where its record stood in the request. */
+  readonly indexes: number[] = [];
+  /** Months that occur, as `YYYY-MM`. */
+  readonly months = new Set<string>();
+  #length = 0;
+
+  get count(): number {
+    return this.#rows.length;
+  }
+
+  /** About the bytes it takes in memory. */
+  get sizeBytes(): number {
+    return this.#length;
+  }
+
+  add(index: number, record: IncomingRecord): void {
+    const occurredAt = formatMicros(record.occurredAtMicros);
+    const row = encodeRow(this.#rows.length, record, occurredAt);
+    this.#rows.push(row);
+    this.indexes.push(index);
+    this.months.add(occurredAt.slice(0, 7));
+    this.#length += row.length;
+  }
+
+  /** Text for `COPY … FROM STDIN`, in pieces of some hundred kilobytes. */
+  *copyText(): Generator<Buffer> {
+    for (let start = 0; start < this.#rows.length; start += rowsAPiece) {
+      yield Buffer.from(this.#rows.slice(start, start + rowsAPiece).join(''));
+    }
+  }
+}
+
+const rowsAPiece = 500;
+
+/** Columns as in `createStage` (queries.ts). */
+function encodeRow(ordinal: number, record: IncomingRecord, occurredAt: string): string {
+  const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
+  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${contentDigest(record)}\t${escaped(enrichment)}\n`;
+}
+
+/** kernel/digest.ts as a signed 64-bit number, without BigInt arithmetic: it runs once a record. */
+function contentDigest(record: IncomingRecord): bigint {
+  const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
+  const text = `${tenant}\u001f${store}\u001f${record.occurredAtMicros}\u001f${eventId}\u001f${kind ?? '\u0001'}\u001f${source ?? '\u0001'}\u001f${model ?? '\u0001'}\u001f${confidence ?? '\u0001'}\u001f${enrichment}`;
+  return hash('md5', text, 'buffer').readBigInt64BE(0);
+}
+
+function optional(value: string | null): string {
+  return value === null ? '\\N' : escaped(value);
+}
+
+const special = /[\\\t\n\r]/;
+const specials = /[\\\t\n\r]/g;
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** https://www.postgresql.org/docs/current/sql-copy.html, "Text Format". */
+function escaped(value: string): string {
+  if (!special.test(value)) return value;
+  return value.replace(specials, (character) => escapes[character] ?? character);
+}

@@ -1,0 +1,159 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+import sql, { join, raw } from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/instant-sql.ts';
+
+/** What a transaction added to one (tenant, store, day), or to one of the roll-ups above it. */
+export type Delta = {
+  tenant: string;
+  store: string;
+  /** `YYYY-MM-DD`. */
+  day: string;
+  count: number;
+  bytes: number;
+  /** Decimal text, 0 … 2^64-1. */
+  digest: string;
+  first_at: string;
+  last_at: string;
+};
+
+const columns =
+  'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
+
+/** The stage of this connection: a temporary table costs no WAL, and is empty again after each commit. */
+export async function createStage(connection: Connection): Promise<void> {
+  await connection.client.query(`create temporary table ingest_stage (
+    ordinal integer, tenant text collate "C", store text collate "C", occurred_at timestamptz,
+    event_id text collate "C", kind text, source text, model text, confidence text,
+    bytes integer, digest bigint, enrichment json
+  ) on commit delete rows`);
+}
+
+export async function hasStage(connection: Connection): Promise<boolean> {
+  const rows = await connection.query<{ found: boolean }>(
+    sql`select to_regclass('pg_temp.ingest_stage') is not null as found`,
+  );
+  return rows[0]?.found ?? false;
+}
+
+export async function fillStage(connection: Connection, text: Iterable<Buffer>): Promise<void> {
+  const copy = connection.client.query(
+    copyFrom(`copy ingest_stage (ordinal, ${columns}) from stdin`),
+  );
+  await pipeline(Readable.from(text, { objectMode: true, highWaterMark: 4 }), copy);
+}
+
+/**
+ * Stores what is new of the stage and answers what that adds to each leaf's day. In key order, as every
+ * other writer: two that meet wait for each other instead of deadlocking.
+ */
+export async function insertNew(connection: Connection): Promise<Delta[]> {
+  return connection.query<Delta>(sql`
+    with added as (
+      insert into enrichment_records (${raw(columns)}, recorded_at)
+      select ${raw(columns)}, now() from ingest_stage
+      order by tenant, store, occurred_at, event_id, ordinal
+      on conflict do nothing
+      returning tenant, store, occurred_at, bytes, digest
+    )
+    select tenant, store, (occurred_at at time zone 'UTC')::date::text as day,
+      count(*) as count, sum(bytes) as bytes,
+      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616) as digest,
+      ${instantText('min(occurred_at)')} as first_at, ${instantText('max(occurred_at)')} as last_at
+    from added group by 1, 2, 3`);
+}
+
+/**
+ * Rows of the stage whose identity is stored with other content. The lateral join keeps PostgreSQL, which
+ * knows no statistics of the stage, from reading whole months.
+ */
+export async function listConflicts(connection: Connection): Promise<number[]> {
+  const rows = await connection.query<{ ordinal: number }>(sql`
+    select staged.ordinal from ingest_stage staged
+    cross join lateral (
+      select stored.digest, stored.kind, stored.source, stored.model, stored.confidence,
+        stored.enrichment::text as enrichment
+      from enrichment_records stored
+      where stored.tenant = staged.tenant and stored.store = staged.store
+        and stored.occurred_at = staged.occurred_at and stored.event_id = staged.event_id
+      limit 1
+    ) stored
+    where (stored.digest, stored.kind, stored.source, stored.model, stored.confidence, stored.enrichment)
+      is distinct from
+      (staged.digest, staged.kind, staged.source, staged.model, staged.confidence, staged.enrichment::text)
+    order by staged.ordinal`);
+  return rows.map((row) => row.ordinal);
+}
+
+const counterTables = {
+  leaf_days: ['tenant', 'store', 'day'],
+  leaf_months: ['tenant', 'store', 'month'],
+  leaf_stores: ['tenant', 'store'],
+  leaf_tenants: ['tenant'],
+} as const;
+export type CounterTable = keyof typeof counterTables;
+
+export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
+
+/** Adds to the counters of one level, in key order (tried unordered: 8 writers deadlocked at once). */
+export async function addToCounters(
+  connection: Connection,
+  table: CounterTable,
+  deltas: readonly CounterDelta[],
+): Promise<void> {
+  const key = counterTables[table];
+  const keyList = raw(key.join(', '));
+  const parts = key.map((column) => sql`${deltas.map((delta) => delta[column])}::text[]`);
+  await connection.query(sql`
+    insert into ${raw(table)} as counter (${keyList}, count, bytes, digest, first_at, last_at)
+    select ${raw(key.map((column) => (column === 'day' ? 'day::date' : column)).join(', '))},
+      count, bytes, digest, first_at, last_at
+    from unnest(${join(parts)}, ${deltas.map((delta) => delta.count)}::bigint[],
+      ${deltas.map((delta) => delta.bytes)}::bigint[], ${deltas.map((delta) => delta.digest)}::numeric[],
+      ${deltas.map((delta) => delta.first_at)}::timestamptz[],
+      ${deltas.map((delta) => delta.last_at)}::timestamptz[]
+    ) as delta(${keyList}, count, bytes, digest, first_at, last_at)
+    order by ${raw(key.map((column) => `${column} collate "C"`).join(', '))}
+    on conflict (${keyList}) do update set
+      count = counter.count + excluded.count,
+      bytes = counter.bytes + excluded.bytes,
+      digest = mod(counter.digest + excluded.digest, 18446744073709551616),
+      first_at = least(counter.first_at, excluded.first_at),
+      last_at = greatest(counter.last_at, excluded.last_at)`);
+}
+
+export async function listPartitions(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(sql`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass`);
+  return rows.map((row) => row.name);
+}
+
+/** One process at a time makes partitions; until the end of the transaction. */
+export async function lockPartitions(connection: Connection): Promise<void> {
+  await connection.query(sql`select pg_advisory_xact_lock(7340117003)`);
+}
+
+/**
+ * Makes the partition of a month by ATTACH: CREATE TABLE … PARTITION OF would wait behind one stalled
+ * reader of the table and block every writer behind itself. The constraint spares ATTACH its scan.
+ */
+export async function attachPartition(
+  connection: Connection,
+  name: string,
+  from: string,
+  until: string,
+): Promise<void> {
+  const { client } = connection;
+  await client.query(`set local lock_timeout = '2s'`);
+  await client.query(`create table ${name} (like enrichment_records including all)`);
+  await client.query(
+    `alter table ${name} add constraint ${name}_range check (occurred_at >= '${from}' and occurred_at < '${until}')`,
+  );
+  await client.query(
+    `alter table enrichment_records attach partition ${name} for values from ('${from}') to ('${until}')`,
+  );
+  await client.query(`alter table ${name} drop constraint ${name}_range`);
+}

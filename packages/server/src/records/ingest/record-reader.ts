@@ -1,0 +1,368 @@
+import { parseInstant } from '../../kernel/instant.ts';
+import type { JsonFault, JsonScanner } from './json-text.ts';
+
+/** A record as it was sent, checked (SPEC §2). */
+export type IncomingRecord = {
+  tenant: string;
+  store: string;
+  eventId: string;
+  /** Microseconds since 1970, a safe integer. */
+  occurredAtMicros: number;
+  kind: string | null;
+  source: string | null;
+  model: string | null;
+  /** The decimal text as sent: `0.10` stays `0.10`. */
+  confidence: string | null;
+  /** JSON object as sent, without white space between tokens. */
+  enrichment: string;
+  /** UTF-8 length of the record as one NDJSON line, the line feed not counted. */
+  bytes: number;
+};
+
+export type RecordFaultCode =
+  | 'record_invalid'
+  | 'field_unknown'
+  | 'field_required'
+  | 'field_invalid'
+  | 'enrichment_too_large'
+  | JsonFault['code'];
+
+export type RecordFault = { code: RecordFaultCode; message: string };
+
+/** `end` is the byte offset after the record; -1 when the text is not JSON from here on. */
+export type RecordReading =
+  | { record: IncomingRecord; fault: null; end: number }
+  | { record: null; fault: RecordFault; end: number };
+
+export type RecordLimits = {
+  /** `occurred_at` may lie at most a day after this. */
+  nowMicros: number;
+  /** UTF-8 bytes of the compact `enrichment`. */
+  maxEnrichmentBytes: number;
+};
+
+const microsPerDay = 86_400_000_000;
+const instantBytes = '"YYYY-MM-DDTHH:MM:SS.ffffffZ"'.length;
+const maxConfidenceLength = 40;
+
+/** One bit per field: which were seen. */
+const fields = {
+  tenant: 1,
+  store: 2,
+  event_id: 4,
+  occurred_at: 8,
+  kind: 16,
+  source: 32,
+  model: 64,
+  confidence: 128,
+  enrichment: 256,
+} as const;
+type Field = keyof typeof fields;
+
+const requiredFields = ['tenant', 'store', 'event_id', 'occurred_at', 'enrichment'] as const;
+const allRequired = requiredFields.reduce((bits, field) => bits | fields[field], 0);
+
+const rules: Record<Field, string> = {
+  tenant: 'tenant must be a string of 1 to 128 characters without control characters and "/"',
+  store: 'store must be a string of 1 to 128 characters without control characters and "/"',
+  event_id: 'event_id must be a string of 1 to 200 characters without control characters',
+  occurred_at:
+    'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z, with at most 6 ' +
+    'fraction digits, from 1970 until one day from now',
+  kind: 'kind must be a string of at most 200 characters without U+0001 and U+001F, or absent',
+  source: 'source must be a string of at most 200 characters without U+0001 and U+001F, or absent',
+  model: 'model must be a string of at most 200 characters without U+0001 and U+001F, or absent',
+  confidence: `confidence must be a number from 0 to 1 of at most ${maxConfidenceLength} characters, or absent`,
+  enrichment: 'enrichment must be a JSON object',
+};
+
+/**
+ * Reads record after record of a scanner's text. Of several faults the first is told. A grammar fault
+ * makes `end` -1; every other fault leaves `end` where the next element of a batch goes on.
+ */
+export class RecordReader {
+  private readonly scanner: JsonScanner;
+  private readonly latestMicros: number;
+  private readonly maxEnrichmentBytes: number;
+  private record: IncomingRecord = emptyRecord();
+  private fault: RecordFault | null = null;
+  /** Bits of the fields seen. */
+  private seen = 0;
+  private start = 0;
+
+  constructor(scanner: JsonScanner, limits: RecordLimits) {
+    this.scanner = scanner;
+    this.latestMicros = limits.nowMicros + microsPerDay;
+    this.maxEnrichmentBytes = limits.maxEnrichmentBytes;
+  }
+
+  read(start: number): RecordReading {
+    const { scanner } = this;
+    this.record = emptyRecord();
+    this.fault = null;
+    this.seen = 0;
+    this.start = start;
+    if (scanner.byteAt(start) !== 0x7b) {
+      const end = scanner.scanValue(start);
+      this.refuse('record_invalid', 'a record must be a JSON object');
+      return this.finish(end);
+    }
+    let position = scanner.skipSpace(start + 1);
+    if (scanner.byteAt(position) === 0x7d) return this.finish(position + 1);
+    for (;;) {
+      position = this.readMember(position);
+      if (position < 0) return this.finish(-1);
+      position = scanner.skipSpace(position);
+      const next = scanner.byteAt(position);
+      if (next === 0x7d) return this.finish(position + 1);
+      if (next !== 0x2c) return this.finish(scanner.refuse(position, 'a comma or }'));
+      position = scanner.skipSpace(position + 1);
+    }
+  }
+
+  private finish(end: number): RecordReading {
+    const { scanner, record } = this;
+    if (end < 0 && scanner.fault !== null) {
+      return { record: null, fault: this.describe(scanner.fault, 'the record'), end };
+    }
+    scanner.fault = null;
+    if (this.fault === null && (this.seen & allRequired) !== allRequired) {
+      const missing = requiredFields.find((field) => (this.seen & fields[field]) === 0);
+      this.refuse('field_required', `${missing} is missing`);
+    }
+    if (this.fault !== null) return { record: null, fault: this.fault, end };
+    return { record, fault: null, end };
+  }
+
+  /** One field and its value. */
+  private readMember(start: number): number {
+    const { scanner } = this;
+    if (scanner.byteAt(start) !== 0x22) return scanner.refuse(start, 'a key in double quotes');
+    const keyEnd = scanner.scanString(start);
+    if (keyEnd < 0) return -1;
+    const name = scanner.hasEscape
+      ? fieldNamed(scanner.stringValue(start, keyEnd))
+      : fieldAt(scanner, start, keyEnd);
+    if (scanner.fault !== null) this.takeFault('a field name');
+    if (name === null) {
+      // Many unknown names may follow one another; only the first is worth decoding.
+      const shown = this.fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
+      this.refuse('field_unknown', `${shown} is not a field of a record`);
+    } else if ((this.seen & fields[name]) !== 0) {
+      this.refuse('json_duplicate_key', `${name} may appear only once`);
+    }
+    const valueStart = scanner.scanColon(keyEnd);
+    if (valueStart < 0) return -1;
+    const end = name === null ? scanner.scanValue(valueStart) : this.readField(name, valueStart);
+    if (end >= 0 && scanner.fault !== null) this.takeFault(name ?? 'an unknown field');
+    return end;
+  }
+
+  private readField(name: Field, start: number): number {
+    const { scanner } = this;
+    this.seen |= fields[name];
+    scanner.beginValue();
+    const first = scanner.byteAt(start);
+    if (name === 'enrichment') {
+      if (first === 0x7b) return this.readEnrichment(start);
+    } else if (name === 'confidence') {
+      if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return this.readConfidence(start);
+    } else if (first === 0x22) {
+      return this.readText(name, start);
+    }
+    const end = scanner.scanValue(start);
+    const isAbsent = first === 0x6e && (fields[name] & allRequired) === 0;
+    if (!isAbsent) this.refuse('field_invalid', rules[name]);
+    return end;
+  }
+
+  private readEnrichment(start: number): number {
+    const { scanner, record } = this;
+    const end = scanner.scanValue(start);
+    if (end < 0 || scanner.fault !== null) return end;
+    const sizeBytes = scanner.compactBytes(start, end);
+    if (sizeBytes > this.maxEnrichmentBytes) {
+      this.refuse(
+        'enrichment_too_large',
+        `enrichment has ${sizeBytes} bytes; at most ${this.maxEnrichmentBytes} are allowed`,
+      );
+      return end;
+    }
+    record.enrichment = scanner.compact(start, end);
+    record.bytes += memberBytes('enrichment', sizeBytes);
+    return end;
+  }
+
+  private readConfidence(start: number): number {
+    const end = this.scanner.scanNumber(start);
+    if (end < 0) return -1;
+    const spelled = this.scanner.numberText(start, end);
+    if (spelled.length > maxConfidenceLength || !isFromZeroToOne(spelled)) {
+      this.refuse('field_invalid', rules.confidence);
+    }
+    this.record.confidence = spelled;
+    this.record.bytes += memberBytes('confidence', spelled.length);
+    return end;
+  }
+
+  private readText(name: Exclude<Field, 'confidence' | 'enrichment'>, start: number): number {
+    const { scanner, record } = this;
+    const end = scanner.scanString(start);
+    if (end < 0 || scanner.fault !== null) return end;
+    if (name === 'occurred_at') {
+      this.readInstant(start, end);
+      return end;
+    }
+    const { hasEscape } = scanner;
+    const value = scanner.stringValue(start, end);
+    let isAllowed: boolean;
+    switch (name) {
+      case 'tenant':
+        record.tenant = value;
+        isAllowed = this.isName(value, 128) && !value.includes('/');
+        break;
+      case 'store':
+        record.store = value;
+        isAllowed = this.isName(value, 128) && !value.includes('/');
+        break;
+      case 'event_id':
+        record.eventId = value;
+        isAllowed = this.isName(value, 200);
+        break;
+      case 'kind':
+      case 'source':
+      case 'model':
+        record[name] = value;
+        // Bare control characters are not JSON: these two can only have come as escapes.
+        isAllowed = isAtMost(value, 200) && !(hasEscape && hasSeparator(value));
+        break;
+    }
+    if (!isAllowed) this.refuse('field_invalid', rules[name]);
+    const valueBytes = hasEscape ? Buffer.byteLength(JSON.stringify(value)) : end - start;
+    record.bytes += memberBytes(name, valueBytes);
+    return end;
+  }
+
+  private readInstant(start: number, end: number): void {
+    const { scanner, record } = this;
+    const micros = parseInstant(scanner.stringValue(start, end));
+    if (micros === null || micros < 0 || micros > this.latestMicros) {
+      this.refuse('field_invalid', rules.occurred_at);
+      return;
+    }
+    record.occurredAtMicros = micros;
+    record.bytes += memberBytes('occurred_at', instantBytes);
+  }
+
+  /** Of the string last scanned: 1 to `max` characters, no control character. */
+  private isName(value: string, max: number): boolean {
+    if (value === '' || !isAtMost(value, max) || this.scanner.hasControl) return false;
+    return !(this.scanner.hasEscape && /\p{Cc}/u.test(value));
+  }
+
+  /** What JSON allows and svcctl refuses, found by the scanner in a field. */
+  private takeFault(where: string): void {
+    const { fault } = this.scanner;
+    this.scanner.fault = null;
+    if (fault !== null) this.fault ??= this.describe(fault, where);
+  }
+
+  private describe(fault: JsonFault, where: string): RecordFault {
+    return {
+      code: fault.code,
+      message: `${where}: ${fault.message} (byte ${fault.position - this.start} of the record)`,
+    };
+  }
+
+  /** Only the first fault is kept. */
+  private refuse(code: RecordFaultCode, message: string): void {
+    this.fault ??= { code, message };
+  }
+}
+
+function emptyRecord(): IncomingRecord {
+  return {
+    tenant: '',
+    store: '',
+    eventId: '',
+    occurredAtMicros: 0,
+    kind: null,
+    source: null,
+    model: null,
+    confidence: null,
+    enrichment: '',
+    // the closing brace; each field adds its comma or the opening brace
+    bytes: 1,
+  };
+}
+
+/** Bytes of one field in the NDJSON line: comma or brace, quoted name, colon, value. */
+function memberBytes(name: Field, valueBytes: number): number {
+  return name.length + 4 + valueBytes;
+}
+
+/** The field whose name is the string just scanned, which holds no escape. */
+function fieldAt(scanner: JsonScanner, start: number, end: number): Field | null {
+  const field = fieldLike(scanner.byteAt(start + 1), end - start - 2);
+  return field !== null && scanner.isString(start, field) ? field : null;
+}
+
+/** The one field of this length that may begin with this character. */
+function fieldLike(first: number, length: number): Field | null {
+  switch (length) {
+    case 4:
+      return 'kind';
+    case 5:
+      return first === 0x73 ? 'store' : 'model';
+    case 6:
+      return first === 0x74 ? 'tenant' : 'source';
+    case 8:
+      return 'event_id';
+    case 10:
+      return first === 0x63 ? 'confidence' : 'enrichment';
+    case 11:
+      return 'occurred_at';
+    default:
+      return null;
+  }
+}
+
+function fieldNamed(name: string): Field | null {
+  return Object.hasOwn(fields, name) ? (name as Field) : null;
+}
+
+/** Whether a text has at most so many characters (code points). */
+function isAtMost(value: string, max: number): boolean {
+  if (value.length <= max) return true;
+  if (value.length > 2 * max) return false;
+  let count = 0;
+  for (const _ of value) count += 1;
+  return count <= max;
+}
+
+/** The two characters that stand between fields and for absence in the digest. */
+function hasSeparator(value: string): boolean {
+  return value.includes('\u0001') || value.includes('\u001f');
+}
+
+/**
+ * Whether the number a JSON number spells lies between 0 and 1. Exact, because what a double rounds
+ * to 1 or to -0 may lie outside, and PostgreSQL and DuckDB would see that.
+ */
+function isFromZeroToOne(spelled: string): boolean {
+  const value = Number(spelled);
+  if (value < 0 || value > 1) return false;
+  if (value > 0 && value < 1) return true;
+  const [mantissa = '', exponent = '0'] = spelled.split(/e/i);
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  if (value === 0) return !spelled.startsWith('-') || /^-0*$/.test(whole + fraction);
+  // Here 0.5 < value < 2: as 0.ddd × 10^power, with the first d not 0.
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const power = whole.length + Number(exponent) - (whole.length + fraction.length - digits.length);
+  return power < 1 || /^10*$/.test(digits);
+}
+
+/** A name from outside, short enough for a message. */
+function shorten(name: string): string {
+  return JSON.stringify(name.length <= 64 ? name : `${name.slice(0, 64)}…`);
+}

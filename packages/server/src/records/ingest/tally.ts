@@ -1,0 +1,40 @@
+import type { IngestAnswer, rejectCodes } from '../contract.ts';
+import type { PartOutcome } from './store-part.ts';
+
+const listed = 1000;
+
+/** What became of a request's records. Holds at most twice the rejects that are listed. */
+export class Tally {
+  #accepted = 0;
+  #duplicates = 0;
+  #rejectedCount = 0;
+  #rejected: IngestAnswer['rejected'] = [];
+
+  reject(index: number, code: keyof typeof rejectCodes, message: string): void {
+    this.#rejectedCount += 1;
+    this.#rejected.push({ index, code, message });
+    // Parts end in any order: keep the first by index.
+    if (this.#rejected.length >= 2 * listed) this.#rejected = this.#first();
+  }
+
+  add(outcome: PartOutcome): void {
+    this.#accepted += outcome.accepted;
+    this.#duplicates += outcome.duplicates;
+    for (const index of outcome.conflicts) {
+      this.reject(index, 'conflict', 'a record with this identity is stored with other content');
+    }
+  }
+
+  answer(): IngestAnswer {
+    return {
+      accepted: this.#accepted,
+      duplicates: this.#duplicates,
+      rejected: this.#first(),
+      rejected_count: this.#rejectedCount,
+    };
+  }
+
+  #first(): IngestAnswer['rejected'] {
+    return this.#rejected.sort((a, b) => a.index - b.index).slice(0, listed);
+  }
+}

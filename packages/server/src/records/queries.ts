@@ -1,0 +1,253 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { instantText } from '../platform/postgres/instant-sql.ts';
+import type { Level } from './contract.ts';
+import type { Slice } from './slice.ts';
+
+export type DatasetCounters = {
+  tenant: string;
+  store: string | null;
+  month: string | null;
+  count: number;
+  bytes: number;
+  /** Decimal text, 0 … 2^64-1. */
+  digest: string;
+  first_at: string | null;
+  last_at: string | null;
+};
+
+export type DatasetFilter = {
+  tenant?: string | undefined;
+  store?: string | undefined;
+  month?: string | undefined;
+  /** Prefix of the name at the level. */
+  q?: string | undefined;
+  tenants: readonly string[] | null;
+};
+
+/** The rows of one level after `after` (the names of the last row seen), in key order. */
+export async function listDatasets(
+  db: Queryable,
+  level: Level,
+  filter: DatasetFilter,
+  page: { after: readonly string[] | null; limit: number },
+): Promise<DatasetCounters[]> {
+  const key = levelKeys[level];
+  const conditions = [
+    ...datasetConditions(filter, raw(level)),
+    ...(page.after === null ? [] : [after(key, page.after)]),
+  ];
+  const table = datasetTable(level, filter);
+  const columns = join(key.map((column) => raw(column)));
+  const isSum = level === 'tenant' && table !== 'leaf_tenants';
+  return db.query<DatasetCounters>(sql`
+    select tenant, ${raw(level === 'tenant' ? 'null' : 'store')} as store,
+      ${raw(level === 'month' ? 'month' : 'null')} as month,
+      ${isSum ? sums : counters}
+    from ${raw(table)} ${where(conditions)}
+    ${isSum ? sql`group by tenant` : empty} order by ${columns} limit ${page.limit}`);
+}
+
+const levelKeys = {
+  tenant: ['tenant'],
+  store: ['tenant', 'store'],
+  month: ['tenant', 'store', 'month'],
+} as const satisfies Record<Level, readonly string[]>;
+
+/** The smallest roll-up that still has the columns filtered on. */
+function datasetTable(level: Level, filter: DatasetFilter): string {
+  if (level === 'month' || filter.month !== undefined) return 'leaf_months';
+  return level === 'store' || filter.store !== undefined ? 'leaf_stores' : 'leaf_tenants';
+}
+
+const counters = sql`count, bytes, digest, ${instantText('first_at')} as first_at,
+  ${instantText('last_at')} as last_at`;
+const sums = sql`sum(count)::bigint as count, sum(bytes)::bigint as bytes,
+  mod(sum(digest), 18446744073709551616) as digest,
+  ${instantText('min(first_at)')} as first_at, ${instantText('max(last_at)')} as last_at`;
+
+function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
+  const conditions = tenantConditions(filter);
+  if (filter.month !== undefined) conditions.push(sql`month = ${filter.month}`);
+  if (filter.q !== undefined) {
+    // U+10FFFF is the last character in byte order.
+    conditions.push(sql`${name} >= ${filter.q} and ${name} <= ${`${filter.q}\u{10FFFF}`}`);
+  }
+  return conditions;
+}
+
+function tenantConditions(filter: {
+  tenant?: string | undefined;
+  store?: string | undefined;
+  tenants: readonly string[] | null;
+}): Sql[] {
+  const conditions: Sql[] = [];
+  if (filter.tenant !== undefined) conditions.push(sql`tenant = ${filter.tenant}`);
+  if (filter.tenants !== null) conditions.push(sql`tenant = any(${filter.tenants})`);
+  if (filter.store !== undefined) conditions.push(sql`store = ${filter.store}`);
+  return conditions;
+}
+
+/** One count per day that has any, for the given leaves. */
+export async function listLeafDays(
+  db: Queryable,
+  leaves: readonly { tenant: string; store: string; month: string }[],
+): Promise<{ leaf: number; day_of_month: number; count: number }[]> {
+  return db.query(sql`
+    select leaf.number::int as leaf, extract(day from d.day)::int as day_of_month, d.count
+    from unnest(${leaves.map((leaf) => leaf.tenant)}::text[], ${leaves.map((leaf) => leaf.store)}::text[],
+      ${leaves.map((leaf) => `${leaf.month}-01`)}::date[]) with ordinality
+      as leaf(tenant, store, first_day, number)
+    join leaf_days d on d.tenant = leaf.tenant and d.store = leaf.store
+      and d.day >= leaf.first_day and d.day < leaf.first_day + interval '1 month'`);
+}
+
+/** Records and bytes of a slice of whole days, from the counters. */
+export async function sumLeafDays(
+  db: Queryable,
+  slice: Slice,
+): Promise<{ count: number; bytes: number }> {
+  const conditions = tenantConditions(slice);
+  if (slice.from !== undefined) conditions.push(sql`day >= ${slice.from}::date`);
+  if (slice.until !== undefined) conditions.push(sql`day < ${slice.until}::date`);
+  const rows = await db.query<{ count: number; bytes: number }>(sql`
+    select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes
+    from leaf_days ${where(conditions)}`);
+  return rows[0] ?? { count: 0, bytes: 0 };
+}
+
+/** Counts the records of a slice that the counters cannot tell (by kind or source). */
+export async function countRecords(db: Queryable, slice: Slice): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    sql`select count(*) as count from enrichment_records ${where(recordConditions(slice))}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** A record as text: what the answer is put together from, to the letter. */
+export type RecordRow = {
+  tenant: string;
+  store: string;
+  event_id: string;
+  occurred_at: string;
+  recorded_at: string;
+  kind: string | null;
+  source: string | null;
+  model: string | null;
+  confidence: string | null;
+  bytes: number;
+  enrichment: string;
+};
+
+/** Identity of a record, and its place in the order of reading: tenant, store, occurred_at, event_id. */
+export type RecordKey = readonly [string, string, string, string];
+
+export type ScanOptions = {
+  /** Read on beyond this record. */
+  after: RecordKey | null;
+  descending: boolean;
+  limit: number;
+  /** Rows looked at behind the filters kind and source, at most; null = no such filter. */
+  scanLimit: number | null;
+};
+
+const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')} as occurred_at,
+  ${instantText('recorded_at')} as recorded_at, kind, source, model, confidence, bytes,
+  enrichment::text as enrichment`;
+
+/** One page of a slice, in key order or its reverse. */
+export async function listRecords(
+  db: Queryable,
+  slice: Slice,
+  options: ScanOptions,
+): Promise<RecordRow[]> {
+  if (options.scanLimit === null) {
+    return db.query<RecordRow>(sql`
+      select ${recordColumns} from enrichment_records ${where(scanConditions(slice, options))}
+      order by ${recordOrder(options.descending)} limit ${options.limit}`);
+  }
+  return db.query<RecordRow>(sql`
+    select ${recordColumns} from (
+      select * from enrichment_records ${where(scanConditions(unfiltered(slice), options))}
+      order by ${recordOrder(options.descending)} limit ${options.scanLimit}
+    ) scanned ${where(labelConditions(slice))}
+    order by ${recordOrder(options.descending)} limit ${options.limit}`);
+}
+
+/** The last of the `scanLimit` records that a filtered page looked at; undefined at the end of the slice. */
+export async function findScanEnd(
+  db: Queryable,
+  slice: Slice,
+  options: ScanOptions & { scanLimit: number },
+): Promise<RecordKey | undefined> {
+  const rows = await db.query<RecordRow>(sql`
+    select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id
+    from enrichment_records ${where(scanConditions(unfiltered(slice), options))}
+    order by ${recordOrder(options.descending)} offset ${options.scanLimit - 1} limit 1`);
+  return rows[0] === undefined ? undefined : keyOf(rows[0]);
+}
+
+export function keyOf(row: RecordRow): RecordKey {
+  return [row.tenant, row.store, row.occurred_at, row.event_id];
+}
+
+export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordRow | undefined> {
+  const [tenant, store, occurredAt, eventId] = key;
+  const rows = await db.query<RecordRow>(sql`
+    select ${recordColumns} from enrichment_records
+    where tenant = ${tenant} and store = ${store} and occurred_at = ${occurredAt} and event_id = ${eventId}`);
+  return rows[0];
+}
+
+/** The conditions of a slice on enrichment_records, for pages and exports alike. */
+export function recordConditions(slice: Slice): Sql[] {
+  const conditions = [...tenantConditions(slice), ...labelConditions(slice)];
+  if (slice.from !== undefined) conditions.push(sql`occurred_at >= ${`${slice.from}T00:00:00Z`}`);
+  if (slice.until !== undefined) conditions.push(sql`occurred_at < ${`${slice.until}T00:00:00Z`}`);
+  return conditions;
+}
+
+function labelConditions(slice: Slice): Sql[] {
+  const conditions: Sql[] = [];
+  if (slice.kind !== undefined) conditions.push(sql`kind = ${slice.kind}`);
+  if (slice.source !== undefined) conditions.push(sql`source = ${slice.source}`);
+  // No slice is tagged until there are tags.
+  if (slice.dataset !== undefined) conditions.push(sql`false`);
+  return conditions;
+}
+
+function unfiltered(slice: Slice): Slice {
+  return { ...slice, kind: undefined, source: undefined, dataset: undefined };
+}
+
+function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
+  const conditions = recordConditions(slice);
+  if (options.after === null) return conditions;
+  const [tenant, store, occurredAt, eventId] = options.after;
+  const isBeyond = raw(options.descending ? '<' : '>');
+  conditions.push(
+    sql`(tenant, store, occurred_at, event_id) ${isBeyond} (${tenant}, ${store}, ${occurredAt}::timestamptz, ${eventId})`,
+  );
+  if (slice.tenant !== undefined && slice.store !== undefined) {
+    // Says the same again in a form that lets PostgreSQL leave out whole months.
+    const bound = raw(options.descending ? '<=' : '>=');
+    conditions.push(sql`occurred_at ${bound} ${occurredAt}::timestamptz`);
+  }
+  return conditions;
+}
+
+function recordOrder(descending: boolean): Sql {
+  return raw(
+    ['tenant', 'store', 'occurred_at', 'event_id']
+      .map((column) => (descending ? `${column} desc` : column))
+      .join(', '),
+  );
+}
+
+function after(columns: readonly string[], values: readonly string[]): Sql {
+  return sql`(${raw(columns.join(', '))}) > (${join(values)})`;
+}
+
+export function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
+}

@@ -1,0 +1,30 @@
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { recordsContract } from './contract.ts';
+import { listDatasets } from './datasets.ts';
+import { readBody } from './ingest/body.ts';
+import type { Ingest } from './ingest/ingest.ts';
+import { getRecord, listRecords } from './pages.ts';
+
+export function addRecordsRoutes(
+  http: HttpServer,
+  db: Database,
+  options: { cursorKey: () => Buffer; ingest: Ingest },
+): void {
+  const { cursorKey, ingest } = options;
+  http.route(recordsContract.listDatasets, ({ query, actor }) =>
+    listDatasets(db, cursorKey(), actor, query),
+  );
+  http.route(recordsContract.listRecords, async ({ query, actor, reply }) => {
+    reply.type('application/json; charset=utf-8');
+    return listRecords(db, cursorKey(), actor, query);
+  });
+  http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
+    reply.type('application/json; charset=utf-8');
+    return getRecord(db, actor, query);
+  });
+  http.route(recordsContract.ingestRecords, async ({ request, actor }) => {
+    const body = readBody(request.raw);
+    return body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor);
+  });
+}

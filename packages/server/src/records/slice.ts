@@ -1,0 +1,73 @@
+import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { invalidInput } from '../kernel/errors.ts';
+import type { DatasetName } from './contract.ts';
+
+/** Which records, as a client asks for them. */
+export type SliceRequest = {
+  tenant?: string;
+  store?: string;
+  month?: string;
+  from?: string;
+  to?: string;
+  kind?: string;
+  source?: string;
+  dataset?: DatasetName;
+};
+
+/** Which records, checked: whole UTC days from `from` to before `until`. */
+export type Slice = {
+  readonly tenant?: string | undefined;
+  readonly store?: string | undefined;
+  /** First day, `YYYY-MM-DD`. */
+  readonly from?: string | undefined;
+  /** The day after the last. */
+  readonly until?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly source?: string | undefined;
+  readonly dataset?: DatasetName | undefined;
+  /** The tenants the caller may see; null = all. */
+  readonly tenants: readonly string[] | null;
+};
+
+const dayMillis = 86_400_000;
+
+/** Throws `request_invalid` unless the window makes sense. `place` is `?` for a query, `/` for a body. */
+export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
+  const { tenant, store, month, from, to, kind, source, dataset } = request;
+  if (month !== undefined && (from !== undefined || to !== undefined)) {
+    throw invalidInput(`${place}month`, 'goes without from and to');
+  }
+  if ((from === undefined) !== (to === undefined)) {
+    const missing = from === undefined ? 'from' : 'to';
+    throw invalidInput(`${place}${missing}`, 'from and to need each other', 'field_required');
+  }
+  if (from !== undefined && to !== undefined && from > to) {
+    throw invalidInput(`${place}from`, `${from} lies after to, ${to}`);
+  }
+  const window = month === undefined ? daysWindow(from, to) : monthWindow(month);
+  return { tenant, store, kind, source, dataset, ...window, tenants: actor.tenants };
+}
+
+/** Whether the slice can hold nothing the caller may see. */
+export function isOutOfReach(slice: Slice, actor: Actor): boolean {
+  return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
+}
+
+/** Whether the leaf counters alone answer how many records the slice has. */
+export function isCounted(slice: Slice): boolean {
+  return slice.kind === undefined && slice.source === undefined && slice.dataset === undefined;
+}
+
+function daysWindow(from: string | undefined, to: string | undefined) {
+  if (from === undefined || to === undefined) return {};
+  return { from, until: dayText(Date.parse(to) + dayMillis) };
+}
+
+function monthWindow(month: string) {
+  const [year, number] = [Number(month.slice(0, 4)), Number(month.slice(5))];
+  return { from: `${month}-01`, until: dayText(Date.UTC(year, number, 1)) };
+}
+
+function dayText(millis: number): string {
+  return new Date(millis).toISOString().slice(0, -14);
+}

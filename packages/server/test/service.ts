@@ -1,0 +1,96 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog, type Service, startService } from '../src/app.ts';
+import { type Environment, loadSettings } from '../src/config/settings.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+
+export type Answer = {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  json: any;
+};
+
+export type TestService = Service & {
+  readonly db: TestDatabase;
+  readonly adminToken: string;
+  readonly dataDir: string;
+  /** Calls the API. A body that is not text or bytes is sent as JSON. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** A token with these scopes, limited to tenants if given. */
+  makeToken(request: Record<string, unknown>): Promise<{ id: string; token: string }>;
+  stop(): Promise<void>;
+};
+
+export type CallOptions = {
+  token?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+};
+
+/** The whole service in this process, on a database of its own and a free port. */
+export async function startTestService(env: Environment = {}): Promise<TestService> {
+  const db = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  const settings = loadSettings({
+    DATABASE_URL: db.url,
+    SVC_DATA_DIR: dataDir,
+    SVC_PORT: '0',
+    ...env,
+  });
+  const service = await startService(settings, createLog('silent'));
+  const adminToken = (await readFile(service.adminTokenPath, 'utf8')).trim();
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    callApi(service.url, method, path, { token: adminToken, ...options });
+  return {
+    ...service,
+    db,
+    adminToken,
+    dataDir,
+    call,
+    async makeToken(request) {
+      const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });
+      if (answer.status !== 201) throw new Error(answer.text);
+      return answer.json;
+    },
+    async stop() {
+      await service.close();
+      await db.drop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function callApi(
+  origin: string,
+  method: string,
+  path: string,
+  options: CallOptions,
+): Promise<Answer> {
+  const { token, body, headers = {}, signal } = options;
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(
+    path.startsWith('/~') ? origin + path.slice(2) : `${origin}/api/v1${path}`,
+    {
+      method,
+      headers: {
+        ...(token === null || token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined || isRaw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    },
+  );
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? JSON.parse(text) : undefined,
+  };
+}

@@ -1,0 +1,47 @@
+// npm run bench -- <name> [--quick | --full] [--only section,…]: builds what has changed, then runs bench/<name>.mjs.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build } from './build.mjs';
+import { root } from './program.mjs';
+
+const folder = join(root, 'bench');
+const names = readdirSync(folder)
+  .filter((file) => file.endsWith('.mjs'))
+  .map((file) => file.slice(0, -'.mjs'.length));
+
+try {
+  const { name, ...options } = readArguments(process.argv.slice(2));
+  await build();
+  const { runBench } = await import(join(folder, `${name}.mjs`));
+  await runBench(options);
+} catch (error) {
+  process.stderr.write(`error: ${error.stack}\n`);
+  process.exitCode = error.exitCode ?? 1;
+}
+
+function readArguments(args) {
+  try {
+    const { positionals, values } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean', default: false },
+        full: { type: 'boolean', default: false },
+        only: { type: 'string', default: '' },
+      },
+    });
+    const [name] = positionals;
+    if (positionals.length !== 1 || !names.includes(name)) {
+      throw new Error(`name one of these benches: ${names.join(', ')}`);
+    }
+    if (values.quick && values.full) throw new Error('--quick and --full exclude each other');
+    const size = values.quick ? 'quick' : values.full ? 'full' : 'standard';
+    return { name, size, only: values.only.split(',').filter((section) => section !== '') };
+  } catch (error) {
+    process.stderr.write(
+      `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full] [--only section,…]\n`,
+    );
+    process.exit(2);
+  }
+}

@@ -1,0 +1,54 @@
+// npm run check: everything that can be said of the code without running it. Stops at the first fault.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { installed, isMain, root, run } from './program.mjs';
+
+/** Each step answers what is wrong, '' when nothing is. */
+const steps = {
+  types: () => faultsOf(installed('tsc'), ['-p', 'packages/server/tsconfig.json', '--noEmit']),
+  'lint and format': () => faultsOf(installed('biome'), ['check', '--error-on-warnings', '.']),
+  'typed lint': () => faultsOf(installed('oxlint'), ['--type-aware', '--deny-warnings', '.']),
+  'import rules': () => faultsOf(process.execPath, ['scripts/import-rules.mjs']),
+  docs: checkDocs,
+  lockfile: checkLockfile,
+};
+
+/** Runs the steps in order and prints one line each; answers whether all passed. */
+export async function check() {
+  for (const [name, step] of Object.entries(steps)) {
+    const start = performance.now();
+    const faults = await step().catch((error) => error.message);
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
+    if (faults === '') {
+      process.stdout.write(`✓ ${name} ${seconds} s\n`);
+      continue;
+    }
+    process.stdout.write(`${faults.trimEnd()}\n✗ ${name} ${seconds} s: see above\n`);
+    return false;
+  }
+  return true;
+}
+
+async function faultsOf(command, args) {
+  const { code, output } = await run(command, args);
+  return code === 0 ? '' : output || `${command} ended with ${code}`;
+}
+
+async function checkDocs() {
+  await build();
+  // In a process of its own: the modules it loads may have been loaded before they were built.
+  return faultsOf(process.execPath, ['scripts/generate-docs.mjs', '--check']);
+}
+
+/** Download addresses would bind every install to the registry of whoever wrote the lockfile. */
+async function checkLockfile() {
+  const lines = readFileSync(join(root, 'package-lock.json'), 'utf8').split('\n');
+  const bound = lines.flatMap((line, index) =>
+    line.includes('"resolved": "http') ? [`package-lock.json:${index + 1} ${line.trim()}`] : [],
+  );
+  if (bound.length === 0) return '';
+  return `${bound.slice(0, 5).join('\n')}\n${bound.length} download addresses. Run: npm install --omit-lockfile-registry-resolved`;
+}
+
+if (isMain(import.meta.url)) process.exitCode = (await check()) ? 0 : 1;

@@ -1,0 +1,187 @@
+// npm run demo: `npm start` and three million real events, put in through the ingest API.
+//   npm run demo -- --limit 100000    fewer of them
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build } from './build.mjs';
+import { root } from './program.mjs';
+import { ensureInstalled } from './setup.mjs';
+
+const { values } = parseArgs({ options: { limit: { type: 'string' } } });
+const recordsARequest = 250_000;
+const dataDir = resolve(process.env.SVC_DATA_DIR ?? join(root, 'data'));
+
+try {
+  await ensureInstalled();
+  await build();
+  process.exitCode = await demo();
+} catch (error) {
+  process.stderr.write(`error: ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+/** Runs until the service ends; answers its exit code. */
+async function demo() {
+  const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
+  const child = spawn(process.execPath, [program, 'serve'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  const ended = new Promise((settle, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => settle(code ?? 128 + constants.signals[signal]));
+  });
+  const loading = load(child).catch((error) => {
+    if (child.exitCode !== null) return;
+    process.stderr.write(`\nerror: ${error.message}\n`);
+    child.kill('SIGTERM');
+    process.exitCode = 1;
+  });
+  const code = await ended;
+  await loading;
+  return process.exitCode || code;
+}
+
+async function load(child) {
+  const service = await untilReady(child);
+  const { flightCount, flightLines } = await import('./flights.mjs');
+  const wanted = Math.min(Number(values.limit ?? flightCount), flightCount);
+  const stored = await countStored(service);
+  if (stored < wanted) {
+    process.stdout.write(
+      `Storing ${number(wanted)} departures of 2001 through POST /enrichment/records …\n`,
+    );
+    const answer = await ingest(service, flightLines(wanted), wanted);
+    process.stdout.write(
+      `${number(answer.accepted)} stored, ${number(answer.duplicates)} were there before, ${number(answer.rejected_count)} rejected.\n`,
+    );
+  }
+  process.stdout.write(whatToTry(service.url));
+}
+
+/** Waits for the process we started, and no other, to say where it is. */
+async function untilReady(child) {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error('the service did not start');
+    const service = await readJson(join(dataDir, 'service.json'));
+    if (service?.pid === child.pid) {
+      const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim();
+      return { url: service.url, token };
+    }
+    await new Promise((settle) => setTimeout(settle, 50));
+  }
+}
+
+async function readJson(path) {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+async function countStored({ url, token }) {
+  const response = await fetch(`${url}/api/v1/enrichment/datasets?level=tenant&limit=500`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const { data } = await answerOf(response);
+  return data.reduce((sum, tenant) => sum + tenant.count, 0);
+}
+
+/** Sends NDJSON streams one after the other; answers the sum of what became of their records. */
+async function ingest(service, pieces, total) {
+  const progress = createProgress(total);
+  const sum = { accepted: 0, duplicates: 0, rejected_count: 0 };
+  let done = 0;
+  while (done < total) {
+    const sent = await sendStream(service, pieces, progress);
+    if (sent.count === 0) break;
+    done += sent.count;
+    for (const name of Object.keys(sum)) sum[name] += sent.answer[name];
+  }
+  progress.end();
+  return sum;
+}
+
+/**
+ * One request takes a stream of any length, and is read no faster than it is stored. Still it ends at
+ * some hundred thousand records: fetch waits five minutes for the head of an answer, no longer.
+ */
+async function sendStream({ url, token }, pieces, progress) {
+  let count = 0;
+  const body = new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = count < recordsARequest ? await pieces.next() : { done: true };
+        if (done) return controller.close();
+        controller.enqueue(value.text);
+        count += value.count;
+        progress.add(value.count);
+      },
+    },
+    { highWaterMark: 1 },
+  );
+  const response = await fetch(`${url}/api/v1/enrichment/records`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+    body,
+    duplex: 'half',
+  });
+  return { count, answer: await answerOf(response) };
+}
+
+async function answerOf(response) {
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${answer.detail} (${answer.status} ${answer.code})`);
+  return answer;
+}
+
+function createProgress(total) {
+  const start = performance.now();
+  const isTerminal = process.stderr.isTTY;
+  const stepCount = isTerminal ? 500 : 10;
+  let [done, shown] = [0, 0];
+  const show = () => {
+    const share = done / total;
+    const seconds = (performance.now() - start) / 1000;
+    const bar = '█'.repeat(Math.round(share * 24)).padEnd(24, '░');
+    const left = Math.ceil((seconds / share) * (1 - share));
+    const text = `${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${number(done)} of ${number(total)}  ${number(Math.round(done / seconds))}/s  ${left} s left`;
+    process.stderr.write(isTerminal ? `\r${text}\x1b[K` : `${text}\n`);
+  };
+  return {
+    add(count) {
+      done += count;
+      const step = Math.floor((done / total) * stepCount);
+      if (step === shown) return;
+      shown = step;
+      show();
+    },
+    end() {
+      if (isTerminal) process.stderr.write('\r\x1b[K');
+    },
+  };
+}
+
+function number(value) {
+  return value.toLocaleString('en-US');
+}
+
+function whatToTry(url) {
+  const svcctl = 'node_modules/.bin/svcctl';
+  return `
+svcctl runs at ${url} with the demo data (API reference: ${url}/docs). Ctrl-C ends it.
+In another terminal, in this folder:
+
+  ${svcctl} records ls --tenant TX --month 2001-03
+  ${svcctl} records show --tenant TX --store DFW --month 2001-03
+  ${svcctl} analytics export --tenant TX --store DFW --month 2001-03 --format csv --out dfw-march.csv
+  ${svcctl} records ls --level tenant --json
+
+`;
+}

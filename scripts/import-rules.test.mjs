@@ -1,0 +1,116 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findForbiddenImports } from './import-rules.mjs';
+
+let folder;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'import-rules-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What the rules say of one file that imports these paths. */
+function faultsOf(file, text) {
+  const path = join(folder, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  return findForbiddenImports(folder);
+}
+
+test.each([
+  ['kernel/ids.ts', '../config/settings.ts'],
+  ['kernel/ids.ts', '../platform/log.ts'],
+  ['kernel/ids.ts', '../records/contract.ts'],
+  ['config/settings.ts', '../platform/log.ts'],
+  ['config/settings.ts', '../contract.ts'],
+  ['platform/http/server.ts', '../../access/index.ts'],
+  ['platform/http/server.ts', '../../records/contract.ts'],
+  ['platform/http/server.ts', '../../config/settings.ts'],
+  ['records/contract.ts', './slice.ts'],
+  ['records/contract.ts', '../platform/http/server.ts'],
+  ['platform/http/schemas.contract.ts', './validate.ts'],
+  ['contract.ts', './records/index.ts'],
+  ['contract.ts', 'fastify'],
+  ['access/tokens.ts', '../records/index.ts'],
+  ['access/tokens.ts', '../config/settings.ts'],
+  ['records/pages.ts', '../exports/index.ts'],
+  ['records/ingest/body.ts', '../../access/tokens.ts'],
+  ['exports/csv.ts', '../records/queries.ts'],
+  ['exports/csv.ts', '../retention/index.ts'],
+  ['retention/mover.ts', '../records/queries.ts'],
+  ['retention/mover.ts', '../exports/index.ts'],
+  ['webhooks/send.ts', '../records/index.ts'],
+  ['webhooks/send.ts', '../cli/io.ts'],
+  ['cli/io.ts', '../platform/log.ts'],
+  ['cli/commands/records/ls.ts', '../../../records/index.ts'],
+  ['records/pages.ts', '../app.ts'],
+  ['app.ts', '../test/database.ts'],
+])('%s may not import %s', (file, specifier) => {
+  expect(faultsOf(file, `import { a } from '${specifier}';\n`)).toEqual([
+    expect.stringMatching(`^${file}:1 may not import `),
+  ]);
+});
+
+test.each([
+  ['kernel/ids.ts', './errors.ts'],
+  ['kernel/ids.ts', 'node:crypto'],
+  ['config/settings.ts', '../kernel/errors.ts'],
+  ['platform/http/server.ts', '../log.ts'],
+  ['platform/http/server.ts', './contract.ts'],
+  ['records/contract.ts', '../platform/http/schemas.contract.ts'],
+  ['records/contract.ts', '../kernel/actor.ts'],
+  ['records/contract.ts', 'typebox'],
+  ['contract.ts', './records/contract.ts'],
+  ['access/tokens.ts', '../platform/postgres/database.ts'],
+  ['webhooks/send.ts', '../records/contract.ts'],
+  ['exports/csv.ts', '../records/index.ts'],
+  ['retention/mover.ts', '../records/index.ts'],
+  ['cli/io.ts', '../contract.ts'],
+  ['cli/io.ts', '../config/settings.ts'],
+  ['app.ts', './records/pages.ts'],
+  ['records/pages.test.ts', '../../test/database.ts'],
+  ['kernel/ids.test.ts', '../app.ts'],
+])('%s may import %s', (file, specifier) => {
+  expect(faultsOf(file, `import { a } from '${specifier}';\n`)).toEqual([]);
+});
+
+test.each([
+  ["import '../app.ts';"],
+  ["import type { A } from '../app.ts';"],
+  ["import {\n  a,\n  b,\n} from '../app.ts';"],
+  ["export { a } from '../app.ts';"],
+  ["export * from '../app.ts';"],
+  ["const a = 1;\nimport b from '../app.ts';"],
+  ["const a = await import('../app.ts');"],
+  ["type A = import('../app.ts').A;"],
+])('%j is seen', (text) => {
+  expect(faultsOf('records/pages.ts', text)).toHaveLength(1);
+});
+
+test.each([
+  ["// import { a } from '../app.ts';"],
+  ["/**\n * import('../app.ts')\n */"],
+  ["const text = 'taken from ../app.ts';"],
+])('%j is not taken for an import', (text) => {
+  expect(faultsOf('records/pages.ts', text)).toEqual([]);
+});
+
+test('the command line may import app.ts, but only by a dynamic import', () => {
+  expect(faultsOf('cli/serve.ts', "const { a } = await import('../app.ts');")).toEqual([]);
+  expect(faultsOf('cli/serve.ts', "\nimport { a } from '../app.ts';")).toEqual([
+    'cli/serve.ts:2 may import app.ts only by await import()',
+  ]);
+});
+
+test('an import whose path is computed is refused', () => {
+  expect(faultsOf('cli/serve.ts', 'await import(path);')).toEqual([
+    'cli/serve.ts:1 imports what cannot be checked: name it in quotes',
+  ]);
+});
+
+test('a file outside the folders that have rules is refused', () => {
+  expect(faultsOf('helpers/text.ts', '')).toEqual([
+    'helpers/text.ts is in no row of the import rules',
+  ]);
+});
