@@ -163,14 +163,14 @@ export async function listRecords(
 ): Promise<RecordRow[]> {
   if (options.scanLimit === null) {
     return db.query<RecordRow>(sql`
-      select ${recordColumns} from enrichment_records ${where(scanConditions(slice, options))}
+      select ${recordColumns} from enrichment_records record ${where(scanConditions(slice, options))}
       order by ${recordOrder(options.descending)} limit ${options.limit}`);
   }
   return db.query<RecordRow>(sql`
     select ${recordColumns} from (
-      select * from enrichment_records ${where(scanConditions(unfiltered(slice), options))}
+      select * from enrichment_records record ${where(scanConditions(unfiltered(slice), options))}
       order by ${recordOrder(options.descending)} limit ${options.scanLimit}
-    ) scanned ${where(labelConditions(slice))}
+    ) record ${where(labelConditions(slice))}
     order by ${recordOrder(options.descending)} limit ${options.limit}`);
 }
 
@@ -182,7 +182,7 @@ export async function findScanEnd(
 ): Promise<RecordKey | undefined> {
   const rows = await db.query<RecordRow>(sql`
     select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id
-    from enrichment_records ${where(scanConditions(unfiltered(slice), options))}
+    from enrichment_records record ${where(scanConditions(unfiltered(slice), options))}
     order by ${recordOrder(options.descending)} offset ${options.scanLimit - 1} limit 1`);
   return rows[0] === undefined ? undefined : keyOf(rows[0]);
 }
@@ -236,10 +236,11 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   return conditions;
 }
 
+/** Qualified: a bare occurred_at would mean the formatted output column, and sort instead of using the key. */
 function recordOrder(descending: boolean): Sql {
   return raw(
     ['tenant', 'store', 'occurred_at', 'event_id']
-      .map((column) => (descending ? `${column} desc` : column))
+      .map((column) => `record.${column}${descending ? ' desc' : ''}`)
       .join(', '),
   );
 }

@@ -1,0 +1,64 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { createPartitions } from './ingest/partitions.ts';
+import * as queries from './queries.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  await createPartitions(db).ensure(['2001-01', '2001-02']);
+});
+afterAll(() => db.drop());
+
+/** The plan of the one statement that `work` runs, with every way forbidden but along an index. */
+async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string> {
+  return db.transaction(async (connection) => {
+    await connection.client.query(
+      'set local enable_seqscan = off; set local enable_bitmapscan = off',
+    );
+    let plan = '';
+    await work({
+      async query(statement: Sql) {
+        const rows = await connection.query(sql`explain (costs off) ${statement}`);
+        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+        return [];
+      },
+    });
+    return plan;
+  });
+}
+
+const key = ['TX', 'DFW', '2001-01-01T00:00:00.000000Z', 'e'] as const;
+const month = { from: '2001-01-01', until: '2001-02-01', tenants: null };
+
+test.each([
+  ['a leaf', { tenant: 'TX', store: 'DFW', ...month }],
+  ['a store', { tenant: 'TX', store: 'DFW', tenants: null }],
+  ['a tenant', { tenant: 'TX', tenants: null }],
+  ['everything', { tenants: null }],
+])('a page of %s is read along the key, both ways, without a sort', async (_name, slice) => {
+  for (const after of [null, key]) {
+    for (const descending of [false, true]) {
+      const plan = await planOf((plain) =>
+        queries.listRecords(plain, slice, { after, descending, limit: 101, scanLimit: null }),
+      );
+      expect(plan).toContain('pkey');
+      // "Sort Key" of a Merge Append is none.
+      expect(plan).not.toMatch(/Sort$/m);
+    }
+  }
+});
+
+test('a page of a leaf touches its month only', async () => {
+  const plan = await planOf((plain) =>
+    queries.listRecords(
+      plain,
+      { tenant: 'TX', store: 'DFW', ...month },
+      { after: key, descending: false, limit: 101, scanLimit: null },
+    ),
+  );
+  expect(plan).toContain('2001_01');
+  expect(plan).not.toContain('2001_02');
+});
