@@ -97,7 +97,8 @@ async function openOwnDatabase(settings: Settings, log: Log, closers: Closers): 
 async function startOwnPostgres(settings: Settings, log: Log, closers: Closers): Promise<string> {
   const postgres = await startEmbeddedPostgres({
     dataDir: settings.dataDir,
-    log: (level, message, fields) => log[level](fields ?? {}, message),
+    // Its coming and going is news only to who looks for a fault.
+    log: (level, message, fields) => log[level === 'info' ? 'debug' : level](fields ?? {}, message),
   });
   closers.push(() => postgres.stop());
   return postgres.url;

@@ -5,8 +5,12 @@ import { translateDatabaseError } from '../postgres/database-errors.ts';
 /** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
 export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toAppError(raw);
-  if (error.status >= 500) request.log.error({ err: raw, reqId: request.id }, error.message);
-  else request.log.debug({ code: error.code, reqId: request.id }, error.message);
+  const { code } = error;
+  if (error.status === 500) request.log.error({ err: raw }, error.message);
+  // A passing fault, perhaps of a hundred requests at once: its cause in a line, without stacks.
+  else if (error.status > 500)
+    request.log.warn({ code, cause: String(error.cause) }, error.message);
+  else request.log.debug({ code }, error.message);
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
   if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="svcctl"');
   reply

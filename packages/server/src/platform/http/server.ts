@@ -43,7 +43,8 @@ export type HttpOptions = {
 /** A fastify server whose every answer carries `x-request-id` and whose every error is a problem document. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const fastify = Fastify({
-    loggerInstance: options.log as FastifyBaseLogger,
+    // Its own word on listening is not needed: the app says when it is ready.
+    loggerInstance: quiet(options.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: jsonBodyLimitBytes,
     genReqId: () => `req_${randomText(16)}`,
@@ -99,6 +100,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
         });
     },
   };
+}
+
+function quiet(log: Log): FastifyBaseLogger {
+  return log.isLevelEnabled('debug') ? log : log.child({}, { level: 'warn' });
 }
 
 function addRoute<C extends RouteContract>(

@@ -70,7 +70,7 @@ export async function attachOrStart(
         if (!(held instanceof Error)) {
           const isOurs = held.pid === launched?.pid;
           cluster.log('info', isOurs ? 'PostgreSQL started' : 'attached to a running PostgreSQL', {
-            pid: held.pid,
+            postmasterPid: held.pid,
             port: held.port,
             clusterDir: cluster.dir,
           });

@@ -190,5 +190,5 @@ async function release(cluster: Cluster, hold: Hold): Promise<void> {
     return;
   }
   await stopPostmaster(cluster.dir, postmaster.pid);
-  cluster.log('info', 'PostgreSQL stopped', { pid: postmaster.pid });
+  cluster.log('info', 'PostgreSQL stopped', { postmasterPid: postmaster.pid });
 }
