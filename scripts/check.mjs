@@ -6,7 +6,7 @@ import { installed, isMain, root, run } from './program.mjs';
 
 /** Each step answers what is wrong, '' when nothing is. */
 const steps = {
-  types: () => faultsOf(installed('tsc'), ['-p', 'packages/server/tsconfig.json', '--noEmit']),
+  types: checkTypes,
   'lint and format': () => faultsOf(installed('biome'), ['check', '--error-on-warnings', '.']),
   'typed lint': () => faultsOf(installed('oxlint'), ['--type-aware', '--deny-warnings', '.']),
   'import rules': () => faultsOf(process.execPath, ['scripts/import-rules.mjs']),
@@ -33,6 +33,14 @@ export async function check() {
 async function faultsOf(command, args) {
   const { code, output } = await run(command, args);
   return code === 0 ? '' : output || `${command} ended with ${code}`;
+}
+
+async function checkTypes() {
+  const projects = ['packages/server/tsconfig.json', 'e2e/tsconfig.json'];
+  const faults = await Promise.all(
+    projects.map((project) => faultsOf(installed('tsc'), ['-p', project, '--noEmit'])),
+  );
+  return faults.join('');
 }
 
 async function checkDocs() {

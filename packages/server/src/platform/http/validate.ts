@@ -85,8 +85,8 @@ function describe(error: ErrorObject, place: Place): InputFault {
  * the schema wants them; anything else stays text and fails its type. A repeated name is refused.
  */
 export function parseQuery(search: string, schema: TSchema | undefined): Record<string, unknown> {
-  const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)
-    ?.properties;
+  const object: { properties?: Record<string, { type?: string }> } | undefined = schema;
+  const properties = object?.properties;
   const query: Record<string, unknown> = {};
   for (const [name, value] of new URLSearchParams(search)) {
     if (Object.hasOwn(query, name)) {

@@ -129,5 +129,5 @@ const dateTypes = new Set([1082, 1114, 1184]);
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8) return Number;
   if (dateTypes.has(oid)) return (value: string) => value;
-  return pg.types.getTypeParser(oid, format as 'text');
+  return pg.types.getTypeParser(oid, format);
 }
