@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
   authenticate,
@@ -129,7 +130,7 @@ function createHttp(settings: Settings, log: Log, db: Database, state: State): H
     metrics,
     assertReady: async () => {
       cursorKey(state);
-      await db.pool.query('select 1');
+      await db.query(sql`select 1`);
     },
     errors: errorCatalogue,
     rejectCodes,

@@ -2,6 +2,7 @@ import { AppError } from '../kernel/errors.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { Io } from './io.ts';
+import { parseAnswer } from './parse-answer.ts';
 import { interrupted } from './retry.ts';
 import type { Route, RouteAnswer, RouteInput } from './routes.ts';
 
@@ -40,7 +41,7 @@ export function createClient(io: Io, connection: Connection): Client {
     async json(route, input) {
       const answer = await text(route, input);
       // 204 has no text
-      return (answer === '' ? undefined : parseJson(answer, connection.url)) as never;
+      return (answer === '' ? undefined : parseAnswer(answer)) as never;
     },
     upload: (route, body, headers) =>
       request(io, connection, { ...target(route, undefined, undefined), body, headers }),
@@ -105,25 +106,11 @@ export function unreachable(connection: Connection, reason: string, cause: unkno
   const start =
     connection.source === 'local service'
       ? 'The service of this folder seems to have stopped. Start it: npm start'
-      : `Is the service running, and is the URL right? It is from ${sourceText(connection)}.`;
+      : `Is the service running, and is the URL right? It is from ${connection.place}.`;
   return new AppError('service_unreachable', {
     detail: `${connection.url} does not answer: ${reason}. ${start}`,
     cause,
   });
-}
-
-/** Where the connection was found, for people. */
-export function sourceText(connection: Connection): string {
-  switch (connection.source) {
-    case 'environment':
-      return connection.profile === null
-        ? 'SVC_URL and SVC_TOKEN'
-        : `the profile ${connection.profile}, with the token of SVC_TOKEN`;
-    case 'profile':
-      return `the profile ${connection.profile}`;
-    case 'local service':
-      return 'the service running in this folder';
-  }
 }
 
 /** What went wrong below HTTP, in few words. */
@@ -159,15 +146,4 @@ function target(route: string, params: LooseInput['params'], query: LooseInput['
     if (value !== undefined) search.set(name, String(value));
   }
   return { method, path: search.size === 0 ? path : `${path}?${search.toString()}` };
-}
-
-function parseJson(text: string, url: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AppError('answer_unexpected', {
-      detail: `${url} answered something that is not JSON. Is this the right URL?`,
-      cause: error,
-    });
-  }
 }

@@ -11,10 +11,12 @@ export type Connection = {
   readonly token: string;
   readonly source: 'environment' | 'profile' | 'local service';
   readonly profile: string | null;
+  /** `source` in words, for people. */
+  readonly place: string;
 };
 
 /** The service that `svcctl serve` runs in this folder: what it left in its data folder. */
-export type LocalService = { url: string; pid: number | null; token: string | null };
+export type LocalService = { url: string; token: string | null };
 
 /**
  * SVC_URL and SVC_TOKEN win; then the profile named by --profile or SVC_PROFILE; then the default
@@ -25,11 +27,14 @@ export type LocalService = { url: string; pid: number | null; token: string | nu
 export async function findConnection(io: Io, profileFlag: string | undefined): Promise<Connection> {
   const url = io.env.SVC_URL ? parseServiceUrl(io.env.SVC_URL, 'SVC_URL') : null;
   const token = io.env.SVC_TOKEN || null;
-  if (url !== null && token !== null) return { url, token, source: 'environment', profile: null };
+  if (url !== null && token !== null) {
+    return { url, token, source: 'environment', profile: null, place: 'SVC_URL and SVC_TOKEN' };
+  }
 
   const stored = await findStored(io, profileFlag);
   if (token !== null && stored !== null) {
-    return { url: stored.url, token, source: 'environment', profile: stored.profile };
+    const place = `${stored.place}, with the token of SVC_TOKEN`;
+    return { ...stored, token, source: 'environment', place };
   }
   if (url !== null) {
     if (stored?.url === url) return stored;
@@ -38,6 +43,12 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
     });
   }
   if (stored !== null) return stored;
+  const local = await findLocalService(io);
+  if (local !== null) {
+    throw new AppError('token_missing', {
+      detail: `A service runs here at ${local.url}, but its file admin-token cannot be read. Sign in once:\nsvcctl login --url ${local.url}`,
+    });
+  }
   throw new AppError('token_missing', {
     detail:
       'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
@@ -55,7 +66,13 @@ async function findStored(io: Io, profileFlag: string | undefined): Promise<Conn
   }
   const local = await findLocalService(io);
   if (local === null || local.token === null) return null;
-  return { url: local.url, token: local.token, source: 'local service', profile: null };
+  return {
+    url: local.url,
+    token: local.token,
+    source: 'local service',
+    profile: null,
+    place: 'the service running in this folder',
+  };
 }
 
 /** The service of this folder (or of SVC_DATA_DIR), or null. Its token is null when it cannot be read. */
@@ -65,10 +82,9 @@ export async function findLocalService(io: Io): Promise<LocalService | null> {
   if (note === null) return null;
   const token = await readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);
   try {
-    const { url, pid } = JSON.parse(note) as { url?: unknown; pid?: unknown };
+    const { url } = JSON.parse(note) as { url?: unknown };
     return {
       url: parseServiceUrl(String(url), 'service.json'),
-      pid: typeof pid === 'number' ? pid : null,
       token: token?.trim() || null,
     };
   } catch {
@@ -101,6 +117,7 @@ export function parseServiceUrl(text: string, place: string): string {
 }
 
 function fromProfile(name: string, profile: Profile): Connection {
-  const url = parseServiceUrl(profile.url, `profile ${name}`);
-  return { url, token: profile.token, source: 'profile', profile: name };
+  const place = `the profile ${name}`;
+  const url = parseServiceUrl(profile.url, place);
+  return { url, token: profile.token, source: 'profile', profile: name, place };
 }

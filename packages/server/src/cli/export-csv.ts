@@ -47,6 +47,7 @@ export async function exportCsv(context: Context, request: ExportRequest): Promi
     file = path === null ? undefined : await createPartFile(path, request.mayReplace);
     const received = await receive(context, download, {
       label: path === null ? 'stdout' : basename(path),
+      advice: path === null ? 'Do not use what was printed.' : 'No file was kept. Try again.',
       hasHeader: request.hasHeader,
       write: (piece) => (file === undefined ? context.out : file).write(piece),
     });
@@ -64,7 +65,13 @@ function suggestName(download: CsvDownload, { slice }: ExportRequest): string {
   return download.fileName ?? `${words.join('-').replace(/[^\w.-]/g, '_')}.csv`;
 }
 
-type Target = { label: string; hasHeader: boolean; write: (piece: Uint8Array) => Promise<void> };
+type Target = {
+  label: string;
+  /** What to do when the export is not whole. */
+  advice: string;
+  hasHeader: boolean;
+  write: (piece: Uint8Array) => Promise<void>;
+};
 
 /** Moves the bytes. Answers only when rows and digest are what was announced. */
 async function receive(context: Context, download: CsvDownload, target: Target): Promise<Received> {
@@ -114,10 +121,8 @@ function differenceOf(received: Received, download: CsvDownload): string | null 
 }
 
 function mismatch(difference: string, target: Target, cause: unknown): AppError {
-  const advice =
-    target.label === 'stdout' ? 'Do not use what was printed.' : 'No file was kept. Try again.';
   return new AppError('export_mismatch', {
-    detail: `The export is not whole: ${difference}. ${advice}`,
+    detail: `The export is not whole: ${difference}. ${target.advice}`,
     cause,
   });
 }

@@ -24,7 +24,8 @@ export function formatBytes(value: number): string {
 export function formatShare(share: number | null): string {
   if (share === null) return '–';
   if (share > 0 && share < 0.01) return '<1 %';
-  return `${Math.floor(share * 100)} %`;
+  // 0.29 × 100 is 28.999…: that is 29
+  return `${share < 1 ? Math.min(99, Math.floor(share * 100 + 1e-9)) : 100} %`;
 }
 
 /** 1.9 s, 12 s, 3:07, 1:02:03 */

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { AppError } from '../kernel/errors.ts';
 
 /** Adds examples below a command's help; every command has at least one. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
@@ -17,7 +18,11 @@ export function wholeNumber(min: number): (text: string) => number {
   };
 }
 
-/** Collects an option that may be given more than once. */
-export function collect(text: string, earlier: readonly string[] = []): string[] {
-  return [...earlier, text];
+/**
+ * An option that must be there. Not commander's `requiredOption`, which would call a mistyped
+ * `--tennant` a missing `--tenant` instead of asking whether that was meant.
+ */
+export function required(value: string | undefined, flag: string): string {
+  if (value !== undefined) return value;
+  throw new AppError('usage_invalid', { detail: `${flag} is missing.` });
 }

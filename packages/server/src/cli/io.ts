@@ -17,7 +17,7 @@ export type Io = {
   readonly stdin: Input;
   readonly stdout: TextStream;
   readonly stderr: TextStream;
-  /** Aborts on Ctrl-C and SIGTERM. */
+  /** Aborts on Ctrl-C, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   readonly now: Clock;
   /** Rejects when the signal aborts. */

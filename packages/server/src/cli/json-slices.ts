@@ -1,4 +1,4 @@
-import { AppError } from '../kernel/errors.ts';
+import { notJson } from './parse-answer.ts';
 
 /**
  * Cuts JSON text into the texts of its parts without parsing them: `JSON.parse` and `stringify` would
@@ -115,8 +115,4 @@ function skipSpace(text: string, start: number): number {
   let position = start;
   while (position < text.length && ' \t\n\r'.includes(text.charAt(position))) position += 1;
   return position;
-}
-
-function notJson(): AppError {
-  return new AppError('answer_unexpected', { detail: 'The answer is not the JSON it should be.' });
 }

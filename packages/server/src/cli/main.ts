@@ -13,7 +13,8 @@ const sameSignalMs = 300;
 async function main(): Promise<void> {
   const interrupt = new AbortController();
   let firstAt: number | undefined;
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  // SIGHUP: the terminal was closed. Node resets an ignored SIGHUP at its start, so nohup loses nothing.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       const now = performance.now();
       if (firstAt !== undefined && now - firstAt > sameSignalMs) {

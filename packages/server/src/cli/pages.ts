@@ -2,6 +2,7 @@ import { AppError } from '../kernel/errors.ts';
 import type { Client } from './client.ts';
 import type { Io } from './io.ts';
 import { elementsOf, membersOf } from './json-slices.ts';
+import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 import type { RouteInput, RouteQuery } from './routes.ts';
 
@@ -48,7 +49,7 @@ export async function* walkPages<R extends ListRoute>(
 export function readPage(text: string): Page {
   const members = membersOf(text);
   const data = members.get('data');
-  const nextCursor: unknown = JSON.parse(members.get('next_cursor') ?? 'null');
+  const nextCursor = parseAnswer(members.get('next_cursor') ?? 'null');
   if (data === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
     throw new AppError('answer_unexpected', { detail: 'The answer is not a page of a list.' });
   }

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { AppError } from '../kernel/errors.ts';
 import type { Context } from './context.ts';
+import { interrupted } from './retry.ts';
 
 const longestSecret = 1000;
 
@@ -11,10 +11,10 @@ export async function askSecret(context: Context, question: string): Promise<str
   stdin.setRawMode?.(true);
   try {
     let answer = '';
-    for await (const chunk of stdin) {
-      for (const character of chunk.toString()) {
+    for await (const chunk of typed(context)) {
+      for (const character of chunk) {
         if (character === '\r' || character === '\n') return answer.trim();
-        if (character === '\u0003') throw new AppError('interrupted');
+        if (character === '\u0003') throw interrupted();
         if (character === '\u007f' || character === '\b') answer = answer.slice(0, -1);
         else if (answer.length < longestSecret) answer += character;
       }
@@ -29,8 +29,8 @@ export async function askSecret(context: Context, question: string): Promise<str
 /** The first line of stdin, for `svcctl login < file`. */
 export async function readFirstLine(context: Context): Promise<string> {
   let text = '';
-  for await (const chunk of context.io.stdin) {
-    text += chunk.toString();
+  for await (const chunk of typed(context)) {
+    text += chunk;
     if (text.includes('\n') || text.length > longestSecret) break;
   }
   return (text.split('\n')[0] ?? '').trim();
@@ -44,5 +44,19 @@ export async function askYes(context: Context, question: string): Promise<boolea
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     prompt.close();
+  }
+}
+
+/** What comes in on stdin, until the command is interrupted: a read alone would wait for ever. */
+async function* typed({ io }: Context): AsyncGenerator<string> {
+  if (io.signal.aborted) throw interrupted();
+  const pieces = io.stdin[Symbol.asyncIterator]();
+  const interruption = new Promise<never>((_resolve, reject) => {
+    io.signal.addEventListener('abort', () => reject(interrupted()), { once: true });
+  });
+  for (;;) {
+    const { value, done } = await Promise.race([pieces.next(), interruption]);
+    if (done) return;
+    yield value.toString();
   }
 }

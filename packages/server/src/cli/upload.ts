@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
@@ -15,6 +15,8 @@ export type Upload = {
   /** Whether `read` may be called again from the start. */
   readonly isRepeatable: boolean;
   read(onSent: (sentBytes: number) => void): AsyncIterable<Uint8Array>;
+  /** Lets go of the file: an answer that comes early leaves the rest unread. */
+  stop(): void;
   /** Why reading failed, if it did: the call itself then fails for a reason that says less. */
   readFailure(): AppError | undefined;
 };
@@ -31,6 +33,7 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
     ...(file.endsWith('.gz') ? { 'content-encoding': 'gzip' } : {}),
   };
   let failure: AppError | undefined;
+  let opened: ReadStream | undefined;
   return {
     label: path === null ? 'stdin' : basename(path),
     sizeBytes: path === null ? 0 : await fileSize(path),
@@ -38,12 +41,13 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
     isBatch,
     isRepeatable: path !== null,
     async *read(onSent) {
-      const stream =
-        path === null ? io.stdin : createReadStream(path, { highWaterMark: pieceBytes });
+      opened = path === null ? undefined : createReadStream(path, { highWaterMark: pieceBytes });
       let sent = 0;
       try {
-        for await (const piece of stream) {
+        for await (const piece of opened ?? io.stdin) {
           const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+          // fetch never asks for more after an empty piece
+          if (bytes.length === 0) continue;
           yield bytes;
           sent += bytes.length;
           onSent(sent);
@@ -53,6 +57,7 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
         throw failure;
       }
     },
+    stop: () => void opened?.destroy(),
     readFailure: () => failure,
   };
 }

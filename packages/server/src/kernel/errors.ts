@@ -23,6 +23,7 @@ export const errorCatalogue = {
   request_invalid: row(400, 2, false, 'A parameter or the body of the request is not valid.'),
   json_invalid: row(400, 2, false, 'The body is not valid JSON.'),
   body_encoding_invalid: row(400, 2, false, 'The body cannot be decoded as its headers say.'),
+  request_aborted: row(400, 1, true, 'The client hung up before its request was whole.'),
   cursor_invalid: row(400, 2, false, 'The cursor was not made for this list and these filters.'),
   route_not_found: row(404, 3, false, 'There is no such path or method.'),
   token_not_found: row(404, 3, false, 'There is no such token.'),

@@ -56,7 +56,7 @@ async function login(context: Context, options: Options): Promise<void> {
         'This is not an access token: svc_ and 46 letters and digits. Copy it again, as a whole.',
     });
   }
-  const client = createClient(io, { url, token, source: 'profile', profile: name });
+  const client = createClient(io, { url, token, source: 'profile', profile: name, place: '--url' });
   const me = await client.json('GET /me', {});
   file.profiles[name] = { url, token };
   // The first one, and the one that is called so, is used when none is named.

@@ -19,7 +19,6 @@ export function addWhoami(program: Command, context: Context): void {
 
 async function whoami(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   const pick = picker(json, fields);
-  const { sourceText } = await import('../client.ts');
   const client = await context.connect();
   const me = await client.json('GET /me', {});
   const { url, source, profile } = client.connection;
@@ -39,6 +38,6 @@ async function whoami(context: Context, { json }: { json?: JsonOption }): Promis
         row.expires_at === null ? 'never' : formatRelative(row.expires_at, context.io.now()),
     },
     { title: 'SERVICE', value: (row) => row.url },
-    { title: 'FROM', value: () => sourceText(client.connection) },
+    { title: 'FROM', value: () => client.connection.place },
   ]).write([answer]);
 }

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, errorCatalogue } from '../../kernel/errors.ts';
-import { translateDatabaseError } from '../postgres/database-errors.ts';
 
 /** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
 export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -30,9 +29,8 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
 }
 
 function toAppError(raw: unknown): AppError {
-  const error = translateDatabaseError(raw);
-  if (error instanceof AppError) return error;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (raw instanceof AppError) return raw;
+  const code = raw instanceof Error && 'code' in raw ? String(raw.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('body_too_large', {

@@ -49,9 +49,18 @@ function createDecoder(coding = 'identity'): zlib.Gunzip | null {
 }
 
 async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
-  // Not the stream's own iterator: that would destroy the request when we stop reading early, and
-  // with it the connection that the answer goes out on.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
+  try {
+    // Not the stream's own iterator: that would destroy the request when we stop reading early, and
+    // with it the connection that the answer goes out on.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
+  } catch (error) {
+    throw aborted(request, error);
+  }
+}
+
+/** The client hung up; or else the error as it is. */
+function aborted(request: IncomingMessage, cause: unknown): unknown {
+  return request.complete ? cause : new AppError('request_aborted', { cause });
 }
 
 async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
@@ -68,7 +77,7 @@ async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
         cause: error,
       });
     }
-    throw error;
+    throw aborted(request, error);
   } finally {
     request.unpipe(decoder);
     decoder.destroy();

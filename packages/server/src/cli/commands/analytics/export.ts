@@ -2,13 +2,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Context } from '../../context.ts';
 import type { ExportRequest } from '../../export-csv.ts';
-import { withExamples } from '../../help.ts';
+import { required, withExamples } from '../../help.ts';
 import { checkDays, type Days } from '../../slice.ts';
 
 const csvProfiles = ['machine', 'spreadsheet'];
 
 type Options = Days & {
-  tenant: string;
+  tenant?: string;
   store?: string;
   kind?: string;
   dataset?: string;
@@ -28,7 +28,7 @@ export function addExport(analytics: Command, context: Context): void {
     .description(
       'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The\nfile appears under its name only when its row count and its SHA-256 are those of the service.',
     )
-    .requiredOption('--tenant <tenant>', 'the tenant')
+    .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'only this store')
     .option('--month <month>', 'this month, as 2026-03')
     .option('--from <date>', 'from this day on, as 2026-01-01')
@@ -68,6 +68,7 @@ export function addExport(analytics: Command, context: Context): void {
 }
 
 async function run(context: Context, options: Options): Promise<void> {
+  const tenant = required(options.tenant, '--tenant');
   checkDays(options);
   if (options.month === undefined && options.from === undefined) {
     throw new AppError('usage_invalid', { detail: 'Say which days: --month, or --from and --to.' });
@@ -79,7 +80,7 @@ async function run(context: Context, options: Options): Promise<void> {
   }
   const { month, from, to, store, kind, dataset, profile } = options;
   const request: ExportRequest = {
-    slice: { tenant: options.tenant, store, month, from, to },
+    slice: { tenant, store, month, from, to },
     body: {
       kind,
       dataset,

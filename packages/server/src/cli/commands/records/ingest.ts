@@ -5,6 +5,7 @@ import type { Context } from '../../context.ts';
 import { formatBytes, formatCount, formatNumberOf } from '../../format.ts';
 import { withExamples } from '../../help.ts';
 import { printObject } from '../../output.ts';
+import { parseAnswer } from '../../parse-answer.ts';
 import { createProgress } from '../../progress.ts';
 import { isBusy, maxTries, withRetries } from '../../retry.ts';
 import { type Column, createTable, noteTable } from '../../table.ts';
@@ -48,6 +49,7 @@ async function ingest(context: Context, file: string, options: Options): Promise
       throw upload.readFailure() ?? error;
     } finally {
       progress.clear();
+      upload.stop();
     }
   };
   const text = upload.isRepeatable
@@ -73,16 +75,18 @@ async function report(
   text: string,
   { json, upload }: Options & { upload: Upload },
 ): Promise<void> {
-  const answer = JSON.parse(text) as IngestAnswer;
+  const answer = parseAnswer(text) as IngestAnswer;
   if (json) await printObject(context, text, { json, fields: [] });
   else await createTable(context, answerColumns).write([answer]);
   if (answer.rejected_count === 0) return;
   noteTable(context, upload.isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);
   const unlisted = answer.rejected_count - answer.rejected.length;
   if (unlisted > 0) context.note(`… and ${formatCount(unlisted)} more`);
-  const total = answer.accepted + answer.duplicates + answer.rejected_count;
+  const stored = answer.accepted + answer.duplicates;
+  const total = stored + answer.rejected_count;
+  const rest = stored === 0 ? 'None was stored' : 'The others are stored';
   throw new AppError('records_rejected', {
-    detail: `${formatCount(answer.rejected_count)} of ${formatNumberOf(total, 'record')} rejected. The others are stored; mend these and send the file again.`,
+    detail: `${formatCount(answer.rejected_count)} of ${formatNumberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
   });
 }
 

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Context } from '../../context.ts';
 import { formatBytes, formatInstant, formatNumberOf } from '../../format.ts';
-import { wholeNumber, withExamples } from '../../help.ts';
+import { required, wholeNumber, withExamples } from '../../help.ts';
 import {
   createRowPrinter,
   type JsonOption,
@@ -51,7 +51,7 @@ const filterNames = [
   'dataset',
   'order',
 ] as const;
-type Filters = { tenant: string } & { [K in (typeof filterNames)[number]]?: string };
+type Filters = { [K in (typeof filterNames)[number]]?: string };
 type Options = Filters & {
   at?: string;
   event?: string;
@@ -71,7 +71,7 @@ export function addRecordsShow(records: Command, context: Context): void {
     .description(
       'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in\nthe order of store, time and event. JSON is printed to the letter, as it was stored.',
     )
-    .requiredOption('--tenant <tenant>', 'the tenant')
+    .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'the store')
     .option('--at <time>', 'when the one record happened, as its occurred_at says')
     .option('--event <id>', 'the event id of the one record')
@@ -91,7 +91,7 @@ export function addRecordsShow(records: Command, context: Context): void {
       `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
       wholeNumber(1),
     )
-    .option('--all', 'all rows, also on a terminal')
+    .addOption(new Option('--all', 'all rows, also on a terminal').conflicts('limit'))
     .option('--cursor <cursor>', 'go on where an earlier page ended')
     .option(jsonFlags, jsonHelp)
     .option('--ndjson', 'print one JSON object a line')
@@ -109,7 +109,7 @@ export function addRecordsShow(records: Command, context: Context): void {
 
 async function showOne(context: Context, options: Options): Promise<void> {
   const { tenant, store, at, event } = options;
-  if (store === undefined || at === undefined || event === undefined) {
+  if (tenant === undefined || store === undefined || at === undefined || event === undefined) {
     throw new AppError('usage_invalid', {
       detail: 'One record is named by --tenant, --store, --at and --event together.',
     });
@@ -121,6 +121,7 @@ async function showOne(context: Context, options: Options): Promise<void> {
 }
 
 async function showPages(context: Context, options: Options): Promise<void> {
+  required(options.tenant, '--tenant');
   checkDays(options);
   const printer = createRowPrinter<RecordRow>(context, {
     columns,

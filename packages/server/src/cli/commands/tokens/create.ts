@@ -5,10 +5,10 @@ import { AppError } from '../../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../../kernel/instant.ts';
 import type { Context } from '../../context.ts';
 import { formatRelative } from '../../format.ts';
-import { withExamples } from '../../help.ts';
+import { required, withExamples } from '../../help.ts';
 
 type Options = {
-  name: string;
+  name?: string;
   preset?: Preset;
   scope?: Scope[];
   tenant?: string[];
@@ -22,7 +22,7 @@ export function addTokensCreate(tokens: Command, context: Context): void {
     .command('create')
     .summary('make an access token')
     .description('Makes an access token and prints it, this once, alone on stdout.')
-    .requiredOption('--name <name>', 'what the token is called, in lists and in the audit log')
+    .option('--name <name>', 'what the token is called, in lists and in the audit log (required)')
     .addOption(new Option('--preset <preset>', 'a bundle of scopes').choices(Object.keys(presets)))
     .addOption(
       new Option('--scope <scope...>', 'one scope or several, instead of a preset').choices(scopes),
@@ -47,7 +47,7 @@ async function create(context: Context, options: Options): Promise<void> {
     throw new AppError('usage_invalid', { detail: 'Give either --preset or --scope.' });
   }
   const request: TokenRequest = {
-    name: options.name,
+    name: required(options.name, '--name'),
     ...(options.preset === undefined ? {} : { preset: options.preset }),
     ...(options.scope === undefined ? {} : { scopes: options.scope }),
     ...(options.tenant === undefined ? {} : { tenants: options.tenant }),

@@ -1,0 +1,189 @@
+import type { Command } from 'commander';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createProgram } from './program.ts';
+import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+/** Every command: how it is called, and whether it asks the API. */
+const calls: Record<
+  string,
+  { argv: string[]; asksApi?: boolean; json?: 'array' | 'object'; stdin?: string }
+> = {
+  'records ls': { argv: [], asksApi: true, json: 'array' },
+  'records show': { argv: ['--tenant', 'T'], asksApi: true, json: 'array' },
+  'records ingest': { argv: ['-'], asksApi: true, json: 'object' },
+  'analytics export': { argv: ['--tenant', 'T', '--month', '2026-03'], asksApi: true },
+  'tokens create': { argv: ['--name', 'N', '--preset', 'pipeline'], asksApi: true, json: 'object' },
+  'tokens ls': { argv: [], asksApi: true, json: 'array' },
+  'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
+  serve: { argv: [] },
+  login: { argv: [], asksApi: true },
+  logout: { argv: [] },
+  whoami: { argv: [], asksApi: true, json: 'object' },
+  config: { argv: [], json: 'array' },
+  completion: { argv: ['bash'] },
+  __complete: { argv: ['tenant'] },
+};
+
+const me = { name: 'ops laptop', scopes: ['admin'], tenants: null, expires_at: null };
+let api: Receiver;
+
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterAll(() => api.close());
+afterEach(() => api.reset());
+
+describe('every command', () => {
+  test('stands in the table of this test', () => {
+    expect(leaves(programTree()).sort()).toEqual(Object.keys(calls).sort());
+  });
+
+  test.each(Object.keys(calls))('%s has help with an example, on stdout', async (path) => {
+    const { code, stdout, stderr } = await run([...path.split(' '), '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`Examples:\n(.*\n)*? +\\$ .*svcctl .*${path}`));
+    expect(stderr).toBe('');
+  });
+
+  test.each(Object.keys(calls))('%s refuses an unknown option with exit 2', async (path) => {
+    const { code, stdout, stderr } = await run([...path.split(' '), '--helpp']);
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain(
+      "error: unknown option '--helpp' (usage_invalid)\n  Did you mean --help?",
+    );
+    expect(stderr).toContain(`See: svcctl ${path} --help`);
+  });
+});
+
+const asking = Object.entries(calls).filter(([, call]) => call.asksApi);
+
+describe('every command that asks the API', () => {
+  beforeEach(() => {
+    api.on(
+      '*',
+      problem(403, 'scope_missing', 'This token lacks the scope admin. It is "ops" with none.'),
+    );
+  });
+
+  test.each(asking)(
+    '%s tells a refusal on stderr, with code, hint and request id',
+    async (path, call) => {
+      const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv], {
+        env: api.env,
+        stdin: path === 'login' ? `${api.token}\n` : '',
+      });
+      expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+      expect(stderr).toBe(
+        'error: this token lacks the scope admin (403 scope_missing)\n' +
+          '  It is "ops" with none.\n' +
+          '  svcctl tokens create --name NAME --preset admin\n' +
+          '  request req_1\n',
+      );
+    },
+  );
+
+  test.each(asking)('%s says what to do when no service is known', async (path, call) => {
+    if (path === 'login') return;
+    const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv]);
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+    expect(stderr).toContain('(token_missing)');
+    expect(stderr).toContain('svcctl login --url');
+  });
+
+  const withJson = asking.filter(([, call]) => call.json);
+  test.each(withJson)(
+    '%s --json tells a refusal as one JSON object on stderr',
+    async (path, call) => {
+      const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv, '--json'], {
+        env: api.env,
+      });
+      expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+      expect(JSON.parse(stderr)).toEqual({
+        code: 'scope_missing',
+        detail: 'This token lacks the scope admin. It is "ops" with none.',
+        status: 403,
+        request_id: 'req_1',
+        errors: [],
+      });
+    },
+  );
+});
+
+describe('every command with --json', () => {
+  const withJson = Object.entries(calls).filter(([, call]) => call.json);
+
+  test.each(withJson)(
+    '%s prints valid JSON and nothing else on stdout, also when empty',
+    async (path, call) => {
+      api.on('*', pages([]));
+      api.on('GET /me', json(me));
+      api.on('POST /tokens', json({ id: 'tok_1', ...me, token: 'svc_x' }, 201));
+      api.on(
+        'POST /enrichment/records',
+        json({ accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 }),
+      );
+      const words = [...path.split(' '), ...call.argv, '--json'];
+      const env = path === 'config' ? {} : api.env;
+      for (const isTerminal of [false, true]) {
+        const { code, stdout } = await run(words, { env, isTerminal });
+        expect(code).toBe(0);
+        expect(Array.isArray(JSON.parse(stdout))).toBe(call.json === 'array');
+      }
+    },
+  );
+
+  test('an unknown field is a usage error, before anything is asked', async () => {
+    const { code, stderr } = await run(['records', 'ls', '--json', 'tenant,cuont'], {
+      env: api.env,
+    });
+    expect(code).toBe(2);
+    expect(JSON.parse(stderr).detail).toContain(
+      'there is no field "cuont". There are: tenant, store',
+    );
+    expect(api.requests).toEqual([]);
+  });
+});
+
+test('svcctl alone prints its help and ends well', async () => {
+  const { code, stdout } = await run([]);
+  expect(code).toBe(0);
+  expect(stdout).toContain('Usage: svcctl');
+});
+
+test('a noun without a verb prints its help on stderr and ends with 2', async () => {
+  const { code, stdout, stderr } = await run(['records']);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stdout + stderr).toContain('ingest');
+});
+
+test('an unknown command is answered with the nearest one', async () => {
+  const { code, stderr } = await run(['record', 'ls']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('Did you mean records?');
+});
+
+test('--version prints the version of package.json', async () => {
+  const { code, stdout } = await run(['--version']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+function programTree(): Command {
+  return createProgram({ io: { stdout: {}, stderr: {} } } as never, {
+    writeOut: () => {},
+    writeErr: () => {},
+  });
+}
+
+function leaves(command: Command, path: string[] = []): string[] {
+  if (command.commands.length === 0) return [path.join(' ')];
+  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
+}
+
+test('serve names a setting that is wrong, with exit 2, before it starts anything', async () => {
+  const { code, stdout, stderr } = await run(['serve'], { env: { SVC_PORTT: '1' } });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('SVC_PORTT: no such setting (settings_invalid)');
+});

@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+/** What bash offers for the last word; `tenants` are what the service answers. */
+async function complete(
+  words: string[],
+  tenants: string[] = [],
+): Promise<{ offers: string[]; files: string[] }> {
+  const folder = await newFolder();
+  const { stdout: script } = await run(['completion', 'bash']);
+  await writeFile(join(folder, 'names'), tenants.map((name) => `${name}\n`).join(''));
+  await writeFile(join(folder, 'svcctl'), `#!/bin/sh\ncat "${folder}/names"\n`);
+  await chmod(join(folder, 'svcctl'), 0o755);
+  const typed = words.map((word) => `'${word}'`).join(' ');
+  const program = `${script}
+COMP_WORDS=(svcctl ${typed}); COMP_CWORD=${words.length}; _svcctl; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', program], {
+    cwd: folder,
+    env: { PATH: `${folder}:${process.env.PATH}` },
+  });
+  const files = await readdir(folder);
+  await rm(folder, { recursive: true });
+  return { offers: stdout.split('\n').filter((line) => line !== ''), files };
+}
+
+test.each([
+  [['rec'], ['records']],
+  [
+    ['records', ''],
+    ['ls', 'show', 'ingest', '--help'],
+  ],
+  [['records', 'ls', '--le'], ['--level']],
+  [
+    ['records', 'ls', '--level', ''],
+    ['tenant', 'store', 'month'],
+  ],
+  [['--profile', 'ops', 'tokens', 'r'], ['revoke']],
+  [['analytics', 'export', '--profile', 's'], ['spreadsheet']],
+  [['tokens', 'create', '--preset', 'su'], ['support-readonly']],
+  [['completion', 'z'], ['zsh']],
+  [['records', 'ls', '--q', ''], []],
+  [['__'], []],
+])('bash completes %j with %j', async (words, offers) => {
+  expect((await complete(words)).offers).toEqual(offers);
+});
+
+test('bash completes tenants from the service, quoted, and never runs their names', async () => {
+  const { offers, files } = await complete(
+    ['records', 'ls', '--tenant', 'T'],
+    ['TX', 'T $(touch hacked)', '`touch hacked`', 'T;touch hacked'],
+  );
+  expect(offers).toEqual(['TX', 'T\\ \\$\\(touch\\ hacked\\)', 'T\\;touch\\ hacked']);
+  expect(files).not.toContain('hacked');
+});
+
+test('__complete prints tenants that begin so', async () => {
+  api.on(
+    'GET /enrichment/datasets',
+    json({ data: [{ tenant: 'TX' }, { tenant: 'TY' }], next_cursor: null }),
+  );
+  const { code, stdout } = await run(['__complete', 'tenant', '--', 'T'], { env: api.env });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'TX\nTY\n' });
+  expect(api.requests[0]?.query).toEqual({ level: 'tenant', limit: '50', q: 'T' });
+});
+
+test('__complete is silent when the service takes too long, refuses or is unknown', async () => {
+  const silent = { code: 0, stdout: '', stderr: '' };
+  expect(await run(['__complete', 'tenant', ''])).toMatchObject(silent);
+  expect(await run(['__complete', 'tenant', ''], { env: api.env })).toMatchObject(silent);
+  api.on('*', () => new Promise(() => {}));
+  expect(await run(['__complete', 'tenant', ''], { env: api.env })).toMatchObject(silent);
+});
+
+test.each(['zsh', 'fish'])('the %s script knows every command and option', async (shell) => {
+  const { stdout } = await run(['completion', shell]);
+  for (const word of ['ingest', 'revoke', 'fine_tuning', '__complete tenant']) {
+    expect(stdout).toContain(word);
+  }
+  expect(stdout).toMatch(/(--| -l )ndjson/);
+});

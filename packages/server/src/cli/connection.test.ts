@@ -1,0 +1,172 @@
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { newAccessToken } from '../kernel/ids.ts';
+import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, run } from './testing/run.ts';
+
+const me = { name: 'ops', scopes: ['admin'], tenants: null, expires_at: null };
+let api: Receiver;
+let cwd: string;
+
+beforeAll(async () => {
+  api = await startReceiver();
+});
+beforeEach(async () => {
+  cwd = await newFolder();
+  api.on('GET /me', json(me));
+});
+afterEach(async () => {
+  api.reset();
+  await rm(cwd, { recursive: true });
+});
+afterAll(() => api.close());
+
+async function leaveLocalService(folder = join(cwd, 'data'), token = api.token): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'service.json'), JSON.stringify({ url: api.url, pid: 1 }));
+  await writeFile(join(folder, 'admin-token'), `${token}\n`);
+}
+
+const login = (argv: string[] = [], token = api.token) =>
+  run(['login', '--url', api.url, ...argv], { cwd, stdin: `${token}\n` });
+const whoami = async (env: Record<string, string> = {}, argv: string[] = []) => {
+  const { code, stdout, stderr } = await run([...argv, 'whoami', '--json', 'url,source,profile'], {
+    cwd,
+    env,
+  });
+  return code === 0 ? JSON.parse(stdout) : stderr;
+};
+const sentToken = () => api.requests.at(-1)?.headers.authorization?.replace('Bearer ', '');
+
+test('the service of this folder is used without any login', async () => {
+  await leaveLocalService();
+  expect(await whoami()).toEqual({ url: api.url, source: 'local service', profile: null });
+  expect(sentToken()).toBe(api.token);
+});
+
+test('the service of SVC_DATA_DIR is used without any login', async () => {
+  await leaveLocalService(join(cwd, 'elsewhere'));
+  expect(await whoami({ SVC_DATA_DIR: 'elsewhere' })).toMatchObject({ source: 'local service' });
+});
+
+test('a folder whose admin token cannot be read is no service', async () => {
+  await leaveLocalService(undefined, '');
+  expect(await whoami()).toContain('token_missing');
+  const { stderr } = await run(['whoami'], { cwd });
+  expect(stderr).toContain(`svcctl login --url ${api.url}`);
+});
+
+test('the default profile goes before the service of this folder', async () => {
+  await leaveLocalService();
+  await login();
+  expect(await whoami()).toEqual({ url: api.url, source: 'profile', profile: 'default' });
+});
+
+test('--profile and SVC_PROFILE choose a profile, the option first', async () => {
+  const tokens = { a: newAccessToken(), b: newAccessToken() };
+  await login(['--profile', 'a'], tokens.a);
+  await login(['--profile', 'b'], tokens.b);
+  expect(await whoami()).toMatchObject({ profile: 'a' });
+  expect(await whoami({ SVC_PROFILE: 'b' })).toMatchObject({ profile: 'b' });
+  expect(sentToken()).toBe(tokens.b);
+  expect(await whoami({ SVC_PROFILE: 'b' }, ['--profile', 'a'])).toMatchObject({ profile: 'a' });
+  expect(sentToken()).toBe(tokens.a);
+});
+
+test('SVC_URL and SVC_TOKEN go before any profile, and say so when one was named', async () => {
+  await login(['--profile', 'a'], newAccessToken());
+  const { stdout, stderr } = await run(['--profile', 'a', 'whoami'], { cwd, env: api.env });
+  expect(stdout).toContain('SVC_URL and SVC_TOKEN');
+  expect(stderr).toContain('SVC_TOKEN is set and goes before --profile a');
+  expect(sentToken()).toBe(api.token);
+});
+
+test('SVC_URL may carry the base path', async () => {
+  expect(await whoami({ ...api.env, SVC_URL: `${api.url}/api/v1/` })).toMatchObject({
+    url: api.url,
+  });
+});
+
+test('SVC_URL alone takes a stored token of that very URL only', async () => {
+  await login();
+  expect(await whoami({ SVC_URL: api.url })).toMatchObject({ source: 'profile' });
+  const other = await startReceiver();
+  other.on('GET /me', json(me));
+  expect(await whoami({ SVC_URL: other.url })).toContain('token_missing');
+  expect(other.requests).toEqual([]);
+  await other.close();
+});
+
+test('SVC_TOKEN alone goes to the service of this folder', async () => {
+  const token = newAccessToken();
+  await leaveLocalService();
+  const { stdout } = await run(['whoami'], { cwd, env: { SVC_TOKEN: token } });
+  expect(stdout).toContain('the service running in this folder, with the token of SVC_TOKEN');
+  expect(sentToken()).toBe(token);
+});
+
+test('SVC_TOKEN alone goes to the service of the profile', async () => {
+  await login([], newAccessToken());
+  expect(await whoami({ SVC_TOKEN: api.token })).toMatchObject({
+    url: api.url,
+    source: 'environment',
+  });
+  expect(sentToken()).toBe(api.token);
+});
+
+test('an unknown profile is a usage error that lists those there are', async () => {
+  await login(['--profile', 'ops']);
+  const { code, stderr } = await run(['--profile', 'opps', 'whoami'], { cwd });
+  expect(code).toBe(2);
+  expect(stderr).toContain('there is no profile "opps"');
+  expect(stderr).toContain('There are: ops.');
+});
+
+test.each(['not a url', 'ftp://x', 'http://u:p@x'])(
+  'SVC_URL=%s is a usage error',
+  async (SVC_URL) => {
+    const { code, stderr } = await run(['whoami'], { cwd, env: { SVC_URL, SVC_TOKEN: api.token } });
+    expect(code).toBe(2);
+    expect(stderr).toContain('SVC_URL:');
+  },
+);
+
+test('login stores nothing that the service does not know', async () => {
+  api.on('GET /me', problem(401, 'token_unknown', 'The access token is not known here.'));
+  expect(await login()).toMatchObject({ code: 4 });
+  expect(await login([], 'svc_mistyped')).toMatchObject({ code: 4 });
+  expect(await whoami()).toContain('token_missing');
+});
+
+test('login never prints the token and stores it for its owner only', async () => {
+  const { code, stdout, stderr } = await login();
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).toContain(`Signed in to ${api.url} as "ops" with admin.`);
+  expect(stderr).not.toContain(api.token);
+  const path = join(cwd, '.config', 'svcctl', 'config.json');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(path, 'utf8')).profiles.default.token).toBe(api.token);
+});
+
+test('XDG_CONFIG_HOME moves the profiles', async () => {
+  const env = { XDG_CONFIG_HOME: join(cwd, 'xdg') };
+  await run(['login', '--url', api.url], { cwd, env, stdin: api.token });
+  expect((await stat(join(cwd, 'xdg', 'svcctl', 'config.json'))).isFile()).toBe(true);
+});
+
+test('logout forgets one profile and leaves the others', async () => {
+  await login(['--profile', 'a']);
+  await login();
+  expect(await run(['logout'], { cwd })).toMatchObject({ code: 0, stdout: '' });
+  expect(await whoami()).toMatchObject({ profile: 'a' });
+  expect(await run(['logout', '--profile', 'none'], { cwd })).toMatchObject({ code: 2 });
+});
+
+test('a broken profile file is named', async () => {
+  await mkdir(join(cwd, '.config', 'svcctl'), { recursive: true });
+  await writeFile(join(cwd, '.config', 'svcctl', 'config.json'), '{');
+  const { code, stderr } = await run(['whoami'], { cwd });
+  expect(code).toBe(1);
+  expect(stderr).toContain('config.json is not a profile file: it is not JSON');
+});

@@ -1,0 +1,266 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Handler, json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, type RunOptions, run } from './testing/run.ts';
+
+let api: Receiver;
+let cwd: string;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+beforeEach(async () => {
+  cwd = await newFolder();
+  api.on('GET /enrichment/datasets', json({ data: [{ count: 2 }], next_cursor: null }));
+});
+afterEach(async () => {
+  api.reset();
+  await rm(cwd, { recursive: true });
+});
+afterAll(() => api.close());
+
+const csv = '"tenant","event_id"\n"TX","a\n""b"""\n"TX","c"\n';
+const digestOf = (text: string) =>
+  `sha-256=:${createHash('sha256').update(text).digest('base64')}:`;
+
+type Sent = {
+  text?: string;
+  rows?: string;
+  digest?: string | null;
+  name?: string;
+  end?: (r: ServerResponse) => void;
+};
+
+/** Streams a CSV as the service does. */
+function sends(sent: Sent = {}): Handler {
+  const { text = csv, rows = '2', digest = digestOf(text), name = 'TX_2001-02.csv' } = sent;
+  return async (_request, response) => {
+    response.writeHead(200, {
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': `attachment; filename="${name}"`,
+      ...(rows === '' ? {} : { 'x-record-count': rows }),
+      trailer: 'Repr-Digest',
+    });
+    for (let at = 0; at < text.length; at += 7) {
+      await new Promise((resolve) => response.write(text.slice(at, at + 7), resolve));
+    }
+    if (digest !== null) response.addTrailers({ 'Repr-Digest': digest });
+    if (sent.end === undefined) response.end();
+    else sent.end(response);
+  };
+}
+
+const words = ['analytics', 'export', '--tenant', 'TX', '--month', '2001-02'];
+const exports = (argv: string[] = [], options: RunOptions = {}) =>
+  run([...words, ...argv], { cwd, ...options, env: { ...api.env, NO_COLOR: '1' } });
+const files = () => readdir(cwd);
+
+test('a whole export stands under its name, with what was proved', async () => {
+  api.on('POST /exports/csv', sends());
+  const { code, stdout, stderr } = await exports(['--out', 'tx.csv']);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).toMatch(
+    /^✓ tx\.csv: 2 rows, as many as its leaves hold · 44 B · sha-256 [0-9a-f]{4}…[0-9a-f]{2} equal · 0\.0 s\n$/,
+  );
+  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+  expect(await files()).toEqual(['tx.csv']);
+});
+
+test('the call says what was asked, and nothing else', async () => {
+  api.on('POST /exports/csv', sends({ text: '"a"\n', rows: '1' }));
+  await exports([
+    ...[
+      '--store',
+      'DFW',
+      '--kind',
+      'k',
+      '--dataset',
+      'training',
+      '--columns',
+      'event_id, enrichment.a',
+    ],
+    ...['--profile', 'spreadsheet', '--no-header', '--out', 'x.csv'],
+  ]);
+  const [request] = api.requests;
+  expect(JSON.parse(String(request?.body))).toEqual({
+    tenant: 'TX',
+    store: 'DFW',
+    month: '2001-02',
+    kind: 'k',
+    dataset: 'training',
+    columns: ['event_id', 'enrichment.a'],
+    profile: 'spreadsheet',
+    header: false,
+  });
+  expect(request?.headers['accept-encoding']).toBe('identity');
+  expect(await files()).toEqual(['x.csv']);
+});
+
+describe('nothing stays under the name when', () => {
+  test.each<[string, Sent, string]>([
+    ['rows are missing', { rows: '3' }, '2 rows came, 3 were announced'],
+    ['there are too many rows', { rows: '1' }, '2 rows came, 1 were announced'],
+    ['the digest is another', { digest: digestOf('x') }, 'its sha-256 is'],
+    ['there is no digest', { digest: null }, 'without its digest (trailer Repr-Digest)'],
+    ['the connection is cut', { end: (response) => response.destroy() }, ' of 2 rows'],
+    ['nothing more comes', { end: () => {} }, 'it ended after 2 of 2 rows'],
+  ])('%s', async (_name, sent, message) => {
+    api.on('POST /exports/csv', sends(sent));
+    const { code, stdout, stderr } = await exports(['--out', 'tx.csv'], {
+      timeouts: { idleMs: 100 },
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('the export is not whole:');
+    expect(stderr).toContain(message);
+    expect(stderr).toContain('(export_mismatch)');
+    expect(await files()).toEqual([]);
+  });
+
+  test('it is interrupted', async () => {
+    const interrupt = new AbortController();
+    api.on('POST /exports/csv', sends({ end: () => interrupt.abort() }));
+    const { code } = await exports(['--out', 'tx.csv'], { signal: interrupt.signal });
+    expect(code).toBe(130);
+    expect(await files()).toEqual([]);
+  });
+
+  test('the service refuses', async () => {
+    api.on(
+      'POST /exports/csv',
+      problem(403, 'scope_missing', 'This token lacks the scope analytics:read.'),
+    );
+    const { code, stderr } = await exports(['--out', 'tx.csv']);
+    expect(code).toBe(4);
+    expect(stderr).toContain('svcctl tokens create --name NAME --preset support-readonly');
+    expect(await files()).toEqual([]);
+  });
+
+  test('the row count is not announced', async () => {
+    api.on('POST /exports/csv', sends({ rows: '' }));
+    const { code, stderr } = await exports(['--out', 'tx.csv']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('(answer_unexpected)');
+    expect(await files()).toEqual([]);
+  });
+});
+
+test('in a pipe the CSV goes to stdout, and nothing else', async () => {
+  api.on('POST /exports/csv', sends());
+  expect(await exports()).toMatchObject({ code: 0, stdout: csv, stderr: '' });
+  expect(await files()).toEqual([]);
+});
+
+test('a mismatch in a pipe is an exit code and a warning', async () => {
+  api.on('POST /exports/csv', sends({ rows: '3' }));
+  const { code, stderr } = await exports(['--out', '-']);
+  expect(code).toBe(1);
+  expect(stderr).toContain('Do not use what was printed.');
+});
+
+test('a reader that hangs up ends the export quietly', async () => {
+  api.on('POST /exports/csv', sends({ end: () => {} }));
+  const onStdout = () => {
+    throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+  };
+  expect(await exports([], { onStdout })).toMatchObject({ code: 0, stderr: '' });
+});
+
+test.each([
+  ['TX_2001-02.csv', 'TX_2001-02.csv'],
+  ['../../etc/passwd', '_.._etc_passwd'],
+  ['.bashrc', 'bashrc'],
+])('on a terminal the service names the file: %s becomes %s', async (name, file) => {
+  api.on('POST /exports/csv', sends({ name }));
+  const { code, stdout } = await exports([], { isTerminal: true });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(await files()).toEqual([file]);
+});
+
+test('a file that exists is replaced only with --force', async () => {
+  api.on('POST /exports/csv', sends());
+  await writeFile(join(cwd, 'tx.csv'), 'precious');
+  const refused = await exports(['--out', 'tx.csv']);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('exists already (file_unreadable)');
+  expect(api.requests).toEqual([]);
+  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe('precious');
+  expect(await exports(['--out', 'tx.csv', '--force'])).toMatchObject({ code: 0 });
+  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+});
+
+test('what is not an ordinary file is never replaced', async () => {
+  const { code, stderr } = await exports(['--out', '/dev/null', '--force']);
+  expect(code).toBe(1);
+  expect(stderr).toContain('not an ordinary file');
+});
+
+test('what a killed export left does not stand in the way', async () => {
+  api.on('POST /exports/csv', sends());
+  await writeFile(join(cwd, 'tx.csv.part'), 'half');
+  expect(await exports(['--out', 'tx.csv'])).toMatchObject({ code: 0 });
+  expect(await files()).toEqual(['tx.csv']);
+});
+
+test('two exports to one file never mix: the first one to be overtaken fails', async () => {
+  let release = () => {};
+  const overtaken = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let calls = 0;
+  api.on('POST /exports/csv', (request, response) => {
+    calls += 1;
+    const waits = { end: (r: ServerResponse) => void overtaken.then(() => r.end()) };
+    return sends(calls === 1 ? waits : {})(request, response);
+  });
+  const first = exports(['--out', 'tx.csv']);
+  await expect.poll(files).toEqual(['tx.csv.part']);
+  expect(await exports(['--out', 'tx.csv'])).toMatchObject({ code: 0 });
+  release();
+  expect(await first).toMatchObject({ code: 1 });
+  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+  expect(await files()).toEqual(['tx.csv']);
+});
+
+test.each([
+  [['--month', '2001-02'], { count: 5 }, 'as many as announced (its leaves hold 5 by now)'],
+  [['--from', '2001-01-01', '--to', '2001-02-28'], { count: 1 }, 'as many as its leaves hold'],
+  [['--from', '2001-01-02', '--to', '2001-02-28'], { count: 1 }, 'as many as announced ·'],
+  [['--month', '2001-02', '--kind', 'k'], { count: 2 }, 'as many as announced ·'],
+])('%j with leaves of %j is "%s"', async (days, leaf, said) => {
+  api.on('POST /exports/csv', sends());
+  api.on('GET /enrichment/datasets', json({ data: [leaf], next_cursor: null }));
+  const argv = ['analytics', 'export', '--tenant', 'TX', ...days, '--out', 'tx.csv'];
+  expect((await run(argv, { cwd, env: api.env })).stderr).toContain(said);
+});
+
+test('--json says what was written', async () => {
+  api.on('POST /exports/csv', sends());
+  const { stdout } = await exports(['--out', 'tx.csv', '--json']);
+  expect(JSON.parse(stdout)).toEqual({
+    file: join(cwd, 'tx.csv'),
+    rows: 2,
+    bytes: csv.length,
+    sha256: createHash('sha256').update(csv).digest('hex'),
+    elapsed_ms: 0,
+  });
+});
+
+test.each([
+  [['--format', 'parquet'], 'csv is the only format yet'],
+  [['--profile', 'ops'], 'svcctl --profile NAME analytics export'],
+  [['--from', '2001-01-01'], 'give either --month'],
+  [['--json'], '--json needs --out FILE'],
+])('%j is a usage error', async (argv, message) => {
+  const { code, stderr } = await exports(argv);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+test('an export without days is a usage error: it must not widen to everything', async () => {
+  const { code, stderr } = await run(['analytics', 'export', '--tenant', 'TX'], { env: api.env });
+  expect(code).toBe(2);
+  expect(stderr).toContain('say which days');
+});

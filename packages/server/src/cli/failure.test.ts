@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterAll(() => api.close());
+afterEach(() => api.reset());
+
+test.each([
+  [401, 'token_expired', 4],
+  [403, 'scope_missing', 4],
+  [400, 'request_invalid', 2],
+  [404, 'record_not_found', 3],
+  [413, 'body_too_large', 2],
+  [429, 'rate_limited', 5],
+  [500, 'internal_error', 1],
+  [503, 'database_unavailable', 5],
+  // Codes of a service newer than this command line go by their status.
+  [409, 'something_new', 6],
+  [404, 'something_new', 3],
+  [418, 'something_new', 2],
+])('%d %s ends with exit %d', async (status, errorCode, exit) => {
+  api.on('*', problem(status, errorCode, 'So it is.'));
+  const { code, stdout, stderr } = await run(['records', 'ls'], { env: api.env });
+  expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
+  expect(stderr).toContain(`error: so it is (${status} ${errorCode})`);
+  expect(stderr).toContain('request req_1');
+});
+
+test('several faults have a line each', async () => {
+  const errors = [
+    { path: '?level', code: 'value_invalid', message: 'must be one of tenant, store' },
+    { path: '?q', code: 'value_invalid', message: 'is too long' },
+  ];
+  api.on('*', problem(400, 'request_invalid', 'level: …; q: …', { errors }));
+  const { stderr } = await run(['records', 'ls'], { env: api.env });
+  expect(stderr).toContain(
+    '(400 request_invalid)\n  level: must be one of tenant, store\n  q: is too long\n',
+  );
+});
+
+test('an answer that is not ours is told as such, with the status', async () => {
+  api.on('*', (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end('<html>');
+  });
+  const { code, stderr } = await run(['records', 'ls'], { env: api.env });
+  expect(code).toBe(1);
+  expect(stderr).toContain('(answer_unexpected)');
+});
+
+test('a gateway without the service behind it is a service that does not answer', async () => {
+  api.on('*', (_request, response) => {
+    response.writeHead(502, { 'content-type': 'text/html' });
+    response.end('<html>');
+  });
+  const { code, stderr } = await run(['whoami'], { env: api.env });
+  expect(code).toBe(5);
+  expect(stderr).toContain('(502 service_unreachable)');
+});
+
+test('a redirect is not followed: the token must not travel', async () => {
+  api.on('GET /me', (_request, response) => {
+    response.writeHead(302, { location: `${api.url}/api/v1/elsewhere` });
+    response.end();
+  });
+  api.on('GET /elsewhere', json({ name: 'x', scopes: [], tenants: null, expires_at: null }));
+  const { code, stderr } = await run(['whoami'], { env: api.env });
+  expect(code).toBe(1);
+  expect(stderr).toContain(`points to ${api.url}/api/v1/elsewhere`);
+});
+
+test('nobody listening ends with exit 5 and says where the URL is from', async () => {
+  const gone = await startReceiver();
+  await gone.close();
+  for (const argv of [['whoami'], ['records', 'ingest', '-'], exportArgv]) {
+    const { code, stderr } = await run(argv, { env: gone.env, stdin: '{}' });
+    expect(code).toBe(5);
+    expect(stderr).toContain('does not answer: connection refused (service_unreachable)');
+    expect(stderr).toContain('It is from SVC_URL and SVC_TOKEN.');
+  }
+});
+
+test('a service that does not answer in time ends with exit 5', async () => {
+  api.on('*', () => new Promise(() => {}));
+  for (const argv of [['whoami'], exportArgv]) {
+    const { code, stderr } = await run(argv, { env: api.env, timeouts: { answerMs: 50 } });
+    expect(code).toBe(5);
+    expect(stderr).toContain('no answer within 0.05 s');
+  }
+});
+
+test('an interrupt ends with exit 130', async () => {
+  for (const argv of [['whoami'], ['records', 'ingest', '-'], exportArgv]) {
+    const interrupt = new AbortController();
+    api.on('*', () => {
+      interrupt.abort();
+      return new Promise(() => {});
+    });
+    const { code, stdout, stderr } = await run(argv, { env: api.env, signal: interrupt.signal });
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+    expect(stderr).toContain('(interrupted)');
+  }
+});
+
+test('a reader that hangs up ends the command quietly', async () => {
+  const hangUp = () => {
+    throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+  };
+  const { code, stderr } = await run(['completion', 'bash'], { onStdout: hangUp });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('a full disk behind stdout is an error', async () => {
+  const fill = () => {
+    throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  };
+  const { code, stderr } = await run(['completion', 'bash'], { onStdout: fill });
+  expect(code).toBe(1);
+  expect(stderr).toContain('no space left on device (file_unreadable)');
+});
+
+test('colour is only for terminals that want it', async () => {
+  const words = ['records', 'lss'];
+  expect((await run(words, { isTerminal: true })).stderr).toContain('\u001b[31merror:');
+  expect((await run(words)).stderr).not.toContain('\u001b');
+  expect((await run(words, { isTerminal: true, env: { NO_COLOR: '1' } })).stderr).not.toContain(
+    '\u001b',
+  );
+  expect((await run(words, { isTerminal: true, env: { TERM: 'dumb' } })).stderr).not.toContain(
+    '\u001b',
+  );
+});
+
+const exportArgv = ['analytics', 'export', '--tenant', 'T', '--month', '2026-03', '--out', '-'];

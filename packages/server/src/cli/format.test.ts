@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import * as format from './format.ts';
+import { progressLine } from './progress.ts';
+import { shellQuote } from './shell-quote.ts';
+import { displayWidth, fitText, printable } from './text-width.ts';
+
+test.each([
+  [0, '0'],
+  [999, '999'],
+  [1_234_567, '1,234,567'],
+])('formatCount(%d) is %s', (value, text) => expect(format.formatCount(value)).toBe(text));
+
+test.each([
+  [0, '0 B'],
+  [812, '812 B'],
+  [999, '999 B'],
+  [1000, '1.0 kB'],
+  [19_700_000, '19.7 MB'],
+  [99_960_000, '100 MB'],
+  [246_000_000, '246 MB'],
+  [999_600_000, '1.0 GB'],
+])('formatBytes(%d) is %s', (value, text) => expect(format.formatBytes(value)).toBe(text));
+
+test.each([
+  [null, '–'],
+  [0, '0 %'],
+  [0.001, '<1 %'],
+  [0.29, '29 %'],
+  [0.389, '38 %'],
+  [1 - 1e-15, '99 %'],
+  [0.9999, '99 %'],
+  [1, '100 %'],
+])('formatShare(%s) is %s', (value, text) => expect(format.formatShare(value)).toBe(text));
+
+test.each([
+  [1_900, '1.9 s'],
+  [12_300, '12 s'],
+  [187_000, '3:07'],
+  [3_723_000, '1:02:03'],
+])('formatDuration(%d) is %s', (value, text) => expect(format.formatDuration(value)).toBe(text));
+
+test.each([
+  ['2026-03-05T10:00:00.000000Z', '2 h ago'],
+  ['2026-04-04T11:59:59.900000Z', 'in 30 d'],
+  ['2026-03-05T12:00:00.000000Z', 'now'],
+  [null, '–'],
+])('formatRelative(%s) is %s', (instant, text) => {
+  expect(format.formatRelative(instant, Date.UTC(2026, 2, 5, 12))).toBe(text);
+});
+
+test.each([
+  ['2001-03-01T00:05:00.000000Z', '2001-03-01 00:05:00'],
+  ['2001-03-01T00:05:00.120000Z', '2001-03-01 00:05:00.12'],
+])('formatInstant(%s) is %s', (instant, text) => expect(format.formatInstant(instant)).toBe(text));
+
+test('wide characters take two columns, marks none', () => {
+  expect(displayWidth('東京')).toBe(4);
+  expect(displayWidth('e\u0301')).toBe(1);
+  expect(fitText('東京タワー', 6)).toBe('東京…');
+  expect(fitText('abc', 3)).toBe('abc');
+});
+
+test('text of others cannot control the terminal', () => {
+  expect(printable('a\u001b[31mb\tc\nd\u009b')).toBe('a [31mb c d ');
+});
+
+test('a word is quoted for a shell', () => {
+  expect(shellQuote('tok_1')).toBe('tok_1');
+  expect(shellQuote("it's $(x)")).toBe("'it'\\''s $(x)'");
+});
+
+test('the progress line says how far, how fast, how long', () => {
+  const options = { label: 'tx.csv', total: 512_991, describe: (rows: number) => `${rows} rows` };
+  expect(progressLine(options, { done: 364_120, bytes: 174e6, elapsedMs: 1900 })).toBe(
+    'tx.csv  ██████████████░░░░░░  70 %   364120 rows   91.6 MB/s   0:01 left',
+  );
+});

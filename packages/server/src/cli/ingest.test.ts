@@ -1,0 +1,160 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, run } from './testing/run.ts';
+
+let api: Receiver;
+let cwd: string;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+beforeEach(async () => {
+  cwd = await newFolder();
+});
+afterEach(async () => {
+  api.reset();
+  await rm(cwd, { recursive: true });
+});
+afterAll(() => api.close());
+
+const answer = (rejected: object[] = [], rejectedCount = rejected.length) =>
+  json({ accepted: 3, duplicates: 1, rejected, rejected_count: rejectedCount });
+const ingest = (argv: string[], stdin: string | Readable = '') =>
+  run(['records', 'ingest', ...argv], { env: api.env, cwd, stdin });
+
+test.each([
+  ['r.ndjson', 'application/x-ndjson', undefined],
+  ['r.json', 'application/json', undefined],
+  ['r.ndjson.gz', 'application/x-ndjson', 'gzip'],
+  ['r.json.gz', 'application/json', 'gzip'],
+])('%s is sent to the byte as %s', async (name, type, encoding) => {
+  api.on('POST /enrichment/records', answer());
+  const text = '{"a":1}\n'.repeat(100_000);
+  const bytes = name.endsWith('.gz') ? gzipSync(text) : Buffer.from(text);
+  await writeFile(join(cwd, name), bytes);
+  const { code, stdout, stderr } = await ingest([name]);
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '3\t1\t0\n', stderr: '' });
+  const [request] = api.requests;
+  expect(request?.body.equals(bytes)).toBe(true);
+  expect(request?.headers['content-type']).toBe(type);
+  expect(request?.headers['content-encoding']).toBe(encoding);
+});
+
+test('stdin is sent as NDJSON, piece by piece', async () => {
+  api.on('POST /enrichment/records', answer());
+  const pieces = Readable.from([Buffer.from('{"a"'), Buffer.from(''), Buffer.from(':1}\n')]);
+  const { code } = await ingest(['-', '--json'], pieces);
+  expect(code).toBe(0);
+  expect(api.requests[0]?.body.toString()).toBe('{"a":1}\n');
+  expect(api.requests[0]?.headers['transfer-encoding']).toBe('chunked');
+});
+
+test('rejected records are listed by line on stderr, and the exit code is 7', async () => {
+  const rejected = [{ index: 4, code: 'field_unknown', message: '"x\u001b[31m" is not a field' }];
+  api.on('POST /enrichment/records', answer(rejected, 2500));
+  const { code, stdout, stderr } = await ingest(['-'], '{}');
+  expect({ code, stdout }).toEqual({ code: 7, stdout: '3\t1\t2500\n' });
+  expect(stderr).toBe(
+    'LINE  CODE           MESSAGE\n' +
+      '   5  field_unknown  "x [31m" is not a field\n' +
+      '… and 2,499 more\n' +
+      'error: 2,500 of 2,504 records rejected (records_rejected)\n' +
+      '  The others are stored; mend these and send the file again.\n',
+  );
+});
+
+test('rejected records of a batch are listed by their index', async () => {
+  api.on(
+    'POST /enrichment/records',
+    answer([{ index: 0, code: 'conflict', message: 'Other content.' }]),
+  );
+  await writeFile(join(cwd, 'b.json'), '{"records":[]}');
+  const { code, stderr } = await ingest(['b.json']);
+  expect(code).toBe(7);
+  expect(stderr).toContain('INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n');
+});
+
+test('a file is sent again from the start when the service is busy, after the wait it asks for', async () => {
+  let calls = 0;
+  api.on('POST /enrichment/records', (request, response) => {
+    calls += 1;
+    const busy = problem(calls === 1 ? 429 : 503, 'ingest_busy', 'Busy.', {
+      headers: { 'retry-after': '3' },
+    });
+    return (calls < 3 ? busy : answer())(request, response);
+  });
+  await writeFile(join(cwd, 'r.ndjson'), '{"a":1}\n');
+  const { code, sleepsMs, stderr } = await ingest(['r.ndjson']);
+  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [3000, 3000] });
+  expect(stderr).toContain('The service is busy (ingest_busy); trying again in 3 s …');
+  expect(api.requests.map(({ body }) => body.toString())).toEqual(Array(3).fill('{"a":1}\n'));
+});
+
+test('a file is tried ten times, then it is exit 5', async () => {
+  api.on('POST /enrichment/records', problem(503, 'database_unavailable', 'Gone.'));
+  await writeFile(join(cwd, 'r.ndjson'), '{"a":1}\n');
+  const { code } = await ingest(['r.ndjson']);
+  expect(code).toBe(5);
+  expect(api.requests).toHaveLength(10);
+});
+
+test('stdin is sent once: a busy service is exit 5, with a word on why', async () => {
+  api.on('POST /enrichment/records', problem(429, 'ingest_busy', 'Busy.'));
+  const { code, stderr, sleepsMs } = await ingest(['-'], '{}');
+  expect({ code, sleepsMs }).toEqual({ code: 5, sleepsMs: [] });
+  expect(stderr).toContain('stdin cannot be. Send it again: what is stored already does no harm.');
+});
+
+test('an answer that comes before the end of the upload is heard', async () => {
+  const early = await startReceiver(({ socket }, response) => {
+    problem(
+      403,
+      'scope_missing',
+      'This token lacks the scope enrichment:write.',
+    )(undefined, response);
+    socket.resume();
+  });
+  const endless = Readable.from(
+    (function* () {
+      for (let i = 0; i < 10_000; i++) yield Buffer.alloc(65_536, 97);
+    })(),
+  );
+  const { code } = await run(['records', 'ingest', '-'], { env: early.env, stdin: endless });
+  expect(code).toBe(4);
+  expect(endless.readableEnded).toBe(false);
+  await early.close();
+});
+
+test('a connection cut on the way is exit 5', async () => {
+  const cut = await startReceiver((request) => {
+    request.once('data', () => request.socket.destroy());
+  });
+  const { code, stderr } = await run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' });
+  expect(code).toBe(5);
+  expect(stderr).toContain('the connection was cut (service_unreachable)');
+  await cut.close();
+});
+
+test.each([
+  ['none.ndjson', 'there is no such file'],
+  ['.', 'it is a folder'],
+])('%s cannot be read: exit 1, nothing is sent', async (file, reason) => {
+  const { code, stderr } = await ingest([file]);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${reason} (file_unreadable)`);
+  expect(api.requests).toEqual([]);
+});
+
+test('stdin that breaks is told as such, not as a fault of the service', async () => {
+  const broken = new Readable({
+    read() {
+      this.destroy(new Error('disk on fire'));
+    },
+  });
+  const { code, stderr } = await ingest(['-'], broken);
+  expect(code).toBe(1);
+  expect(stderr).toContain('stdin cannot be read: disk on fire (file_unreadable)');
+});

@@ -1,0 +1,17 @@
+import { AppError } from '../kernel/errors.ts';
+
+/** Parses what the service answered. Throws `answer_unexpected` when it is not JSON. */
+export function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notJson(error);
+  }
+}
+
+export function notJson(cause?: unknown): AppError {
+  return new AppError('answer_unexpected', {
+    detail: 'The answer is not the JSON it should be. Is this the URL of a svcctl service?',
+    cause,
+  });
+}

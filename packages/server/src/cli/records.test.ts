@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { DatasetRow } from '../contract.ts';
+import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const leaf = (store: string, count: number, covered: number): string =>
+  JSON.stringify({
+    tenant: 'TX',
+    store,
+    month: '2001-01',
+    count,
+    bytes: count * 480,
+    coverage: covered / count,
+    covered,
+    by_dataset: { training: covered, fine_tuning: 0 },
+    tier: 'hot',
+    stored_bytes: 1,
+    digest: '0123456789abcdef',
+    first_at: null,
+    last_at: null,
+  } satisfies DatasetRow);
+const record = (id: string) =>
+  `{"tenant":"TX","store":"DFW","event_id":"${id}","occurred_at":"2001-01-05T00:00:00.000000Z","recorded_at":"2026-03-05T00:00:00.000000Z","kind":null,"source":"LAX","model":null,"confidence":0.10,"bytes":160,"enrichment":{"big":12345678901234567890,"e":1.0e5}}`;
+
+test('records ls walks all pages and is a table with totals on a terminal', async () => {
+  api.on('GET /enrichment/datasets', pages([leaf('AUS', 4310, 0)], [leaf('DFW', 41_022, 15_600)]));
+  const { stdout, stderr } = await run(['records', 'ls', '--tenant', 'TX'], {
+    env: { ...api.env, NO_COLOR: '1' },
+    isTerminal: true,
+  });
+  expect(stdout).toBe(
+    'TENANT  STORE  MONTH    RECORDS   BYTES  COVERAGE  TIER\n' +
+      'TX      AUS    2001-01    4,310  2.1 MB       0 %  hot\n' +
+      'TX      DFW    2001-01   41,022  19.7 MB      38 %  hot\n',
+  );
+  expect(stderr).toBe('2 leaves · 45,332 records · 21.8 MB · 34 % covered\n');
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { tenant: 'TX', limit: '500' },
+    { tenant: 'TX', limit: '500', cursor: 'c1' },
+  ]);
+});
+
+test('records ls is tab-separated without a header in a pipe', async () => {
+  api.on('GET /enrichment/datasets', pages([leaf('AUS', 4310, 0), leaf('D\tW', 10, 5)]));
+  const { stdout, stderr } = await run(['records', 'ls'], { env: api.env });
+  expect(stdout).toBe(
+    'TX\tAUS\t2001-01\t4310\t2068800\t0\thot\nTX\tD W\t2001-01\t10\t4800\t0.5\thot\n',
+  );
+  expect(stderr).toBe('');
+});
+
+test('records ls --json is one array of exactly what the API sent, over all pages', async () => {
+  const rows = [leaf('AUS', 4310, 0), leaf('DFW', 41_022, 1), leaf('IAH', 7, 7)];
+  api.on('GET /enrichment/datasets', pages(rows.slice(0, 2), [], rows.slice(2)));
+  const { stdout } = await run(['records', 'ls', '--json'], { env: api.env });
+  expect(JSON.parse(stdout)).toEqual(rows.map((row) => JSON.parse(row)));
+  const picked = await run(['records', 'ls', '--json', 'store,count'], { env: api.env });
+  expect(JSON.parse(picked.stdout)[1]).toEqual({ store: 'DFW', count: 41_022 });
+});
+
+test('a walk under way waits when the service is busy, the first page does not', async () => {
+  let calls = 0;
+  const rows = pages([leaf('AUS', 1, 0)], [leaf('DFW', 1, 0)]);
+  const busy = problem(429, 'rate_limited', 'Too many.', { headers: { 'retry-after': '7' } });
+  api.on('GET /enrichment/datasets', (request, response) => {
+    calls += 1;
+    return (calls === 2 ? busy : rows)(request, response);
+  });
+  const { code, stdout, sleepsMs } = await run(['records', 'ls'], { env: api.env });
+  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [7000] });
+  expect(stdout.split('\n')).toHaveLength(3);
+  api.on('GET /enrichment/datasets', busy);
+  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({ code: 5, sleepsMs: [] });
+});
+
+test('a walk that breaks off leaves JSON that is not whole, and an exit code', async () => {
+  const rows = pages([leaf('AUS', 1, 0)], []);
+  api.on('GET /enrichment/datasets', (request, response) =>
+    (request.query.cursor ? problem(500, 'internal_error', 'Oh.') : rows)(request, response),
+  );
+  const { code, stdout } = await run(['records', 'ls', '--json'], { env: api.env });
+  expect(code).toBe(1);
+  expect(() => JSON.parse(stdout)).toThrow();
+});
+
+test('a list that turns in a circle ends', async () => {
+  api.on('GET /enrichment/datasets', json('{"data":[],"next_cursor":"c"}'));
+  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({ code: 1 });
+});
+
+test.each([
+  ['--json', (stdout: string) => stdout.split('\n')[1]],
+  ['--ndjson', (stdout: string) => stdout.trimEnd()],
+])('records show %s prints records to the letter', async (flag, cut) => {
+  api.on('GET /enrichment/records', pages([record('a')]));
+  const { stdout } = await run(['records', 'show', '--tenant', 'TX', flag], { env: api.env });
+  expect(cut(stdout)).toBe(record('a'));
+});
+
+test('records show prints one record to the letter, indented on a terminal', async () => {
+  api.on('GET /enrichment/records/one', json(record('a')));
+  const argv = [
+    'records',
+    'show',
+    '--tenant',
+    'TX',
+    '--store',
+    'DFW',
+    '--at',
+    '2001-01-05T00:00:00Z',
+    '--event',
+    'a',
+  ];
+  expect((await run(argv, { env: api.env })).stdout).toBe(`${record('a')}\n`);
+  const shown = (await run(argv, { env: api.env, isTerminal: true })).stdout;
+  expect(shown).toContain('  "confidence": 0.10,\n');
+  expect(shown).toContain('    "big": 12345678901234567890,\n');
+  expect(api.requests[0]?.query).toEqual({
+    tenant: 'TX',
+    store: 'DFW',
+    occurred_at: '2001-01-05T00:00:00Z',
+    event_id: 'a',
+  });
+});
+
+test('records show stops at 20 rows on a terminal and says how to go on', async () => {
+  const many = Array.from({ length: 20 }, (_, i) => record(`e${i}`));
+  api.on('GET /enrichment/records', pages(many, [record('last')]));
+  const words = ['records', 'show', '--tenant', "T X's", '--order', 'desc'];
+  const { stdout, stderr } = await run(words, {
+    env: { ...api.env, NO_COLOR: '1' },
+    isTerminal: true,
+  });
+  expect(stdout.split('\n')).toHaveLength(22);
+  expect(stderr).toBe(
+    "20 records · all: --all · next: svcctl records show --tenant 'T X'\\''s' --order desc --cursor c1\n",
+  );
+  const all = await run([...words, '--all'], { env: api.env, isTerminal: true });
+  expect(all.stdout).toContain('last');
+});
+
+test('records show prints all rows in a pipe, and --limit over several pages', async () => {
+  const page = Array.from({ length: 500 }, (_, i) => record(`e${i}`));
+  api.on('GET /enrichment/records', pages(page, page, [record('last')]));
+  const all = await run(['records', 'show', '--tenant', 'TX'], { env: api.env });
+  expect(all.stdout.split('\n')).toHaveLength(1002);
+  api.requests.length = 0;
+  await run(['records', 'show', '--tenant', 'TX', '--limit', '700'], { env: api.env });
+  expect(api.requests.map(({ query }) => query.limit)).toEqual(['500', '200']);
+});
+
+test.each([
+  [['--month', '2026-03', '--from', '2026-03-01', '--to', '2026-03-02'], 'either --month or'],
+  [['--event', 'a'], 'One record is named by'],
+  [['--limit', '0'], 'not a whole number from 1 on'],
+  [['--limit', '2', '--all'], 'cannot be used with'],
+  [['--order', 'up'], 'Allowed choices are asc, desc'],
+])('records show %j is a usage error', async (argv, message) => {
+  const { code, stderr } = await run(['records', 'show', '--tenant', 'TX', ...argv], {
+    env: api.env,
+  });
+  expect(code).toBe(2);
+  expect(stderr.toLowerCase()).toContain(message.toLowerCase());
+  expect(api.requests).toEqual([]);
+});
+
+test('a record that does not exist ends with 3', async () => {
+  api.on(
+    'GET /enrichment/records/one',
+    problem(404, 'record_not_found', 'There is no such record.'),
+  );
+  const argv = [
+    'records',
+    'show',
+    '--tenant',
+    'TX',
+    '--store',
+    'S',
+    '--at',
+    '2001-01-05T00:00:00Z',
+    '--event',
+    'a',
+  ];
+  expect(await run(argv, { env: api.env })).toMatchObject({ code: 3, stdout: '' });
+});

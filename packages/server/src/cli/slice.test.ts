@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { checkDays, wholeMonths } from './slice.ts';
+
+test.each([
+  [{ month: '2026-03', from: '2026-03-01', to: '2026-03-02' }, 'either --month or'],
+  [{ from: '2026-03-01' }, 'need each other'],
+  [{ to: '2026-03-01' }, 'need each other'],
+  [{ month: '2026-13' }, '--month: "2026-13" is not a month'],
+  [{ from: '2026-02-30', to: '2026-03-01' }, '--from: "2026-02-30" is not a date'],
+  [{ from: '2026-03-01', to: '01.04.2026' }, '--to: "01.04.2026" is not a date'],
+  [{ from: '2026-03-02', to: '2026-03-01' }, '--from lies after --to'],
+])('%j is refused', (days, message) => {
+  expect(() => checkDays(days)).toThrow(message);
+});
+
+test.each([
+  [{ month: '2026-03' }, ['2026-03']],
+  [{ from: '2001-01-01', to: '2001-03-31' }, ['2001-01', '2001-02', '2001-03']],
+  [{ from: '2023-12-01', to: '2024-02-29' }, ['2023-12', '2024-01', '2024-02']],
+  [{ from: '2024-02-01', to: '2024-02-28' }, null],
+  [{ from: '2001-01-02', to: '2001-01-31' }, null],
+  [{}, null],
+])('%j covers the months %j as a whole', (days, months) => {
+  expect(wholeMonths(days)).toEqual(months);
+});

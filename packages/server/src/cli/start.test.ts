@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+import { startText } from './start-text.ts';
+
+const source = join(import.meta.dirname, '..');
+
+/** Every module that is loaded before a command runs: static imports only, types aside. */
+function loadedAtStart(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  const code = readFileSync(file, 'utf8');
+  for (const [, specifier = ''] of code.matchAll(
+    /^(?:import|export) (?!type )[^;]*?from '([^']+)';/gm,
+  )) {
+    if (specifier.startsWith('.')) loadedAtStart(join(dirname(file), specifier), seen);
+    else seen.add(specifier);
+  }
+  return seen;
+}
+
+test('the program starts without the service, the schemas and the network', () => {
+  const loaded = [...loadedAtStart(join(source, 'cli', 'main.ts'))];
+  const packages = loaded.filter((name) => !name.startsWith('/')).sort();
+  const folders = loaded
+    .filter((name) => name.startsWith('/'))
+    .map((name) => relative(source, name).split('/')[0]);
+  expect(new Set(folders)).toEqual(new Set(['cli', 'config', 'kernel']));
+  expect(packages.filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
+  expect(packages).not.toContain('node:http');
+  expect(packages).not.toContain('node:crypto');
+});
+
+test('the start says where the service is and what to try, in words that can be pasted', () => {
+  const io = { env: {}, cwd: '/srv', now: () => Date.UTC(2026, 2, 5, 12) } as never;
+  const service = {
+    url: 'http://127.0.0.1:8080',
+    adminTokenPath: '/srv/data/admin-token',
+    isFirstStart: true,
+  };
+  const text = startText(io, service, '/srv/data');
+  expect(text).toContain('http://127.0.0.1:8080/docs');
+  expect(text).toContain('/srv/data/admin-token (made just now');
+  expect(text).toContain('\n  svcctl records ls\n');
+  expect(text).toContain('--tenant demo --month 2026-03 --format csv');
+});
+
+test('under npm start the commands are those of this clone, elsewhere they name the data folder', () => {
+  const io = { env: { npm_lifecycle_event: 'start' }, cwd: '/clone', now: () => 0 } as never;
+  const service = { url: 'http://x', adminTokenPath: '/var/d/admin-token', isFirstStart: false };
+  expect(startText(io, service, '/clone/data')).toContain(
+    '\n  node_modules/.bin/svcctl records ls\n',
+  );
+  expect(startText(io, service, '/var/my d')).toContain(
+    "\n  SVC_DATA_DIR='/var/my d' node_modules/.bin/svcctl records ls\n",
+  );
+});

@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import type { Io, Timeouts } from '../io.ts';
+import { runCli } from '../run.ts';
+
+export type RunOptions = {
+  env?: Record<string, string>;
+  cwd?: string;
+  stdin?: string | Readable;
+  /** Whether stdin, stdout and stderr are a terminal of 100 columns. */
+  isTerminal?: boolean;
+  signal?: AbortSignal;
+  timeouts?: Partial<Timeouts>;
+  /** Called with each piece of stdout; throw to have the write fail with that error. */
+  onStdout?: (text: string) => void;
+};
+export type RunResult = { code: number; stdout: string; stderr: string; sleepsMs: number[] };
+
+export const nowMs = Date.UTC(2026, 2, 5, 12);
+
+/** Runs a command line in-process, in an empty folder of its own, and answers all it said. */
+export async function run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  const cwd = options.cwd ?? (await newFolder());
+  const isTTY = options.isTerminal === true;
+  const stdout = collector(isTTY, options.onStdout);
+  const stderr = collector(isTTY);
+  const sleepsMs: number[] = [];
+  const io: Io = {
+    env: { HOME: cwd, ...options.env },
+    cwd,
+    stdin: Object.assign(streamOf(options.stdin ?? ''), { isTTY }),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    signal: options.signal ?? new AbortController().signal,
+    now: () => nowMs,
+    sleep: async (ms, signal) => {
+      sleepsMs.push(ms);
+      signal.throwIfAborted();
+    },
+    timeouts: { connectMs: 5000, answerMs: 5000, idleMs: 5000, ...options.timeouts },
+  };
+  const code = await runCli(argv, io);
+  if (options.cwd === undefined) await rm(cwd, { recursive: true });
+  return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMs };
+}
+
+export function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'svcctl-cli-test-'));
+}
+
+function streamOf(input: string | Readable): Readable {
+  return typeof input === 'string' ? Readable.from([Buffer.from(input)]) : input;
+}
+
+function collector(isTTY: boolean, onText: (text: string) => void = () => {}) {
+  const pieces: Buffer[] = [];
+  const stream = new Writable({
+    write(piece: Buffer, _encoding, done) {
+      try {
+        onText(piece.toString());
+        pieces.push(piece);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  return {
+    stream: Object.assign(stream, { isTTY, columns: 100 }),
+    text: () => Buffer.concat(pieces).toString(),
+  };
+}

@@ -1,0 +1,156 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const row = {
+  id: 'tok_1',
+  name: 'ops',
+  scopes: ['enrichment:read'],
+  tenants: ['TX'],
+  created_at: '2026-03-05T10:00:00.000000Z',
+  expires_at: null,
+  last_used_at: null,
+};
+const revoked: Parameters<Receiver['on']>[1] = (_request, response) => {
+  response.writeHead(204).end();
+};
+const create = (argv: string[]) =>
+  run(['tokens', 'create', '--name', 'ops', ...argv], { env: api.env });
+
+test('tokens create prints the token alone on stdout, the talk on stderr', async () => {
+  api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));
+  const { code, stdout, stderr } = await create(['--preset', 'support-readonly']);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'svc_secret\n' });
+  expect(stderr).toContain(
+    'Made tok_1 "ops" with enrichment:read; never expires. It is shown only this once.',
+  );
+  expect(stderr).not.toContain('svc_secret');
+});
+
+test.each([
+  [['--preset', 'pipeline'], { preset: 'pipeline' }],
+  [
+    ['--scope', 'analytics:read', 'enrichment:read'],
+    { scopes: ['analytics:read', 'enrichment:read'] },
+  ],
+  [['--scope', 'admin', '--scope', 'incidents:write'], { scopes: ['admin', 'incidents:write'] }],
+  [['--preset', 'curator', '--tenant', 'A', 'B'], { preset: 'curator', tenants: ['A', 'B'] }],
+  [
+    ['--preset', 'admin', '--expires', '30d'],
+    { preset: 'admin', expires_at: '2026-04-04T12:00:00.000000Z' },
+  ],
+  [
+    ['--preset', 'admin', '--expires', '2027-01-01T00:00:00Z'],
+    { preset: 'admin', expires_at: '2027-01-01T00:00:00Z' },
+  ],
+])('tokens create %j asks for %j', async (argv, asked) => {
+  api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));
+  expect(await create(argv)).toMatchObject({ code: 0 });
+  expect(JSON.parse(String(api.requests[0]?.body))).toEqual({ name: 'ops', ...asked });
+});
+
+test.each([
+  [[], 'give either --preset or --scope'],
+  [['--preset', 'admin', '--scope', 'admin'], 'give either --preset or --scope'],
+  [['--preset', 'root'], 'Allowed choices are support-readonly'],
+  [['--scope', 'everything'], 'Allowed choices are enrichment:read'],
+  [['--preset', 'admin', '--expires', 'soon'], 'neither a span such as 30d nor a time'],
+  [['--preset', 'admin', '--token', 'svc_x'], 'shows in the process list. Use SVC_TOKEN'],
+])('tokens create %j is a usage error', async (argv, message) => {
+  const { code, stderr } = await create(argv);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe', async () => {
+  api.on('GET /tokens', json({ data: [row], next_cursor: null }));
+  const env = { ...api.env, NO_COLOR: '1' };
+  const shown = await run(['tokens', 'ls'], { env, isTerminal: true });
+  expect(shown.stdout).toBe(
+    'ID     NAME  SCOPES           TENANTS  CREATED  EXPIRES  LAST USED\n' +
+      'tok_1  ops   enrichment:read  TX       2 h ago  never    –\n',
+  );
+  const piped = await run(['tokens', 'ls'], { env });
+  expect(piped.stdout).toBe('tok_1\tops\tenrichment:read\tTX\t2026-03-05T10:00:00.000000Z\t\t\n');
+});
+
+test('tokens revoke without a terminal needs --yes', async () => {
+  api.on('DELETE /tokens/tok_1', revoked);
+  expect(await run(['tokens', 'revoke', 'tok_1'], { env: api.env })).toMatchObject({
+    code: 2,
+    stdout: '',
+  });
+  expect(api.requests).toEqual([]);
+  const done = await run(['tokens', 'revoke', 'tok_1', '--yes'], { env: api.env });
+  expect(done).toMatchObject({ code: 0, stdout: '', stderr: 'Revoked tok_1.\n' });
+});
+
+test.each([
+  ['y\n', 0, 1],
+  ['n\n', 130, 0],
+  ['\n', 130, 0],
+])('tokens revoke asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
+  api.on('DELETE /tokens/tok_1', revoked);
+  const stdin = new PassThrough();
+  stdin.write(typed);
+  const { code, stdout } = await run(['tokens', 'revoke', 'tok_1'], {
+    env: api.env,
+    stdin,
+    isTerminal: true,
+  });
+  expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
+  expect(api.requests).toHaveLength(calls);
+});
+
+test('an id goes into the path as one segment', async () => {
+  const { code } = await run(['tokens', 'revoke', '../me?x', '--yes'], { env: api.env });
+  expect(code).toBe(3);
+  expect(api.requests[0]?.path).toBe('/tokens/..%2Fme%3Fx');
+});
+
+test('config prints every setting with where it is from, secrets masked', async () => {
+  const env = {
+    SVC_PORT: '9000',
+    DATABASE_URL: 'postgresql://u:geheim@h/d',
+    SVC_SECRET_KEY: 'geheim',
+  };
+  const { stdout } = await run(['config', '--json'], { env });
+  expect(stdout).not.toContain('geheim');
+  const settings = JSON.parse(stdout) as { name: string; value: unknown; source: string }[];
+  const named = (name: string) => settings.find((setting) => setting.name === name);
+  expect(named('SVC_PORT')).toMatchObject({ value: 9000, source: 'environment' });
+  expect(named('DATABASE_URL')).toMatchObject({ value: '********', source: 'environment' });
+  expect(named('SVC_BLOB_URL')).toMatchObject({ value: null, source: 'default' });
+  expect((await run(['config'], { env })).stdout).toContain(
+    'SVC_ROLES\tapi,drainer,retention,exports\tdefault\t',
+  );
+});
+
+test('login shows nothing of what is typed and ends with 130 when interrupted', async () => {
+  const stdin = new PassThrough();
+  stdin.write(`${api.token}x\u007f\r`);
+  api.on('GET /me', json({ name: 'ops', scopes: ['admin'], tenants: null, expires_at: null }));
+  const { code, stdout, stderr } = await run(['login', '--url', api.url], {
+    stdin,
+    isTerminal: true,
+  });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).not.toContain(api.token);
+  const interrupt = new AbortController();
+  const waiting = run(['login', '--url', api.url], {
+    stdin: new PassThrough(),
+    isTerminal: true,
+    signal: interrupt.signal,
+  });
+  setImmediate(() => interrupt.abort());
+  expect(await waiting).toMatchObject({ code: 130, stdout: '' });
+});
