@@ -16,8 +16,8 @@ try {
   const { runBench } = await import(join(folder, `${name}.mjs`));
   await runBench(options);
 } catch (error) {
-  process.stderr.write(`error: ${error.stack}\n`);
-  process.exitCode = error.exitCode ?? 1;
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
 }
 
 function readArguments(args) {

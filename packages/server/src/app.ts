@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
@@ -40,20 +41,27 @@ export type Service = {
 
 type Closers = (() => Promise<unknown>)[];
 
-/** Starts the service with these settings; returns once it is ready. What fails on the way is undone. */
-export async function startService(settings: Settings, log: Log): Promise<Service> {
+/**
+ * Starts the service with these settings; returns once it is ready. What fails on the way, or is aborted,
+ * is undone.
+ */
+export async function startService(
+  settings: Settings,
+  log: Log,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Service> {
   const closers: Closers = [];
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
-    const db = await openOwnDatabase(settings, log, closers);
+    const db = await openOwnDatabase(settings, log, closers, signal);
     const state: State = { cursorKey: null };
     const http = createHttp(settings, log, db, state);
     closers.push(() => http.fastify.close());
     await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
-    const adminTokenPath = await untilReachable(log, () => prepare(db, settings, state));
+    const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
@@ -75,7 +83,7 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
   try {
     const db = await openOwnDatabase(settings, log, closers);
     await migrate(db);
-    return await createToken(db, request, systemClock());
+    return await createToken(db, request, { tenants: null, nowMillis: systemClock() });
   } finally {
     for (const closer of closers.reverse()) await closer();
   }
@@ -84,8 +92,13 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
 /** What is known only once the database has answered; null = not ready yet. */
 type State = { cursorKey: Buffer | null };
 
-async function openOwnDatabase(settings: Settings, log: Log, closers: Closers): Promise<Database> {
-  const url = settings.databaseUrl ?? (await startOwnPostgres(settings, log, closers));
+async function openOwnDatabase(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  signal?: AbortSignal,
+): Promise<Database> {
+  const url = settings.databaseUrl ?? (await startOwnPostgres(settings, log, closers, signal));
   const db = openDatabase({
     url,
     maxConnections: settings.databaseConnections,
@@ -95,9 +108,15 @@ async function openOwnDatabase(settings: Settings, log: Log, closers: Closers): 
   return db;
 }
 
-async function startOwnPostgres(settings: Settings, log: Log, closers: Closers): Promise<string> {
+async function startOwnPostgres(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  signal?: AbortSignal,
+): Promise<string> {
   const postgres = await startEmbeddedPostgres({
     dataDir: settings.dataDir,
+    ...(signal === undefined ? {} : { signal }),
     // Its coming and going is news only to who looks for a fault.
     log: (level, message, fields) => log[level === 'info' ? 'debug' : level](fields ?? {}, message),
   });
@@ -123,14 +142,14 @@ function createHttp(settings: Settings, log: Log, db: Database, state: State): H
     log,
     authenticate: (authorization) => authenticate(db, authorization),
     admit: createRateLimit(settings.rateLimit, systemClock),
-    assertReady: () => void cursorKey(state),
+    assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) addApi(http, settings, log, db, state);
   addOriginRoutes(http, {
     metrics,
     assertReady: async () => {
-      cursorKey(state);
-      await db.query(sql`select 1`);
+      assertReady(state);
+      await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
     },
     errors: errorCatalogue,
     rejectCodes,
@@ -165,9 +184,13 @@ function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, st
   });
 }
 
+function assertReady(state: State): void {
+  cursorKey(state);
+}
+
 function cursorKey(state: State): Buffer {
   if (state.cursorKey !== null) return state.cursorKey;
-  throw new AppError('shutting_down', {
+  throw new AppError('not_ready', {
     detail: 'The service is starting. Try again in a second.',
     retryAfterSeconds: 1,
   });
@@ -184,16 +207,26 @@ function observe(http: HttpServer, metrics: Metrics): void {
 }
 
 /** A database that is not there yet (both start together) is waited for; any other fault is final. */
-async function untilReachable<T>(log: Log, work: () => Promise<T>): Promise<T> {
+async function untilReachable<T>(
+  log: Log,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
   for (;;) {
+    signal.throwIfAborted();
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'database_unavailable') throw error;
-      log.warn({ err: error }, 'the database does not answer yet');
-      await new Promise((resolve) => setTimeout(resolve, 1000));
+      log.warn({ cause: String(error.cause) }, 'the database does not answer yet');
+      await setTimeout(1000, undefined, { signal });
     }
   }
+}
+
+async function tooLate(millis: number): Promise<never> {
+  await setTimeout(millis, undefined, { ref: false });
+  throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
 }
 
 function originOf(host: string, address: AddressInfo): string {
@@ -204,8 +237,12 @@ function originOf(host: string, address: AddressInfo): string {
 /** Tells commands on this machine where the service is. */
 async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
   const path = join(dataDir, 'service.json');
-  await writeFile(path, `${JSON.stringify({ url, pid: process.pid })}\n`);
-  return () => rm(path, { force: true });
+  const text = `${JSON.stringify({ url, pid: process.pid })}\n`;
+  await writeFile(path, text);
+  return async () => {
+    // Another service on this folder may have announced itself since.
+    if ((await readFile(path, 'utf8').catch(() => '')) === text) await rm(path, { force: true });
+  };
 }
 
 function refusePort(error: unknown): never {

@@ -25,7 +25,7 @@ test.each([
 });
 
 test('answers 401 to an expired token', async () => {
-  const made = await service.makeToken({ preset: 'curator', expires_at: '2999-01-01T00:00:00Z' });
+  const made = await service.makeToken({ preset: 'curator', expires_at: '2199-01-01T00:00:00Z' });
   expect((await service.call('GET', '/me', made)).status).toBe(200);
   await service.db.query(
     sql`update access_tokens set expires_at = now() - interval '1 second' where id = ${made.id}`,
@@ -72,14 +72,14 @@ test('/me tells name, scopes, tenants and expiry', async () => {
     name: 'ops laptop',
     scopes: ['enrichment:read'],
     tenants: ['TX'],
-    expires_at: '2999-01-01T00:00:00Z',
+    expires_at: '2199-01-01T00:00:00Z',
   });
   const answer = await service.call('GET', '/me', { token });
   expect(answer.json).toEqual({
     name: 'ops laptop',
     scopes: ['enrichment:read'],
     tenants: ['TX'],
-    expires_at: '2999-01-01T00:00:00.000000Z',
+    expires_at: '2199-01-01T00:00:00.000000Z',
   });
 });
 

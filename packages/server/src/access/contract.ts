@@ -45,7 +45,11 @@ export const newTokenSchema = Type.Object(
     ),
     expires_at: Type.Optional(instantSchema),
   },
-  { additionalProperties: false, description: 'Give either preset or scopes.' },
+  {
+    additionalProperties: false,
+    description:
+      'Give either preset or scopes. A caller limited to tenants can only make tokens limited to some of them.',
+  },
 );
 
 export const accessContract = {

@@ -46,21 +46,33 @@ export async function insertToken(
   return rows[0];
 }
 
-export async function listLiveTokens(db: Queryable): Promise<TokenRow[]> {
+/** `reach`: only tokens limited to these tenants; null = all. */
+export async function listLiveTokens(
+  db: Queryable,
+  reach: readonly string[] | null,
+): Promise<TokenRow[]> {
   return db.query<TokenRow>(sql`
-    select ${columns} from access_tokens where revoked_at is null
+    select ${columns} from access_tokens
+    where revoked_at is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
     order by access_tokens.created_at desc, id`);
 }
 
 /** Whether there was such a token, not yet revoked. */
-export async function revokeToken(db: Queryable, id: string): Promise<boolean> {
+export async function revokeToken(
+  db: Queryable,
+  id: string,
+  reach: readonly string[] | null,
+): Promise<boolean> {
   const rows = await db.query(sql`
-    update access_tokens set revoked_at = now() where id = ${id} and revoked_at is null returning id`);
+    update access_tokens set revoked_at = now() where id = ${id} and revoked_at is null
+      and (${reach}::text[] is null or tenants <@ ${reach}::text[]) returning id`);
   return rows.length === 1;
 }
 
 export async function touchToken(db: Queryable, id: string): Promise<void> {
-  await db.query(sql`update access_tokens set last_used_at = now() where id = ${id}`);
+  await db.query(sql`
+    update access_tokens set last_used_at = now()
+    where id = ${id} and coalesce(last_used_at < now() - interval '1 minute', true)`);
 }
 
 export async function countTokens(db: Queryable): Promise<number> {

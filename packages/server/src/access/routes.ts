@@ -12,13 +12,15 @@ export function addAccessRoutes(http: HttpServer, db: Database, clock: Clock): v
     tenants: actor.tenants,
     expires_at: actor.expiresAt,
   }));
-  http.route(accessContract.createToken, ({ body }) => createToken(db, body, clock()));
-  http.route(accessContract.listTokens, async () => ({
-    data: await listLiveTokens(db),
+  http.route(accessContract.createToken, ({ body, actor }) =>
+    createToken(db, body, { tenants: actor.tenants, nowMillis: clock() }),
+  );
+  http.route(accessContract.listTokens, async ({ actor }) => ({
+    data: await listLiveTokens(db, actor.tenants),
     next_cursor: null,
   }));
-  http.route(accessContract.revokeToken, async ({ params, reply }) => {
-    await revokeToken(db, params.id);
+  http.route(accessContract.revokeToken, async ({ params, actor, reply }) => {
+    await revokeToken(db, params.id, actor);
     return reply.send();
   });
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Actor, type Preset, presets, type Scope } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashAccessToken, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
+import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
 
@@ -15,12 +16,24 @@ export type NewToken = {
 };
 
 /** Makes a token; the answer is the only place where it ever shows. Throws `request_invalid`. */
-export async function createToken(db: Queryable, request: NewToken, nowMillis: number) {
+export async function createToken(
+  db: Queryable,
+  request: NewToken,
+  maker: { tenants: readonly string[] | null; nowMillis: number },
+) {
   if ((request.preset === undefined) === (request.scopes === undefined)) {
     throw invalidInput('/preset', 'give either preset or scopes');
   }
-  if (request.expires_at !== undefined && !(Date.parse(request.expires_at) > nowMillis)) {
-    throw invalidInput('/expires_at', 'is not a time to come');
+  const { tenants: reach } = maker;
+  if (reach !== null && !request.tenants?.every((tenant) => reach.includes(tenant))) {
+    throw invalidInput(
+      '/tenants',
+      `name some of ${reach.join(', ')}: your own token reaches no others`,
+    );
+  }
+  const expiresAt = request.expires_at === undefined ? null : parseInstant(request.expires_at);
+  if (request.expires_at !== undefined && !((expiresAt ?? 0) > maker.nowMillis * 1000)) {
+    throw invalidInput('/expires_at', 'is not a time to come, before 2255');
   }
   const token = newAccessToken();
   const row = await queries.insertToken(db, {
@@ -29,7 +42,7 @@ export async function createToken(db: Queryable, request: NewToken, nowMillis: n
     name: request.name,
     scopes: request.scopes ?? presets[request.preset ?? 'support-readonly'],
     tenants: request.tenants ?? null,
-    expiresAt: request.expires_at ?? null,
+    expiresAt: expiresAt === null ? null : formatMicros(expiresAt),
   });
   return { ...row, token };
 }
@@ -57,7 +70,8 @@ export async function authenticate(
   if (row === undefined) throw new AppError('token_unknown');
   if (row.is_revoked) throw new AppError('token_revoked');
   if (row.is_expired) throw new AppError('token_expired');
-  if (row.is_use_stale) await queries.touchToken(db, row.id);
+  // Whether its use can be noted (a full disk, a lock) is no reason to turn the caller away.
+  if (row.is_use_stale) await queries.touchToken(db, row.id).catch(() => {});
   return {
     tokenId: row.id,
     name: row.name,
@@ -67,8 +81,10 @@ export async function authenticate(
   };
 }
 
-export async function revokeToken(db: Queryable, id: string): Promise<void> {
-  if (!(await queries.revokeToken(db, id))) {
+/** Throws 404 `token_not_found`, also for a token that reaches tenants which the caller does not. */
+export async function revokeToken(db: Queryable, id: string, actor: Actor): Promise<void> {
+  const isId = /^\w{1,100}$/.test(id);
+  if (!isId || !(await queries.revokeToken(db, id, actor.tenants))) {
     throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
   }
 }
@@ -87,7 +103,11 @@ export async function makeFirstAdminToken(
   return db.transaction(async (connection) => {
     await queries.lockFirstToken(connection);
     if ((await queries.countTokens(connection)) > 0) return null;
-    const made = await createToken(connection, { name: 'first admin', preset: 'admin' }, nowMillis);
+    const made = await createToken(
+      connection,
+      { name: 'first admin', preset: 'admin' },
+      { tenants: null, nowMillis },
+    );
     const path = join(dataDir, 'admin-token');
     const draft = `${path}.${process.pid}`;
     await writeFile(draft, `${made.token}\n`, { mode: 0o600, flush: true });

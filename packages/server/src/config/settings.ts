@@ -93,11 +93,11 @@ export const settingRows = {
     8,
     1,
     100,
-    'Exports that one process streams at once; beyond, 429.',
+    'Exports that one process streams at once, and never more than half its connections; beyond, 429.',
   ),
   exportSpillBytes: bytes(
     'SVC_EXPORT_SPILL_BYTES',
-    8 * giB,
+    2 * giB,
     miB,
     1024 * giB,
     'Temporary file of one export whose reader is slow, at most.',

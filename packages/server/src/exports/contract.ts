@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
-import { problem, tenantSchema } from '../platform/http/schemas.contract.ts';
+import { labelSchema, problem, tenantSchema } from '../platform/http/schemas.contract.ts';
 import { datasetNames, sliceProperties } from '../records/contract.ts';
 
 /** The columns of an export, in their order. `enrichment.some.path` may stand beside them. */
@@ -26,7 +26,7 @@ export type Profile = (typeof profiles)[number];
 
 const columnSchema = Type.String({
   maxLength: 500,
-  pattern: `^(${exportColumns.join('|')}|enrichment(\\.[^.]+)+)$`,
+  pattern: `^(${exportColumns.join('|')}|enrichment(\\.[^.\\u0000\\ud800-\\udfff]+)+)$`,
   description: `one of ${exportColumns.join(', ')}, or a path such as enrichment.origin.iata`,
 });
 
@@ -34,7 +34,7 @@ export const csvRequestSchema = Type.Object(
   {
     ...sliceProperties,
     tenant: tenantSchema,
-    kind: Type.Optional(Type.String({ maxLength: 200 })),
+    kind: Type.Optional(labelSchema),
     dataset: Type.Optional(
       Type.Unsafe<(typeof datasetNames)[number]>({ type: 'string', enum: [...datasetNames] }),
     ),

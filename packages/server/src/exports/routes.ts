@@ -7,7 +7,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { type Slice, toSlice } from '../records/index.ts';
 import { type csvRequestSchema, exportColumns, exportsContract } from './contract.ts';
 import { ReaderGone, sendExport } from './send-stream.ts';
-import { openCsvExport } from './stream-csv.ts';
+import { startCsvExport } from './stream-csv.ts';
 
 export type ExportOptions = {
   spillDir: string;
@@ -20,6 +20,12 @@ export type ExportOptions = {
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   let running = 0;
   http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
+    if (request.raw.httpVersionMinor === 0) {
+      throw new AppError('http_version_unsupported', {
+        detail:
+          'An export is sent in chunks, by which a cut one is told from a whole one: use HTTP/1.1. In nginx: proxy_http_version 1.1.',
+      });
+    }
     const slice = toSlice(body, actor, '/');
     if (running >= options.maxConcurrent) {
       throw new AppError('exports_busy', {
@@ -47,29 +53,32 @@ async function streamCsv(call: {
 }): Promise<void> {
   const { db, slice, body, request, reply, options } = call;
   const { columns = exportColumns, header = true, profile = 'machine' } = body;
-  const csv = await openCsvExport(
+  const csv = startCsvExport(
     db,
     slice,
     { columns, header, profile },
     { dir: options.spillDir, maxBytes: options.spillBytes },
   );
-  // A reader that hangs up while the database still works would otherwise be noticed at the next row.
+  // Otherwise a reader that hangs up would be noticed at the next row, which may be long in coming.
   const response = reply.raw;
   const onClose = () => void csv.close();
   response.on('close', onClose);
   try {
+    const rowCount = await csv.rowCount;
     const gzip = acceptsGzip(request.headers['accept-encoding']);
-    reply.hijack();
-    response.writeHead(200, {
+    const head = {
       'x-request-id': request.id,
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': disposition(fileName(slice)),
-      'x-record-count': csv.rowCount,
+      'x-record-count': rowCount,
       trailer: 'Repr-Digest',
       'cache-control': 'no-store',
       vary: 'accept-encoding',
       ...(gzip ? { 'content-encoding': 'gzip' } : {}),
-    });
+    };
+    // From here on there is no answering with an error, only resetting.
+    reply.hijack();
+    response.writeHead(200, head);
     response.flushHeaders();
     await sendExport(response, csv, { gzip, stallMillis: options.stallMillis });
   } catch (error) {
@@ -94,8 +103,16 @@ function fileName(slice: Slice): string {
 /** RFC 6266: plain where it can be, UTF-8 beside it where it cannot. */
 function disposition(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '-');
-  const full = plain === name ? '' : `; filename*=UTF-8''${encodeURIComponent(name)}`;
+  const full = plain === name ? '' : `; filename*=UTF-8''${percentEncoded(name)}`;
   return `attachment; filename="${plain}"${full}`;
+}
+
+/** RFC 8187. */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(text).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 function acceptsGzip(header: string | string[] | undefined): boolean {

@@ -76,8 +76,9 @@ export class SpillQueue {
 
   async close(): Promise<void> {
     this.fail(new Error('the export was closed'));
-    await this.#file?.close();
+    const file = this.#file;
     this.#file = null;
+    await file?.close();
   }
 
   get #isFileEmpty(): boolean {
@@ -85,22 +86,43 @@ export class SpillQueue {
   }
 
   async #append(chunk: Buffer): Promise<void> {
-    this.#file ??= await openNameless(this.#dir);
+    const file = this.#file ?? (await this.#open());
     if (this.#isFileEmpty) {
       this.#readAt = 0;
       this.#writeAt = 0;
     }
-    await this.#file.write(chunk, 0, chunk.length, this.#writeAt);
+    // A disk that is nearly full takes less than it is given, without an error.
+    let written = 0;
+    while (written < chunk.length) {
+      const at = this.#writeAt + written;
+      const { bytesWritten } = await file.write(chunk, written, chunk.length - written, at);
+      if (bytesWritten === 0) throw new Error('the disk of the spill file is full');
+      written += bytesWritten;
+    }
     this.#writeAt += chunk.length;
   }
 
   async #readFile(): Promise<Buffer> {
     const length = Math.min(readBytes, this.#writeAt - this.#readAt);
     if (this.#file === null) throw new Error('the spill file is closed');
-    const { buffer } = await this.#file.read(Buffer.allocUnsafe(length), 0, length, this.#readAt);
-    this.#readAt += length;
+    const { buffer, bytesRead } = await this.#file.read(
+      Buffer.allocUnsafe(length),
+      0,
+      length,
+      this.#readAt,
+    );
+    if (bytesRead === 0) throw new Error('the spill file is shorter than what was written to it');
+    this.#readAt += bytesRead;
     this.#changed();
-    return buffer;
+    return buffer.subarray(0, bytesRead);
+  }
+
+  async #open(): Promise<FileHandle> {
+    this.#file = await openNameless(this.#dir);
+    if (this.#failure === null) return this.#file;
+    // Closed while the file was being opened.
+    await this.close();
+    throw this.#failure.error;
   }
 
   #change(): Promise<void> {

@@ -15,8 +15,8 @@ export type CsvOptions = {
 };
 
 export type CsvExport = {
-  /** Records of the slice, in the snapshot that the rows come from. */
-  readonly rowCount: number;
+  /** Records of the slice, in the snapshot that the rows come from. Rejects if it cannot be opened. */
+  readonly rowCount: Promise<number>;
   /** The file's bytes. Ends with an error, and then it is not whole, unless exactly `rowCount` rows came. */
   chunks(): AsyncGenerator<Buffer>;
   /** SHA-256 of all bytes, once `chunks` has ended. */
@@ -41,16 +41,17 @@ const textColumns = [
  * Opens one snapshot, counts the slice in it and begins to encode it. The database runs ahead of the
  * reader into a queue that spills to a file, and is released as soon as it has written the last row.
  */
-export async function openCsvExport(
+export function startCsvExport(
   db: Database,
   slice: Slice,
   options: CsvOptions,
   spill: { dir: string; maxBytes: number },
-): Promise<CsvExport> {
+): CsvExport {
   const queue = new SpillQueue(spill.dir, spill.maxBytes);
   const sha256 = createHash('sha256');
+  let isClosed = false;
   let running: Connection | null = null;
-  let cancelling: Promise<void> | null = null;
+  let cancelling: Promise<void> = Promise.resolve();
 
   const push = async (chunk: Buffer) => {
     sha256.update(chunk);
@@ -58,25 +59,31 @@ export async function openCsvExport(
   };
   const run = (onCounted: (rowCount: number) => void) =>
     db.withConnection(async (connection) => {
+      if (isClosed) throw closed();
       running = connection;
       const rowCount = await openSnapshot(connection, slice);
       onCounted(rowCount);
       await encode(connection, slice, options, { push, rowCount });
       running = null;
       // A cancel on its way must not hit whoever gets this connection next.
-      if (cancelling !== null) throw await cancelling;
+      await cancelling;
+      if (isClosed) throw closed();
       await connection.client.query('commit');
     });
 
   let ending: Promise<void> = Promise.resolve();
-  const rowCount = await new Promise<number>((resolve, reject) => {
-    ending = run(resolve).then(
-      () => queue.end(),
-      (error: unknown) => {
-        queue.fail(error);
-        reject(error);
-      },
-    );
+  const rowCount = new Promise<number>((resolve, reject) => {
+    ending = run(resolve)
+      .finally(() => {
+        running = null;
+      })
+      .then(
+        () => queue.end(),
+        (error: unknown) => {
+          queue.fail(error);
+          reject(error);
+        },
+      );
   });
 
   return {
@@ -84,16 +91,23 @@ export async function openCsvExport(
     chunks: () => queue.chunks(),
     sha256: () => sha256.digest(),
     async close() {
+      if (!isClosed && running !== null) cancelling = cancelBackend(db, running).catch(() => {});
+      isClosed = true;
       await queue.close();
-      if (running !== null) cancelling = cancelBackend(db, running).catch(() => {});
       await ending;
     },
   };
 }
 
+function closed(): Error {
+  return new Error('the export was closed');
+}
+
 /** From here on the connection sees one state of all tables; answers how many records the slice has. */
 async function openSnapshot(connection: Connection, slice: Slice): Promise<number> {
   await connection.client.query('begin isolation level repeatable read read only');
+  // An export takes as long as it takes; its reader is watched instead.
+  await connection.client.query('set local statement_timeout = 0');
   await preferKeyOrder(connection);
   return isCounted(slice)
     ? (await sumLeafDays(connection, slice)).count

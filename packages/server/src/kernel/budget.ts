@@ -2,7 +2,6 @@
 export type Budget = {
   take(bytes: number): boolean;
   give(bytes: number): void;
-  readonly takenBytes: number;
 };
 
 export function createBudget(limitBytes: number): Budget {
@@ -15,9 +14,6 @@ export function createBudget(limitBytes: number): Budget {
     },
     give(bytes) {
       taken -= bytes;
-    },
-    get takenBytes() {
-      return taken;
     },
   };
 }

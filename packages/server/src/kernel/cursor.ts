@@ -1,8 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from './errors.ts';
 
-/** Where a page begins: the key of the row beside it, and which way to read on from there. */
-export type Position = { direction: 'next' | 'prev'; key: readonly string[] };
+/** Where a page begins: at a key, and which way to read on from there. */
+export type Position = {
+  direction: 'next' | 'prev';
+  key: readonly string[];
+  /** Whether the row of this key belongs to the page itself; usually it is the one beside it. */
+  isInclusive?: boolean;
+};
 
 /** What a cursor is bound to: the list's name and every filter and order it was made with. */
 export type CursorScope = { list: string; filters: Readonly<Record<string, string | undefined>> };
@@ -14,9 +19,8 @@ const macBytes = 16;
  * The scope itself is not inside: a cursor shown with other filters simply fails the signature.
  */
 export function encodeCursor(key: Buffer, scope: CursorScope, position: Position): string {
-  const payload = Buffer.from(
-    JSON.stringify([position.direction === 'next' ? 1 : 0, ...position.key]),
-  );
+  const how = (position.direction === 'next' ? 1 : 0) + (position.isInclusive ? 2 : 0);
+  const payload = Buffer.from(JSON.stringify([how, ...position.key]));
   return Buffer.concat([sign(key, scope, payload), payload]).toString('base64url');
 }
 
@@ -32,8 +36,8 @@ export function decodeCursor(key: Buffer, scope: CursorScope, cursor: string): P
         'Start again without a cursor. A cursor goes only with the filters and the order it came from.',
     });
   }
-  const [direction, ...rest] = JSON.parse(payload.toString()) as [number, ...string[]];
-  return { direction: direction === 1 ? 'next' : 'prev', key: rest };
+  const [how, ...names] = JSON.parse(payload.toString()) as [number, ...string[]];
+  return { direction: how & 1 ? 'next' : 'prev', key: names, isInclusive: (how & 2) !== 0 };
 }
 
 function sign(key: Buffer, scope: CursorScope, payload: Buffer): Buffer {

@@ -22,6 +22,11 @@ const modulus = 1n << 64n;
  * unlike XOR two equal records do not cancel.
  */
 export function recordDigest(record: DigestContent): bigint {
+  return BigInt.asUintN(64, signedDigest(record));
+}
+
+/** The same 64 bits as a signed number, as PostgreSQL's bigint holds them. Runs once a record ingested. */
+export function signedDigest(record: DigestContent): bigint {
   const fields = [
     record.tenant,
     record.store,
@@ -33,7 +38,7 @@ export function recordDigest(record: DigestContent): bigint {
     record.confidence ?? '\u0001',
     record.enrichment,
   ];
-  return BigInt(`0x${hash('md5', fields.join('\u001f'), 'hex').slice(0, 16)}`);
+  return hash('md5', fields.join('\u001f'), 'buffer').readBigInt64BE(0);
 }
 
 /** Adds digests of disjoint sets. */

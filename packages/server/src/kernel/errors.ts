@@ -21,6 +21,8 @@ export const errorCatalogue = {
   token_revoked: row(401, 4, false, 'The access token has been revoked.'),
   scope_missing: row(403, 4, false, 'The access token lacks the scope this call needs.'),
   request_invalid: row(400, 2, false, 'A parameter or the body of the request is not valid.'),
+  http_invalid: row(400, 1, false, 'The request is not valid HTTP.'),
+  http_version_unsupported: row(505, 1, false, 'This call needs HTTP/1.1.'),
   json_invalid: row(400, 2, false, 'The body is not valid JSON.'),
   body_encoding_invalid: row(400, 2, false, 'The body cannot be decoded as its headers say.'),
   request_aborted: row(400, 1, true, 'The client hung up before its request was whole.'),
@@ -43,7 +45,7 @@ export const errorCatalogue = {
   database_unavailable: row(503, 5, true, 'The database cannot be reached at the moment.'),
   database_full: row(503, 5, true, 'The database has no space left to write to.'),
   query_timeout: row(503, 5, true, 'The database took too long to answer.'),
-  shutting_down: row(503, 5, true, 'The service is shutting down or starting up.'),
+  not_ready: row(503, 5, true, 'The service is starting.'),
 
   usage_invalid: row(0, 2, false, 'The command line is not valid.'),
   settings_invalid: row(0, 2, false, 'A setting has a wrong value or is unknown.'),

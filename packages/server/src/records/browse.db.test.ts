@@ -226,3 +226,26 @@ test('NEXT and PREV lead over the same pages, and the first has no way back', as
     expect(back.next_cursor).not.toBeNull();
   }
 });
+
+test('a page of very large records is cut short, and the walk misses none', async () => {
+  const records = Array.from({ length: 60 }, (_, n) => ({
+    tenant: 'large',
+    store: 'S',
+    event_id: `e${String(n).padStart(3, '0')}`,
+    occurred_at: '2001-01-01T00:00:00Z',
+    enrichment: { text: 'x'.repeat(250 * 1024) },
+  }));
+  for (let at = 0; at < 60; at += 20) {
+    await service.call('POST', '/enrichment/records', {
+      body: { records: records.slice(at, at + 20) },
+    });
+  }
+  const path = '/enrichment/records?tenant=large&limit=500';
+  const first = (await service.call('GET', path)).json;
+  expect(first.data.length).toBeLessThan(40);
+  const second = (await service.call('GET', `${path}&cursor=${first.next_cursor}`)).json;
+  const back = (await service.call('GET', `${path}&cursor=${second.prev_cursor}`)).json;
+  const ids = (page: { data: { event_id: string }[] }) => page.data.map((row) => row.event_id);
+  expect([...ids(first), ...ids(second)]).toEqual(records.map((record) => record.event_id));
+  expect(ids(back)).toEqual(ids(first));
+});

@@ -4,7 +4,9 @@ import {
   cursorSchema,
   dateSchema,
   digestSchema,
+  eventIdSchema,
   instantSchema,
+  labelSchema,
   limitSchema,
   monthSchema,
   problem,
@@ -25,7 +27,6 @@ const oneOf = <const T extends readonly string[]>(values: T, description?: strin
     enum: [...values],
     ...(description === undefined ? {} : { description }),
   });
-const labelSchema = Type.String({ maxLength: 200 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()]);
 
@@ -105,11 +106,7 @@ export const incomingRecordSchema = Type.Object(
   {
     tenant: tenantSchema,
     store: storeSchema,
-    event_id: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'the pipeline’s id of the event, no control characters',
-    }),
+    event_id: eventIdSchema,
     occurred_at: Type.String({
       format: 'date-time',
       description: '1970 … now + 1 day, at most 6 fraction digits; decides the month',
@@ -207,13 +204,7 @@ export const recordsContract = {
         store: sliceProperties.store,
         month: sliceProperties.month,
         level: Type.Optional(oneOf(levels, 'what a row is; month by default')),
-        q: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 128,
-            description: 'prefix of the name at that level',
-          }),
-        ),
+        q: Type.Optional({ ...tenantSchema, description: 'prefix of the name at that level' }),
         include: Type.Optional(oneOf(['days'], '`days`: one count per day, at level month only')),
         limit: Type.Optional(limitSchema),
         cursor: Type.Optional(cursorSchema),
@@ -273,7 +264,7 @@ export const recordsContract = {
         tenant: tenantSchema,
         store: storeSchema,
         occurred_at: { ...instantSchema, description: 'as the record’s occurred_at' },
-        event_id: Type.String({ minLength: 1, maxLength: 200 }),
+        event_id: eventIdSchema,
       },
       { additionalProperties: false },
     ),

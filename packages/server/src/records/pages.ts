@@ -2,10 +2,10 @@ import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor, type Position } from '../kernel/cursor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { orders } from './contract.ts';
 import * as queries from './queries.ts';
-import { isCounted, isOutOfReach, type SliceRequest, toSlice } from './slice.ts';
+import { isCounted, isOutOfReach, type Slice, type SliceRequest, toSlice } from './slice.ts';
 
 export type PageRequest = SliceRequest & {
   order?: (typeof orders)[number];
@@ -18,7 +18,7 @@ const scanLimit = 10_000;
 
 /** One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`. */
 export async function listRecords(
-  db: Queryable,
+  db: Database,
   cursorKey: Buffer,
   actor: Actor,
   request: PageRequest,
@@ -31,31 +31,59 @@ export async function listRecords(
 
   // A page back is read towards the beginning and then turned round.
   const isBack = position?.direction === 'prev';
-  const scan = {
+  const { shown, readOn } = await readPage(db, slice, {
     after: position === null ? null : (position.key as unknown as queries.RecordKey),
+    isInclusive: position?.isInclusive,
     descending: (order === 'desc') !== isBack,
-    limit: limit + 1,
-    scanLimit: isCounted(slice) ? null : scanLimit,
-  };
-  const found = await queries.listRecords(db, slice, scan);
-  const shown = found.slice(0, limit);
-  const lastShown = shown.at(-1);
-  let readOn = found.length > limit && lastShown ? queries.keyOf(lastShown) : undefined;
-  if (found.length <= limit && scan.scanLimit !== null) {
-    readOn = await queries.findScanEnd(db, slice, { ...scan, scanLimit });
-  }
-  const turnBack = shown[0] === undefined ? scan.after : queries.keyOf(shown[0]);
-  const cursors = {
-    readOn: readOn && encode(isBack ? 'prev' : 'next', readOn),
-    turnBack:
-      position === null || turnBack === null ? null : encode(isBack ? 'next' : 'prev', turnBack),
-  };
-  if (isBack) return pageJson(shown.reverse(), cursors.turnBack, cursors.readOn ?? null);
-  return pageJson(shown, cursors.readOn ?? null, cursors.turnBack);
+    limit,
+  });
+  const [onward, turned] = isBack ? (['prev', 'next'] as const) : (['next', 'prev'] as const);
+  const ahead = readOn === undefined ? null : encode({ direction: onward, key: readOn });
+  const behind = position === null ? null : encode(turnRound(position, shown[0], turned));
+  return isBack ? pageJson(shown.reverse(), behind, ahead) : pageJson(shown, ahead, behind);
 
-  function encode(direction: Position['direction'], key: queries.RecordKey): string {
-    return encodeCursor(cursorKey, scope, { direction, key });
+  function encode(at: Position): string {
+    return encodeCursor(cursorKey, scope, at);
   }
+}
+
+/** The rows of a page in the order they are read, and the key to read on from if there may be more. */
+async function readPage(
+  db: Database,
+  slice: Slice,
+  page: Omit<queries.ScanOptions, 'scanLimit'>,
+): Promise<{ shown: queries.RecordRow[]; readOn: queries.RecordKey | undefined }> {
+  const lookAhead = { ...page, limit: page.limit + 1 };
+  const cut = (found: queries.RecordRow[]) => {
+    const shown = found.slice(0, page.limit);
+    const last = shown.at(-1);
+    const isCut =
+      found.length > page.limit ||
+      found.reduce((sum, row) => sum + row.bytes, 0) >= queries.pageBytes;
+    return { shown, readOn: isCut && last ? queries.keyOf(last) : undefined };
+  };
+  if (isCounted(slice)) {
+    return cut(await queries.listRecords(db, slice, { ...lookAhead, scanLimit: null }));
+  }
+  // One snapshot: what is written in between would move the end of the scan.
+  return db.transaction(
+    async (connection) => {
+      const scan = { ...lookAhead, scanLimit };
+      const { shown, readOn } = cut(await queries.listRecords(connection, slice, scan));
+      return { shown, readOn: readOn ?? (await queries.findScanEnd(connection, slice, scan)) };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Back from where the page began. If it shows nothing, the row it began beside is part of the way back. */
+function turnRound(
+  position: Position,
+  first: queries.RecordRow | undefined,
+  direction: Position['direction'],
+): Position {
+  if (first !== undefined) return { direction, key: queries.keyOf(first) };
+  return { direction, key: position.key, isInclusive: !position.isInclusive };
 }
 
 /** One record as JSON text. Throws 404 `record_not_found`. */

@@ -143,8 +143,9 @@ export type RecordRow = {
 export type RecordKey = readonly [string, string, string, string];
 
 export type ScanOptions = {
-  /** Read on beyond this record. */
+  /** Read on beyond this record, or from it on. */
   after: RecordKey | null;
+  isInclusive?: boolean | undefined;
   descending: boolean;
   limit: number;
   /** Rows looked at behind the filters kind and source, at most; null = no such filter. */
@@ -155,23 +156,27 @@ const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')}
   ${instantText('recorded_at')} as recorded_at, kind, source, model, confidence, bytes,
   enrichment::text as enrichment`;
 
-/** One page of a slice, in key order or its reverse. */
+/** A page holds so many bytes of records at most, or one record: 500 large ones would be 128 MB. */
+export const pageBytes = 8 * 1024 * 1024;
+
+/** One page of a slice, in key order or its reverse; cut short at `pageBytes`. */
 export async function listRecords(
   db: Queryable,
   slice: Slice,
   options: ScanOptions,
 ): Promise<RecordRow[]> {
-  if (options.scanLimit === null) {
-    return db.query<RecordRow>(sql`
-      select ${recordColumns} from enrichment_records record ${where(scanConditions(slice, options))}
-      order by ${recordOrder(options.descending)} limit ${options.limit}`);
-  }
+  const order = recordOrder(options.descending);
+  const isFiltered = options.scanLimit !== null;
+  const conditions = scanConditions(isFiltered ? unfiltered(slice) : slice, options);
+  const rows = sql`select * from enrichment_records record ${where(conditions)} order by ${order}`;
+  const page = isFiltered
+    ? sql`select * from (${rows} limit ${options.scanLimit}) record ${where(labelConditions(slice))}
+        order by ${order} limit ${options.limit}`
+    : sql`${rows} limit ${options.limit}`;
   return db.query<RecordRow>(sql`
     select ${recordColumns} from (
-      select * from enrichment_records record ${where(scanConditions(unfiltered(slice), options))}
-      order by ${recordOrder(options.descending)} limit ${options.scanLimit}
-    ) record ${where(labelConditions(slice))}
-    order by ${recordOrder(options.descending)} limit ${options.limit}`);
+      select *, sum(bytes) over (order by ${order}) - bytes as bytes_before from (${page}) record
+    ) record where bytes_before < ${pageBytes} order by ${order}`);
 }
 
 /** The last of the `scanLimit` records that a filtered page looked at; undefined at the end of the slice. */
@@ -224,7 +229,7 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
   if (options.after === null) return conditions;
   const [tenant, store, occurredAt, eventId] = options.after;
-  const isBeyond = raw(options.descending ? '<' : '>');
+  const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
   conditions.push(
     sql`(tenant, store, occurred_at, event_id) ${isBeyond} (${tenant}, ${store}, ${occurredAt}::timestamptz, ${eventId})`,
   );

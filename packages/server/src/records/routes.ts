@@ -23,8 +23,14 @@ export function addRecordsRoutes(
     reply.type('application/json; charset=utf-8');
     return getRecord(db, actor, query);
   });
-  http.route(recordsContract.ingestRecords, async ({ request, actor }) => {
-    const body = readBody(request.raw);
-    return body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor);
+  http.route(recordsContract.ingestRecords, async ({ request, actor, reply }) => {
+    try {
+      const body = readBody(request.raw);
+      return await (body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor));
+    } catch (error) {
+      // What is left of the body cannot be told from a next request.
+      if (!request.raw.complete) reply.header('connection', 'close');
+      throw error;
+    }
   });
 }

@@ -25,7 +25,7 @@ async function serve(context: Context): Promise<void> {
   const settings = loadSettings(io.env);
   const app = await import('../../app.ts');
   const log = app.createLog(settings.logLevel);
-  const service = await app.startService(settings, log).catch((error: unknown) => {
+  const service = await app.startService(settings, log, io.signal).catch((error: unknown) => {
     throw explainStart(error, settings);
   });
   try {

@@ -48,7 +48,9 @@ export async function* reEncode(
   const dialect = dialects[options.profile];
   const decoder = new StringDecoder('utf8');
   const reader = new MachineCsvReader();
-  const header = plan.names.map((name) => dialect.encode({ text: name, isText: false })).join(',');
+  const header = plan.names
+    .map((name) => dialect.encode({ text: name, isText: /[",\r\n]/.test(name) }))
+    .join(',');
   yield Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
   for await (const chunk of source) {
     let text = '';

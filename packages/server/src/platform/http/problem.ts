@@ -1,5 +1,8 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, errorCatalogue } from '../../kernel/errors.ts';
+import { randomText } from '../../kernel/ids.ts';
 
 /** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
 export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -10,6 +13,7 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
   else if (error.status > 500)
     request.log.warn({ code, cause: String(error.cause) }, error.message);
   else request.log.debug({ code }, error.message);
+  reply.header('x-request-id', request.id);
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
   if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="svcctl"');
   reply
@@ -26,6 +30,29 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
         errors: error.errors,
       }),
     );
+}
+
+/** Answers what is not HTTP, or not whole: there is no request to answer. */
+export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const status = isTooLarge ? 431 : isSlow ? 408 : 400;
+  const id = `req_${randomText(16)}`;
+  const body = JSON.stringify({
+    type: '/docs#http_invalid',
+    title: errorCatalogue.http_invalid.title,
+    status,
+    detail: 'The request is not valid HTTP/1.1, or did not arrive whole.',
+    code: 'http_invalid',
+    request_id: id,
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\nx-request-id: ${id}\r\ncontent-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 function toAppError(raw: unknown): AppError {

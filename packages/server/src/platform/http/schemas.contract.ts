@@ -3,7 +3,23 @@ import { Type } from 'typebox';
 // The pieces that several features' contracts share.
 
 /** No control characters and no "/": what tenants and stores are named with. */
-const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f/]*$';
+const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
+/** Half a surrogate pair is not a character, and the database cannot hold U+0000. */
+const noNullCharacter = '^[^\\u0000\\ud800-\\udfff]*$';
+
+/** A kind, a source, a model. */
+export const labelSchema = Type.String({
+  maxLength: 200,
+  pattern: noNullCharacter,
+  description: 'at most 200 characters, no U+0000',
+});
+/** The pipeline’s id of an event. */
+export const eventIdSchema = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: noNullCharacter,
+  description: '1–200 characters, no control characters',
+});
 
 export const tenantSchema = Type.String({
   minLength: 1,
@@ -17,7 +33,7 @@ export const storeSchema = tenantSchema;
 export const nameSchema = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
   description: '1–200 characters, no control characters',
 });
 
@@ -27,11 +43,12 @@ export const instantSchema = Type.String({
 });
 export const dateSchema = Type.String({
   format: 'date',
+  pattern: '^[12]',
   description: 'a date such as 2026-03-05',
   examples: ['2026-03-05'],
 });
 export const monthSchema = Type.String({
-  pattern: '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])$',
+  pattern: '^(19[7-9][0-9]|2[0-9]{3})-(0[1-9]|1[0-2])$',
   description: 'a month such as 2026-03, from 1970-01 on',
   examples: ['2026-03'],
 });

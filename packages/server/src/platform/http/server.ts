@@ -12,7 +12,8 @@ import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
 import type { InputOf, RouteContract } from './contract.ts';
-import { sendProblem } from './problem.ts';
+import { trackConnections } from './drain-connections.ts';
+import { refuseUnreadable, sendProblem } from './problem.ts';
 import { type Check, parseQuery, Validator } from './validate.ts';
 
 export const basePath = '/api/v1';
@@ -48,16 +49,22 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: jsonBodyLimitBytes,
     genReqId: () => `req_${randomText(16)}`,
-    forceCloseConnections: 'idle',
+    forceCloseConnections: false,
     // An upload may take hours; the header must not (slow-loris), and an idle socket is closed.
     requestTimeout: 0,
     keepAliveTimeout: 72_000,
+    // While it closes, what still comes in on an open connection is answered like anything else.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+    clientErrorHandler: refuseUnreadable,
     http: { maxHeaderSize, headersTimeout: 30_000 },
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
   const validator = new Validator();
 
+  const connections = trackConnections(fastify.server);
+  fastify.addHook('preClose', async () => connections.drain());
   fastify.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
@@ -72,7 +79,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     ),
   );
   // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.
-  fastify.removeContentTypeParser('application/json');
+  fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(
     'application/json',
     { parseAs: 'string' },
@@ -125,22 +132,22 @@ function addRoute<C extends RouteContract>(
     method: contract.method,
     url: basePath + contract.path,
     exposeHeadRoute: false,
-    // In the order the contract promises: 401, 403, then the input, then the rest.
+    // In the order the contract promises: 401, 403, 429, then the input, then the rest.
     onRequest: async (request) => {
       options.assertReady();
       if (contract.scope !== null) {
         const actor = await options.authenticate(request.headers.authorization);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
+        // Before the input is looked at: what is refused costs as much as what is done.
+        options.admit(actor);
         actors.set(request, actor);
       }
-      const query = parseQuery(request.url.split('?')[1] ?? '', contract.query);
+      const query = parseQuery(searchOf(request.url), contract.query);
       checkQuery(query);
       queries.set(request, query);
     },
     preHandler: async (request) => {
       if (contract.body !== undefined) checkBody(request.body ?? {});
-      const actor = actors.get(request);
-      if (actor !== undefined) options.admit(actor);
     },
     handler: async (request, reply) => {
       reply.status(status);
@@ -152,6 +159,12 @@ function addRoute<C extends RouteContract>(
       return handler({ ...input, actor: actors.get(request) ?? anyone, request, reply });
     },
   });
+}
+
+/** All behind the first question mark. */
+function searchOf(url: string): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? '' : url.slice(mark + 1);
 }
 
 const emptyQuery = { type: 'object', properties: {}, additionalProperties: false };

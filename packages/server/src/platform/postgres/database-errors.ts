@@ -3,6 +3,8 @@ import { AppError } from '../../kernel/errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+/** Cancelled, lock not available; serialization failures and deadlocks that came again and again. */
+const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
 const fullCodes = new Set(['53100', '53200', '53000']);
 const networkCodes = new Set([
   'ECONNREFUSED',
@@ -18,6 +20,7 @@ const clientMessages = [
   'timeout exceeded when trying to connect',
   'Client has encountered a connection error',
   'Cannot use a pool after calling end',
+  'Query read timeout',
 ];
 
 /**
@@ -32,7 +35,13 @@ export function translateDatabaseError(error: unknown): unknown {
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
     }
-    if (code === '57014') {
+    if (code.startsWith('22')) {
+      return new AppError('request_invalid', {
+        detail: 'A value of the request is not one that the database can take.',
+        cause: error,
+      });
+    }
+    if (timeoutCodes.has(code)) {
       return new AppError('query_timeout', { retryAfterSeconds: 5, cause: error });
     }
     return error;
@@ -44,7 +53,7 @@ export function translateDatabaseError(error: unknown): unknown {
 
 function unavailable(cause: Error): AppError {
   return new AppError('database_unavailable', {
-    detail: 'The database cannot be reached at the moment. Try again; nothing was changed.',
+    detail: 'The database cannot be reached at the moment. Try again in a second.',
     retryAfterSeconds: 1,
     cause,
   });

@@ -14,8 +14,8 @@ export type Queryable = {
 export type Database = Queryable & {
   readonly pool: pg.Pool;
   /**
-   * Runs `work` in a transaction. Serialization failures and deadlocks (40001, 40P01) are tried again,
-   * up to five times: `work` must change nothing outside the database.
+   * Runs `work` in a transaction. Serialization failures, deadlocks and locks not got are tried again, up
+   * to five times: `work` must change nothing outside the database.
    */
   transaction<T>(
     work: (connection: Connection) => Promise<T>,
@@ -31,7 +31,13 @@ export type Database = Queryable & {
 
 export type Connection = Queryable & { readonly client: pg.PoolClient };
 
-const retriedCodes = new Set(['40001', '40P01']);
+/** Serialization failure, deadlock, lock not available. */
+const retriedCodes = new Set(['40001', '40P01', '55P03']);
+
+/** What no short statement takes: the server gives up after the first, we after the second. */
+const statementMillis = 60_000;
+const answerMillis = 70_000;
+const lockMillis = 10_000;
 
 export function openDatabase(options: {
   url: string;
@@ -46,7 +52,9 @@ export function openDatabase(options: {
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     // Compiling costs more than these short statements take.
-    options: '-c timezone=UTC -c datestyle=ISO -c jit=off',
+    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis}`,
+    // A server that hangs rather than dies would hang us with it.
+    query_timeout: answerMillis,
     types: { getTypeParser },
   });
   // A connection that breaks while idle: the pool drops it and makes another.

@@ -19,12 +19,14 @@ type Migration = { name: string; text: string; checksum: string };
 export async function migrate(database: Database): Promise<string[]> {
   const migrations = await readMigrations();
   return database.withConnection(async (connection) => {
+    // Waiting for another process, and changing a large table, may take long.
+    await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
     await connection.query(sql`select pg_advisory_lock(${lockKey})`);
-    try {
-      return await applyMissing(connection, migrations);
-    } finally {
-      await connection.query(sql`select pg_advisory_unlock(${lockKey})`);
-    }
+    const applied = await applyMissing(connection, migrations);
+    // If it fails, the connection is thrown away, and the lock with it.
+    await connection.query(sql`select pg_advisory_unlock(${lockKey})`);
+    await connection.client.query('reset statement_timeout; reset lock_timeout');
+    return applied;
   });
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import zlib from 'node:zlib';
@@ -14,6 +15,7 @@ export type Body = {
 
 const discardBytes = 64 * 1024 * 1024;
 const discardMillis = 5_000;
+const idleMillis = 60_000;
 
 /** Throws 415 unless type and coding of the body are ones we read. */
 export function readBody(request: IncomingMessage): Body {
@@ -49,12 +51,16 @@ function createDecoder(coding = 'identity'): zlib.Gunzip | null {
 }
 
 async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
+  // A sender that sleeps, or has vanished, must not hold its share of what is in flight for ever.
+  request.setTimeout(idleMillis, () => request.destroy(new Error('the sender fell silent')));
   try {
     // Not the stream's own iterator: that would destroy the request when we stop reading early, and
     // with it the connection that the answer goes out on.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
   } catch (error) {
     throw aborted(request, error);
+  } finally {
+    request.setTimeout(0);
   }
 }
 
@@ -64,12 +70,11 @@ function aborted(request: IncomingMessage, cause: unknown): unknown {
 }
 
 async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
-  request.on('error', (error) => decoder.destroy(error));
-  // pipe() does not pass on that the client hung up.
-  request.on('aborted', () => decoder.destroy(new Error('aborted')));
-  request.pipe(decoder);
+  // Not pipe(): it does not pass on that the client has hung up, perhaps before we got here.
+  const feeding = feed(decoder, plainChunks(request));
   try {
     for await (const chunk of decoder as Readable) yield chunk as Buffer;
+    await feeding;
   } catch (error) {
     if (error instanceof Error && 'code' in error && /^(Z_|ZSTD)/.test(String(error.code))) {
       throw new AppError('body_encoding_invalid', {
@@ -77,10 +82,22 @@ async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
         cause: error,
       });
     }
-    throw aborted(request, error);
+    throw error;
   } finally {
-    request.unpipe(decoder);
     decoder.destroy();
+  }
+}
+
+async function feed(decoder: zlib.Gunzip, chunks: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    for await (const chunk of chunks) {
+      if (decoder.destroyed) return;
+      if (!decoder.write(chunk))
+        await Promise.race([once(decoder, 'drain'), once(decoder, 'close')]);
+    }
+    decoder.end();
+  } catch (error) {
+    decoder.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 }
 

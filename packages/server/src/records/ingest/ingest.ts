@@ -34,6 +34,8 @@ export type Ingest = {
 
 /** A part is stored when it holds so many bytes, even if there is room for more records. */
 const partBytes = 8 * 1024 * 1024;
+/** A part that a stream may hold without asking. */
+const smallPartBytes = 256 * 1024;
 /** Of one stream, parts stored at the same time: while two are, the next is read. */
 const partsAtOnce = 2;
 
@@ -72,37 +74,81 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
 
     stream: (body, actor) =>
       withReserve(budget, body, async (reserve) => {
-        reserve((partsAtOnce + 1) * partBytes);
+        reserve((partsAtOnce + 1) * smallPartBytes);
         const tally = new Tally();
         const take = taker(actor, tally);
-        let part = new Part();
+        const share = shareOf(budget);
+        const parts = new InFlight(partsAtOnce, async ({ part, heldBytes }: HeldPart) => {
+          try {
+            tally.add(await store(part));
+          } finally {
+            share.give(heldBytes);
+          }
+        });
+        let held: HeldPart = { part: new Part(), heldBytes: 0 };
         let reader = new LineReader(limits());
-        const parts = new InFlight(partsAtOnce, async (full: Part) => tally.add(await store(full)));
-        const maxLineBytes = options.maxEnrichmentBytes * 2 + 64 * 1024;
         const takeLine = (line: Line) => {
           if (line.text === null) tally.reject(line.index, line.fault, faultMessages[line.fault]);
-          else if (line.text.trim() !== '') take(part, line.index, reader.read(line.text));
+          else if (line.text.trim() !== '') take(held.part, line.index, reader.read(line.text));
         };
+        const maxLineBytes = options.maxEnrichmentBytes * 2 + 64 * 1024;
         try {
           for await (const lines of splitLines(body.chunks(), maxLineBytes)) {
             for (const line of lines) {
               takeLine(line);
-              if (part.count < options.maxRecords && part.sizeBytes < partBytes) continue;
-              const full = part;
-              part = new Part();
+              if (hasRoom(held, options.maxRecords, share)) continue;
+              const full = held;
+              held = { part: new Part(), heldBytes: 0 };
               reader = new LineReader(limits());
               await parts.add(full);
             }
           }
-          if (part.count > 0) await parts.add(part);
+          if (held.part.count > 0) await parts.add(held);
         } finally {
           // Whatever ended the reading, no transaction is left behind unobserved.
           await parts.settle();
+          share.giveAll();
         }
         parts.throwIfFailed();
         return tally.answer();
       }),
   };
+}
+
+/** What one stream takes of a budget, all of which comes back with it. */
+function shareOf(budget: Budget): Budget & { giveAll(): void } {
+  let taken = 0;
+  return {
+    take(bytes) {
+      if (!budget.take(bytes)) return false;
+      taken += bytes;
+      return true;
+    },
+    give(bytes) {
+      taken -= bytes;
+      budget.give(bytes);
+    },
+    giveAll() {
+      budget.give(taken);
+      taken = 0;
+    },
+  };
+}
+
+/** A part of a stream, and what it holds of the bytes in flight beyond the stream's own share. */
+type HeldPart = { readonly part: Part; heldBytes: number };
+
+/**
+ * Whether a part takes more records. Beyond a small part it asks for a large share of the bytes in
+ * flight; if there is none, it is stored as it is: busy streams get slower, not refused half-way.
+ */
+function hasRoom(held: HeldPart, maxRecords: number, budget: Budget): boolean {
+  const { count, sizeBytes } = held.part;
+  if (count >= maxRecords || sizeBytes >= partBytes) return false;
+  if (sizeBytes < smallPartBytes || held.heldBytes > 0) return true;
+  if (!budget.take(partBytes)) return false;
+  held.heldBytes = partBytes;
+  return true;
 }
 
 const faultMessages = {

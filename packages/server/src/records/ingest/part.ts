@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { IncomingRecord } from './record-reader.ts';
 
@@ -42,14 +42,7 @@ const rowsAPiece = 500;
 /** Columns as in `createStage` (queries.ts). */
 function encodeRow(ordinal: number, record: IncomingRecord, occurredAt: string): string {
   const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
-  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${contentDigest(record)}\t${escaped(enrichment)}\n`;
-}
-
-/** kernel/digest.ts as a signed 64-bit number, without BigInt arithmetic: it runs once a record. */
-function contentDigest(record: IncomingRecord): bigint {
-  const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
-  const text = `${tenant}\u001f${store}\u001f${record.occurredAtMicros}\u001f${eventId}\u001f${kind ?? '\u0001'}\u001f${source ?? '\u0001'}\u001f${model ?? '\u0001'}\u001f${confidence ?? '\u0001'}\u001f${enrichment}`;
-  return hash('md5', text, 'buffer').readBigInt64BE(0);
+  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${signedDigest(record)}\t${escaped(enrichment)}\n`;
 }
 
 function optional(value: string | null): string {

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+
+const killAfterMs = 20_000;
+const keptOutput = 8192;
+
+/** A Node child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors. */
+export function startChild(scope, args, env) {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output = (output + text).slice(-keptOutput);
+    });
+  }
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  // The last resort, should this process end without its scope.
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  scope.defer(async () => {
+    await stop(child, exited);
+    process.off('exit', kill);
+  });
+  return {
+    pid: child.pid,
+    output: () => output,
+    hasExited: () => child.exitCode !== null || child.signalCode !== null,
+  };
+}
+
+async function stop(child, exited) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+  await exited;
+  clearTimeout(timer);
+}
+
+/** The environment without settings of svcctl that happen to be set here, and with these. */
+export function cleanEnvironment(settings = {}) {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(SVC_|DATABASE_URL$|PG|NODE_OPTIONS$)/.test(name),
+  );
+  return { ...Object.fromEntries(inherited), ...settings };
+}
+
+/** Asks `probe` until it answers something other than undefined; throws with the child's last words. */
+export async function untilReady(child, probe, timeoutMs = 60_000) {
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline && !child.hasExited()) {
+    const answer = await probe();
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`a child process did not become ready; it said:\n${child.output()}`);
+}

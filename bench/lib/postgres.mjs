@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from './product.mjs';
+
+/**
+ * The embedded PostgreSQL as `svcctl serve` starts it. Both sides of every pair run on it; each section
+ * has a database of its own.
+ */
+export async function startPostgres(scope, dir) {
+  const log = (level, message, fields) => {
+    if (level !== 'info') process.stderr.write(`postgres: ${message} ${JSON.stringify(fields)}\n`);
+  };
+  const server = await startEmbeddedPostgres({ dataDir: join(dir, 'server'), log });
+  scope.defer(() => server.stop());
+  return {
+    async createDatabase(own, name) {
+      await withClient(server.url, (client) => client.query(`create database ${name}`));
+      own.defer(() =>
+        withClient(server.url, (client) => client.query(`drop database ${name} with (force)`)),
+      );
+      const url = new URL(server.url);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
+    version: () =>
+      withClient(server.url, async (client) => {
+        const { rows } = await client.query('show server_version');
+        return rows[0].server_version;
+      }),
+  };
+}
+
+/** A connection of the bench's own, closed with the scope. */
+export async function connect(scope, url) {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'bench',
+    // As the service's own connections (database.ts).
+    options: '-c timezone=UTC -c datestyle=ISO -c jit=off',
+  });
+  client.on('error', () => {});
+  await client.connect();
+  scope.defer(() => client.end());
+  return client;
+}
+
+async function withClient(url, work) {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

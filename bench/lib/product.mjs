@@ -1,0 +1,21 @@
+/**
+ * All that the benches take from the built program itself. Everything else goes over HTTP or SQL, as a
+ * user would. The queries are here so that the bare side runs the very same statements.
+ */
+import { fileURLToPath } from 'node:url';
+
+export { exportColumns } from '../../packages/server/dist/exports/contract.js';
+export { selectRecords } from '../../packages/server/dist/exports/queries.js';
+export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
+export { openDatabase } from '../../packages/server/dist/platform/postgres/database.js';
+export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';
+export {
+  listDatasets,
+  listLeafDays,
+  listRecords,
+} from '../../packages/server/dist/records/queries.js';
+
+/** The program that `svcctl` is. */
+export const programPath = fileURLToPath(
+  new URL('../../packages/server/bin/svcctl.js', import.meta.url),
+);

@@ -1,0 +1,41 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanEnvironment, startChild, untilReady } from './child.mjs';
+import { programPath } from './product.mjs';
+
+/**
+ * `svcctl serve` as a child process on the given database, its data folder in `dir` under `name`. The
+ * first service of a database makes its admin token; a further one is given it.
+ */
+export async function startService(scope, { dir, name, databaseUrl, token }) {
+  const dataDir = join(dir, name);
+  mkdirSync(dataDir, { recursive: true });
+  const child = startChild(
+    scope,
+    [programPath, 'serve'],
+    cleanEnvironment({
+      DATABASE_URL: databaseUrl,
+      SVC_DATA_DIR: dataDir,
+      SVC_PORT: '0',
+      SVC_RATE_LIMIT: '0',
+      SVC_LOG_LEVEL: 'warn',
+    }),
+  );
+  const origin = await untilReady(child, () => readyOrigin(dataDir));
+  return {
+    pid: child.pid,
+    origin,
+    token: token ?? readFileSync(join(dataDir, 'admin-token'), 'utf8').trim(),
+  };
+}
+
+/** The service says where it is in `service.json`. */
+async function readyOrigin(dataDir) {
+  try {
+    const { url } = JSON.parse(readFileSync(join(dataDir, 'service.json'), 'utf8'));
+    const { ok } = await fetch(`${url}/readyz`);
+    return ok ? url : undefined;
+  } catch {
+    return undefined;
+  }
+}

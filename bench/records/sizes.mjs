@@ -1,0 +1,21 @@
+/** How much each kind of run measures. `pairs`: how often ours and the other side take turns. */
+export const sizes = {
+  quick: {
+    ingest: { flights: 60_000, pairs: 1 },
+    datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
+    pages: { records: 30_000, requests: 60 },
+    export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMs: 1000 },
+  },
+  standard: {
+    ingest: { flights: 500_000, pairs: 3 },
+    datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
+    pages: { records: 1_000_000, requests: 300 },
+    export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMs: 3000 },
+  },
+  full: {
+    ingest: { flights: 3_000_000, pairs: 3 },
+    datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
+    pages: { records: 1_000_000, requests: 1000 },
+    export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMs: 3000 },
+  },
+};

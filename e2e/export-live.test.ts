@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openExport } from './lib/api.ts';
+import { readCsv } from './lib/csv.ts';
+import { ingestBatch } from './lib/ingest.ts';
+import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { makeLeaf, makeRecord, type NewRecord } from './lib/records.ts';
+
+let installation: Installation;
+let service: Service;
+const leaf = { tenant: 'TX', store: 'DFW', month: '2001-03' };
+const exportCount = 25;
+
+beforeAll(async () => {
+  installation = await createInstallation();
+  service = await installation.start({ SVC_RATE_LIMIT: '0' });
+  await ingestBatch(service, makeLeaf({ tenant: leaf.tenant, store: leaf.store }, 5000));
+});
+afterAll(() => installation.remove());
+
+/** A batch is one transaction: a committed state has all of it or nothing. */
+type Batch = { size: number; isAcknowledged: boolean };
+
+test('an export of a leaf that is being written to is one committed state, counted beforehand', async () => {
+  const batches = new Map<string, Batch>();
+  let isRunning = true;
+  const writers = ['a', 'b', 'c'].map(async (writer) => {
+    for (let n = 0; isRunning; n += 1) {
+      const name = `${writer}${n}`;
+      const batch = { size: (n % 37) + 1, isAcknowledged: false };
+      batches.set(name, batch);
+      await ingestBatch(service, makeBatch(name, batch.size));
+      batch.isAcknowledged = true;
+    }
+  });
+  try {
+    const counts = new Set<number>();
+    for (let n = 0; n < exportCount; n += 1) {
+      const before = [...batches.keys()].filter((name) => batches.get(name)?.isAcknowledged);
+      const download = await openExport(service, {
+        ...leaf,
+        columns: ['event_id', 'kind', 'enrichment'],
+      });
+      const begun = new Set(batches.keys());
+      const body = await download.readAll();
+      expect(download.response.trailers['repr-digest']).toBe(digestOf(body));
+      const seen = countByBatch(body);
+      expect(seen.total).toBe(download.rowCount);
+      for (const [name, rows] of seen.batches) {
+        expect(rows, `rows of batch ${name}`).toBe(batches.get(name)?.size);
+        expect(begun.has(name), `batch ${name}, sent after the answer had begun`).toBe(true);
+      }
+      expect(before.filter((name) => !seen.batches.has(name))).toEqual([]);
+      counts.add(seen.total);
+    }
+    expect(counts.size).toBeGreaterThan(5);
+  } finally {
+    isRunning = false;
+    await Promise.all(writers);
+  }
+});
+
+test('what gzip carries, and what the trailer proves, are the bytes of the plain export', async () => {
+  const plain = await openExport(service, leaf);
+  const plainBody = await plain.readAll();
+  expect(plain.response.headers['content-encoding']).toBeUndefined();
+  const coded = await openExport(service, leaf, { 'accept-encoding': 'gzip' });
+  const codedBody = await coded.readAll();
+  expect(coded.response.headers['content-encoding']).toBe('gzip');
+  expect(codedBody.length).toBeLessThan(plainBody.length);
+  expect(gunzipSync(codedBody).equals(plainBody)).toBe(true);
+  expect(coded.rowCount).toBe(plain.rowCount);
+  for (const { response } of [plain, coded]) {
+    expect(response.headers.trailer).toBe('Repr-Digest');
+    expect(response.trailers['repr-digest']).toBe(digestOf(plainBody));
+  }
+});
+
+test('an export of nothing has a header, and says 0', async () => {
+  const download = await openExport(service, { ...leaf, month: '2001-07' });
+  const body = await download.readAll();
+  expect(download.rowCount).toBe(0);
+  expect(readCsv(String(body))).toHaveLength(1);
+  expect(download.response.trailers['repr-digest']).toBe(digestOf(body));
+});
+
+test('the count of an export is the count of its dataset', async () => {
+  const answer = await service.call(
+    'GET',
+    `/enrichment/datasets?tenant=${leaf.tenant}&store=${leaf.store}&month=${leaf.month}`,
+  );
+  const download = await openExport(service, leaf);
+  expect(answer.json.data).toMatchObject([{ count: download.rowCount }]);
+  expect(readCsv(String(await download.readAll()))).toHaveLength(download.rowCount + 1);
+});
+
+/** Rows by the batch that their kind names; those of the leaf as it was at first only in the total. */
+function countByBatch(body: Buffer): { total: number; batches: Map<string, number> } {
+  const [, ...rows] = readCsv(body.toString());
+  const found = new Map<string, number>();
+  for (const row of rows) {
+    const kind = row[1]?.text ?? '';
+    if (kind.startsWith('batch ')) found.set(kind.slice(6), (found.get(kind.slice(6)) ?? 0) + 1);
+  }
+  return { total: rows.length, batches: found };
+}
+
+/** Records all over the month, with line breaks in them: rows are not lines. */
+function makeBatch(name: string, size: number): NewRecord[] {
+  return Array.from({ length: size }, (_, n) =>
+    makeRecord(`${name}-${n}`, n, {
+      store: leaf.store,
+      occurred_at: `${leaf.month}-${String((n % 31) + 1).padStart(2, '0')}T00:00:00Z`,
+      kind: `batch ${name}`,
+      source: 'two\nlines',
+    }),
+  );
+}
+
+function digestOf(body: Buffer): string {
+  return `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+}

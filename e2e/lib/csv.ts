@@ -1,0 +1,50 @@
+/** null = NULL, that is nothing between the commas. */
+export type CsvCell = { text: string; isQuoted: boolean } | null;
+
+/**
+ * Reads RFC 4180 text strictly: every row ends with `lineEnd`, a quoted cell is followed by a comma or a
+ * row's end, a bare one holds neither quotes nor line breaks. Ours alone, so that a fault that the
+ * service's reader and writer share still shows.
+ */
+export function readCsv(text: string, lineEnd: '\n' | '\r\n' = '\n'): CsvCell[][] {
+  const rows: CsvCell[][] = [];
+  let at = 0;
+  let row: CsvCell[] = [];
+  while (at < text.length) {
+    const { cell, end } = text[at] === '"' ? readQuoted(text, at) : readBare(text, at);
+    row.push(cell);
+    if (text[end] === ',') {
+      at = end + 1;
+    } else if (text.startsWith(lineEnd, end)) {
+      rows.push(row);
+      row = [];
+      at = end + lineEnd.length;
+    } else {
+      throw new Error(
+        `no comma or line end at ${end}: ${JSON.stringify(text.slice(end, end + 20))}`,
+      );
+    }
+  }
+  if (row.length > 0) throw new Error('the last row is cut off');
+  return rows;
+}
+
+function readQuoted(text: string, start: number): { cell: CsvCell; end: number } {
+  let at = start + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) throw new Error(`a quote opens at ${start} and never closes`);
+    if (text[quote + 1] !== '"') {
+      const value = text.slice(start + 1, quote).replaceAll('""', '"');
+      return { cell: { text: value, isQuoted: true }, end: quote + 1 };
+    }
+    at = quote + 2;
+  }
+}
+
+function readBare(text: string, start: number): { cell: CsvCell; end: number } {
+  let end = start;
+  while (end < text.length && !',"\r\n'.includes(text[end] ?? '')) end += 1;
+  const value = text.slice(start, end);
+  return { cell: value === '' ? null : { text: value, isQuoted: false }, end };
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+/** Sends bytes as they are, and answers all that comes back. */
+async function sendRaw(request: string): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(request);
+  return text(socket);
+}
+
+test.each([
+  ['a second question mark', '/enrichment/records?tenant=TX?store=DFW', 200],
+  ['a parameter behind it', '/enrichment/datasets?tenant=TX?x&level=day', 400],
+  ['__proto__', '/me?__proto__=x', 400],
+  ['month 9999-12', '/enrichment/datasets?month=9999-12', 400],
+  ['a year 0000', '/enrichment/records?from=0000-01-01&to=2001-01-01', 400],
+  ['a year 9999', '/enrichment/records?from=2001-01-01&to=9999-12-31', 400],
+  ['NUL in q', '/enrichment/datasets?q=a%00', 400],
+  ['NUL in kind', '/enrichment/records?kind=%00', 400],
+  [
+    'NUL in an event id',
+    '/enrichment/records/one?tenant=a&store=b&occurred_at=2001-01-01T00:00:00Z&event_id=%00',
+    400,
+  ],
+])('%s is part of the input, and never a 500', async (_name, path, status) => {
+  const answer = await service.call('GET', path);
+  expect(answer.status, answer.text).toBe(status);
+  if (status === 200) expect(answer.json.data).toEqual([]);
+});
+
+test.each([
+  ['DELETE', '/tokens/%00', undefined, 404],
+  ['POST', '/exports/csv', { tenant: 'T', kind: '\u0000' }, 400],
+  ['POST', '/exports/csv', { tenant: '\ud800' }, 400],
+  ['POST', '/tokens', { name: 'a\ud800', preset: 'pipeline' }, 400],
+  ['POST', '/tokens', { name: 'a', preset: 'pipeline', expires_at: '2199-01-01 00:00:00Z' }, 400],
+])('%s %s with %j answers a clear error', async (method, path, body, status) => {
+  expect((await service.call(method, path, { body })).status).toBe(status);
+});
+
+test('a megabyte of faults is answered with twenty at most', async () => {
+  const columns = Array.from({ length: 100_000 }, () => 'nothing');
+  const answer = await service.call('POST', '/exports/csv', { body: { tenant: 'T', columns } });
+  expect(answer.status).toBe(400);
+  expect(answer.text.length).toBeLessThan(10_000);
+});
+
+test('a value that does not fit is told what would', async () => {
+  const answer = await service.call('GET', '/enrichment/datasets?month=2026-13');
+  expect(answer.json.detail).toBe('month: must be a month such as 2026-03, from 1970-01 on');
+});
+
+test('another media type than JSON answers 415', async () => {
+  const answer = await service.call('POST', '/tokens', {
+    body: '{}',
+    headers: { 'content-type': 'text/plain' },
+  });
+  expect(answer.json).toMatchObject({ status: 415, code: 'media_type_unsupported' });
+});
+
+test.each([
+  ['what is not HTTP', 'hello\r\n\r\n', 400],
+  ['a bad header', 'GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n', 400],
+  ['20 KiB of header', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
+])('%s is answered with a problem document', async (_name, request, status) => {
+  const answer = await sendRaw(request);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(answer).toContain('application/problem+json');
+  expect(answer).toMatch(/x-request-id: req_\w+/);
+});
+
+test('an export over HTTP/1.0 is refused in words: a cut one could look whole', async () => {
+  const body = '{"tenant":"T"}';
+  const answer = await sendRaw(
+    `POST /api/v1/exports/csv HTTP/1.0\r\nauthorization: Bearer ${service.adminToken}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  expect(answer).toContain('http_version_unsupported');
+});
+
+test('ingests that are hung up on give back what they held', async () => {
+  const own = await startTestService({ SVC_INGEST_IN_FLIGHT_BYTES: '2MiB' });
+  const { hostname, port } = new URL(own.url);
+  const body = gzipSync('x'.repeat(100_000));
+  await Promise.all(
+    Array.from({ length: 30 }, async (_, n) => {
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      socket.write(
+        `POST /api/v1/enrichment/records HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.adminToken}\r\ncontent-type: application/x-ndjson\r\ncontent-encoding: gzip\r\ncontent-length: ${body.length + 10}\r\n\r\n`,
+      );
+      if (n % 2 === 0) socket.write(body.subarray(0, 50));
+      socket.destroy();
+    }),
+  );
+  const record = {
+    tenant: 'T',
+    store: 'S',
+    event_id: 'e',
+    occurred_at: '2001-01-01T00:00:00Z',
+    enrichment: {},
+  };
+  await expect
+    .poll(
+      async () =>
+        (
+          await own.call('POST', '/enrichment/records', {
+            body: `${JSON.stringify(record)}\n`,
+            headers: { 'content-type': 'application/x-ndjson' },
+          })
+        ).status,
+      { timeout: 20_000 },
+    )
+    .toBe(200);
+  await own.stop();
+});
+
+test('an admin limited to tenants makes, sees and revokes no token that reaches further', async () => {
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['TX'] });
+  const other = await service.makeToken({ preset: 'curator', tenants: ['CA'] });
+  const make = (body: object) =>
+    service.call('POST', '/tokens', { token, body: { name: 'x', preset: 'curator', ...body } });
+  expect((await make({})).status).toBe(400);
+  expect((await make({ tenants: ['TX', 'CA'] })).status).toBe(400);
+  expect((await make({ tenants: ['TX'] })).status).toBe(201);
+  const listed = (await service.call('GET', '/tokens', { token })).json.data;
+  expect(listed.every((row: { tenants: string[] }) => row.tenants?.join() === 'TX')).toBe(true);
+  expect((await service.call('DELETE', `/tokens/${other.id}`, { token })).status).toBe(404);
+  expect((await service.call('GET', '/me', other)).status).toBe(200);
+});
