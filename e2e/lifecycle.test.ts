@@ -14,6 +14,7 @@ import {
   findFreePorts,
   type Installation,
   type Service,
+  type ServiceProcess,
   statusOf,
   waitUntilReadyAt,
 } from './lib/installation.ts';
@@ -53,7 +54,7 @@ test('ends with 2 and says so when another program has the port', async () => {
   expect(exit).toEqual({ code: 2, signal: null });
   expect(started.output()).toContain(`127.0.0.1:${port}`);
   expect(started.output()).toContain('SVC_PORT');
-  await expectPostgresStopped();
+  await expectPostgresStopped(started);
 });
 
 test('ends an ingest and an export that run whole at SIGTERM, stops PostgreSQL and keeps the data', async () => {
@@ -77,7 +78,7 @@ test('ends an ingest and an export that run whole at SIGTERM, stops PostgreSQL a
   expect(download.response.trailers['repr-digest']).toMatch(/^sha-256=:.+:$/);
 
   expect(await ended).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped();
+  await expectPostgresStopped(service);
   expect(existsSync(join(installation.dataDir, 'service.json'))).toBe(false);
 
   const again = await installation.start();
@@ -128,7 +129,7 @@ test('two services share the PostgreSQL of a data dir, and the end of one leaves
   expect(announced).toMatchObject({ url: second.url, pid: second.pid });
 
   expect(await second.stop()).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped();
+  await expectPostgresStopped(second);
 });
 
 test('four starts at once on a fresh data dir make one admin token, which only its owner may read', async () => {
@@ -149,7 +150,7 @@ test('four starts at once on a fresh data dir make one admin token, which only i
   expect(mode & 0o777).toBe(0o600);
   const exits = await Promise.all(services.map((service) => service.stop()));
   expect(exits.map((exit) => exit.code)).toEqual([0, 0, 0, 0]);
-  await expectPostgresStopped();
+  await expectPostgresStopped(...services);
 });
 
 test('starts over what kill -9 left, and over the PostgreSQL that outlived it', async () => {
@@ -160,12 +161,13 @@ test('starts over what kill -9 left, and over the PostgreSQL that outlived it', 
   const second = await installation.start();
   expect(await countOf(second, 'TX')).toBe(100);
   expect(await second.stop()).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped();
+  await expectPostgresStopped(second);
 });
 
-async function expectPostgresStopped(): Promise<void> {
-  expect(existsSync(join(installation.dataDir, 'postgres', 'postmaster.pid'))).toBe(false);
-  expect(await installation.listPostgresProcesses()).toEqual([]);
+async function expectPostgresStopped(...ended: ServiceProcess[]): Promise<void> {
+  const said = ended.map((service) => service.output()).join('\n');
+  expect(existsSync(join(installation.dataDir, 'postgres', 'postmaster.pid')), said).toBe(false);
+  expect(await installation.listPostgresProcesses(), said).toEqual([]);
 }
 
 async function countOf(service: Service, tenant: string): Promise<number> {

@@ -88,18 +88,24 @@ function tenantConditions(filter: {
   return conditions;
 }
 
-/** One count per day that has any, for the given leaves. */
+/**
+ * For each of the given leaves its days that have records, as text: `0:12,3:7` = 12 on the first, 7 on
+ * the fourth. A row a day took twice the time: 14,000 rows for 500 leaves.
+ */
 export async function listLeafDays(
   db: Queryable,
   leaves: readonly { tenant: string; store: string; month: string }[],
-): Promise<{ leaf: number; day_of_month: number; count: number }[]> {
+): Promise<{ leaf: number; days: string | null }[]> {
   return db.query(sql`
-    select leaf.number::int as leaf, extract(day from d.day)::int as day_of_month, d.count
+    select leaf.number::int as leaf, counted.days
     from unnest(${leaves.map((leaf) => leaf.tenant)}::text[], ${leaves.map((leaf) => leaf.store)}::text[],
       ${leaves.map((leaf) => `${leaf.month}-01`)}::date[]) with ordinality
       as leaf(tenant, store, first_day, number)
-    join leaf_days d on d.tenant = leaf.tenant and d.store = leaf.store
-      and d.day >= leaf.first_day and d.day < leaf.first_day + interval '1 month'`);
+    cross join lateral (
+      select string_agg((d.day - leaf.first_day) || ':' || d.count, ',') as days from leaf_days d
+      where d.tenant = leaf.tenant and d.store = leaf.store
+        and d.day >= leaf.first_day and d.day < (leaf.first_day + interval '1 month')::date
+    ) counted`);
 }
 
 /** Records and bytes of a slice of whole days, from the counters. */

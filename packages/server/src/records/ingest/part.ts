@@ -10,6 +10,7 @@ export class Part {
   /** Months that occur, as `YYYY-MM`. */
   readonly months = new Set<string>();
   #length = 0;
+  readonly #scratch = Buffer.alloc(8);
 
   get count(): number {
     return this.#rows.length;
@@ -22,7 +23,7 @@ export class Part {
 
   add(index: number, record: IncomingRecord): void {
     const occurredAt = formatMicros(record.occurredAtMicros);
-    const row = encodeRow(this.#rows.length, record, occurredAt);
+    const row = encodeRow(this.#rows.length, record, occurredAt, this.#scratch);
     this.#rows.push(row);
     this.indexes.push(index);
     this.months.add(occurredAt.slice(0, 7));
@@ -40,9 +41,14 @@ export class Part {
 const rowsAPiece = 500;
 
 /** Columns as in `createStage` (queries.ts). */
-function encodeRow(ordinal: number, record: IncomingRecord, occurredAt: string): string {
+function encodeRow(
+  ordinal: number,
+  record: IncomingRecord,
+  occurredAt: string,
+  scratch: Buffer,
+): string {
   const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
-  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${signedDigest(record)}\t${escaped(enrichment)}\n`;
+  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${signedDigest(record, scratch)}\t${escaped(enrichment)}\n`;
 }
 
 function optional(value: string | null): string {
