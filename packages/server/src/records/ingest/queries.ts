@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import sql, { join, raw } from 'sql-template-tag';
-import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { type Connection, type Queryable, sqlState } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
 
 /** What a transaction added to one (tenant, store, day), or to one of the roll-ups above it. */
@@ -46,16 +46,31 @@ export async function fillStage(connection: Connection, text: Iterable<Buffer>):
 }
 
 /**
- * Stores what is new of the stage and answers what that adds to each leaf's day. In key order, as every
- * other writer: two that meet wait for each other instead of deadlocking.
+ * Stores what is new of the stage and answers what that adds to each leaf's day. Mostly all of it is new,
+ * and inserting without looking for conflicts takes two thirds of the time: only when one turns up does
+ * it begin again with looking. A part that was sent before fails at its first row, so that costs little.
  */
 export async function insertNew(connection: Connection): Promise<Delta[]> {
+  await connection.client.query('savepoint all_new');
+  try {
+    return await insertStaged(connection, raw(''));
+  } catch (error) {
+    if (sqlState(error) !== uniqueViolation) throw error;
+    await connection.client.query('rollback to savepoint all_new');
+    return insertStaged(connection, raw('on conflict do nothing'));
+  }
+}
+
+const uniqueViolation = '23505';
+
+/** In key order, as every other writer: two that meet wait for each other instead of deadlocking. */
+async function insertStaged(connection: Connection, onConflict: Sql): Promise<Delta[]> {
   return connection.query<Delta>(sql`
     with added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
       select ${raw(columns)}, now() from ingest_stage
       order by tenant, store, occurred_at, event_id, ordinal
-      on conflict do nothing
+      ${onConflict}
       returning tenant, store, occurred_at, bytes, digest
     )
     select tenant, store, (occurred_at at time zone 'UTC')::date::text as day,
