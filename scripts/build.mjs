@@ -1,65 +1,98 @@
-// npm run build: packages/server/src → packages/server/dist, unless it is up to date. --force builds anyway.
+// npm run build: packages/server/src → its dist, packages/console → its dist, each unless it is up to
+// date. --force builds anyway.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { installed, isMain, root, run } from './program.mjs';
 
 const server = join(root, 'packages', 'server');
-const source = join(server, 'src');
-const target = join(server, 'dist');
-const stampFile = join(target, '.built');
-/** Files beside the sources that shape the output. */
-const settings = [
-  'package.json',
-  'package-lock.json',
-  'tsconfig.base.json',
-  'packages/server/package.json',
-  'packages/server/tsconfig.build.json',
-];
+const webConsole = join(root, 'packages', 'console');
 
-/** Builds what has changed; answers whether it had to. Throws when the sources do not compile. */
+/**
+ * What is built, each only when its inputs have changed: the sources, and the files beside them that
+ * shape the output.
+ */
+const targets = [
+  {
+    output: join(server, 'dist'),
+    sources: () => files(join(server, 'src')).filter(isSource),
+    settings: ['tsconfig.base.json', 'packages/server/package.json', tsconfigOf(server)],
+    compile: compileServer,
+  },
+  {
+    output: join(webConsole, 'dist'),
+    sources: () => [
+      ...files(join(webConsole, 'src')).filter(isSource),
+      ...files(join(webConsole, 'public')),
+    ],
+    settings: ['package.json', 'index.html', 'vite.config.ts'].map(
+      (name) => `packages/console/${name}`,
+    ),
+    // Its types are for `npm run check`: a start must not wait for them.
+    compile: () => runTool('vite', ['build', webConsole, '--logLevel', 'warn']),
+  },
+];
+const sharedSettings = ['package.json', 'package-lock.json'];
+
+/** Builds what has changed; answers the folders it had to write. Throws when sources do not compile. */
 export async function build({ force = false } = {}) {
-  const before = fingerprint();
-  if (!force && isUpToDate(before)) return false;
+  const built = [];
+  for (const target of targets) {
+    if (await buildTarget(target, force)) built.push(relative(root, target.output));
+  }
+  return built;
+}
+
+async function buildTarget(target, force) {
+  const stampFile = join(target.output, '.built');
+  const before = fingerprint(target);
+  if (!force && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === before) return false;
   rmSync(stampFile, { force: true });
-  const { code, output } = await run(installed('tsc'), [
-    '--project',
-    join(server, 'tsconfig.build.json'),
-    '--noEmitOnError',
-  ]);
-  if (code !== 0) throw new Error(`the sources do not compile:\n${output.trim()}`);
-  removeStale();
+  await target.compile();
   // As of before the build: what was changed meanwhile is built the next time.
   writeFileSync(stampFile, before);
   return true;
 }
 
-function isUpToDate(current) {
-  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === current;
-}
-
 /** Names, sizes and times of all inputs: also changes when one goes away or an older one takes its place. */
-function fingerprint() {
+function fingerprint({ sources, settings }) {
   const hash = createHash('sha256');
-  for (const path of [...sources(), ...settings.map((name) => join(root, name))]) {
+  const beside = [...sharedSettings, ...settings].map((name) => join(root, name));
+  for (const path of [...sources(), ...beside]) {
     const { size, mtimeMs } = statSync(path);
     hash.update(`${relative(root, path)}\0${size}\0${mtimeMs}\n`);
   }
   return hash.digest('hex');
 }
 
-function sources() {
-  return files(source).filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'));
+async function compileServer() {
+  await runTool('tsc', ['--project', join(root, tsconfigOf(server)), '--noEmitOnError']);
+  removeStale(join(server, 'src'), join(server, 'dist'));
+}
+
+async function runTool(name, args) {
+  const { code, output } = await run(installed(name), args);
+  if (code !== 0) throw new Error(`the sources do not compile:\n${output.trim()}`);
 }
 
 /** A module whose source is gone must not be found by an import. */
-function removeStale() {
+function removeStale(source, output) {
   const wanted = new Set(
-    sources().map((path) => join(target, relative(source, path)).replace(/\.ts$/, '')),
+    files(source)
+      .filter(isSource)
+      .map((path) => join(output, relative(source, path)).replace(/\.ts$/, '')),
   );
-  for (const path of files(target)) {
+  for (const path of files(output)) {
     if (!wanted.has(path.replace(/\.js(\.map)?$/, ''))) rmSync(path);
   }
+}
+
+function isSource(path) {
+  return /\.(ts|tsx|css)$/.test(path) && !path.endsWith('.test.ts');
+}
+
+function tsconfigOf(folder) {
+  return join(relative(root, folder), 'tsconfig.build.json');
 }
 
 function files(folder) {
@@ -71,8 +104,8 @@ function files(folder) {
 
 if (isMain(import.meta.url)) {
   try {
-    const isBuilt = await build({ force: process.argv.includes('--force') });
-    process.stdout.write(isBuilt ? 'built packages/server/dist\n' : 'up to date\n');
+    const built = await build({ force: process.argv.includes('--force') });
+    process.stdout.write(built.length > 0 ? `built ${built.join(', ')}\n` : 'up to date\n');
   } catch (error) {
     process.stderr.write(`error: ${error.message}\n`);
     process.exitCode = 1;

@@ -36,7 +36,11 @@ async function faultsOf(command, args) {
 }
 
 async function checkTypes() {
-  const projects = ['packages/server/tsconfig.json', 'e2e/tsconfig.json'];
+  const projects = [
+    'packages/server/tsconfig.json',
+    'packages/console/tsconfig.json',
+    'e2e/tsconfig.json',
+  ];
   const faults = await Promise.all(
     projects.map((project) => faultsOf(installed('tsc'), ['-p', project, '--noEmit'])),
   );

@@ -27,7 +27,8 @@ async function demo() {
   const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
   const child = spawn(process.execPath, [program, 'serve'], {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // Its own word on where it is, with the link that signs in to the console.
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
@@ -175,8 +176,8 @@ function number(value) {
 function whatToTry(url) {
   const svcctl = 'node_modules/.bin/svcctl';
   return `
-svcctl runs at ${url} with the demo data (API reference: ${url}/docs). Ctrl-C ends it.
-In another terminal, in this folder:
+The demo data is there: open the console by the link above, or ${url} with the token in the file
+admin-token. In the tree: TX, DFW, 2001-03. Or in another terminal, in this folder:
 
   ${svcctl} records ls --tenant TX --month 2001-03
   ${svcctl} records show --tenant TX --store DFW --month 2001-03

@@ -1,4 +1,5 @@
-// Who may import whom inside packages/server/src (ARCHITECTURE.md). oxlint's no-restricted-imports sees
+// Who may import whom inside packages/server/src, and what the console may import of it
+// (ARCHITECTURE.md). oxlint's no-restricted-imports sees
 // how a path is spelled, not where it leads, and cannot tell a dynamic import from a static one.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
@@ -10,9 +11,10 @@ const feature = [contracts, /^(kernel|platform)\//];
 
 /**
  * A file follows the first row that it matches; a file in no row is a fault. `lazily` = only by a
- * dynamic import. `packages`, where given, are all that may be imported from outside.
+ * dynamic import, `types` = only by `import type`, which leaves nothing behind. `packages`, where
+ * given, are all that may be imported from outside.
  */
-const rules = [
+const serverRules = [
   { files: /\.test\.ts$/, may: [/^/] },
   { files: contracts, may: [contracts, /^kernel\//], packages: ['typebox'] },
   { files: /^app\.ts$/, may: [anything] },
@@ -27,20 +29,28 @@ const rules = [
   { files: /^cli\//, may: [contracts, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
 ];
 
+const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
+
+/** Seen from packages/console/src. What is imported as a value ends in the bundle of the console. */
+export const consoleRules = [
+  { files: /\.test\.tsx?$/, may: [anything, serverContracts] },
+  { files: /^/, may: [anything], types: [serverContracts] },
+];
+
 /** One sentence for each import under `folder` that the rules forbid. */
-export function findForbiddenImports(folder) {
+export function findForbiddenImports(folder, rules = serverRules) {
   return readdirSync(folder, { recursive: true })
     .map((path) => String(path).split(sep).join('/'))
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
-    .flatMap((path) => faultsOf(path, readFileSync(join(folder, path), 'utf8')));
+    .flatMap((path) => faultsOf(rules, path, readFileSync(join(folder, path), 'utf8')));
 }
 
-function faultsOf(file, text) {
+function faultsOf(rules, file, text) {
   const rule = rules.find(({ files }) => files.test(file));
   if (rule === undefined) return [`${file} is in no row of the import rules`];
   const fits = (patterns, path) => patterns.some((pattern) => pattern.test(path));
-  return importsOf(text).flatMap(({ specifier, line, isDynamic }) => {
+  return importsOf(text).flatMap(({ specifier, line, isDynamic, isType }) => {
     const at = `${file}:${line}`;
     if (specifier === undefined) return [`${at} imports what cannot be checked: name it in quotes`];
     if (!specifier.startsWith('.')) {
@@ -49,6 +59,9 @@ function faultsOf(file, text) {
     }
     const path = posix.join(dirname(file), specifier);
     if (fits(rule.may, path)) return [];
+    if (fits(rule.types ?? [], path)) {
+      return isType ? [] : [`${at} may import ${path} only by import type`];
+    }
     if (!fits(rule.lazily ?? [], path)) return [`${at} may not import ${path}`];
     return isDynamic ? [] : [`${at} may import ${path} only by await import()`];
   });
@@ -62,14 +75,19 @@ function importsOf(text) {
   const matches = (pattern, isDynamic) =>
     [...code.matchAll(pattern)].map((match) => {
       const line = code.slice(0, match.index + match[0].length).split('\n').length;
-      return { specifier: match[1], line, isDynamic };
+      const isType = /^\s*(import|export)\s+type\b/.test(match[0]);
+      return { specifier: match[1], line, isDynamic, isType };
     });
   return [...matches(staticImport, false), ...matches(dynamicImport, true)];
 }
 
 if (isMain(import.meta.url)) {
-  const source = join(root, 'packages', 'server', 'src');
-  const faults = findForbiddenImports(source);
-  for (const fault of faults) process.stdout.write(`${relative(root, source)}/${fault}\n`);
-  if (faults.length > 0) process.exitCode = 1;
+  const checked = { server: serverRules, console: consoleRules };
+  for (const [name, rules] of Object.entries(checked)) {
+    const source = join(root, 'packages', name, 'src');
+    for (const fault of findForbiddenImports(source, rules)) {
+      process.stdout.write(`${relative(root, source)}/${fault}\n`);
+      process.exitCode = 1;
+    }
+  }
 }

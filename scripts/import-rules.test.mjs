@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findForbiddenImports } from './import-rules.mjs';
+import { consoleRules, findForbiddenImports } from './import-rules.mjs';
 
 let folder;
 beforeEach(() => {
@@ -11,11 +11,11 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** What the rules say of one file that imports these paths. */
-function faultsOf(file, text) {
+function faultsOf(file, text, rules) {
   const path = join(folder, file);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
-  return findForbiddenImports(folder);
+  return findForbiddenImports(folder, rules);
 }
 
 test.each([
@@ -113,4 +113,39 @@ test('a file outside the folders that have rules is refused', () => {
   expect(faultsOf('helpers/text.ts', '')).toEqual([
     'helpers/text.ts is in no row of the import rules',
   ]);
+});
+
+test.each([
+  ["import type { A } from '../../../server/src/contract.ts';"],
+  ["export type { A } from '../../../server/src/records/contract.ts';"],
+  ["export type {\n  A,\n  B,\n} from '../../../server/src/contract.ts';"],
+  ["import { a } from '../ui/format.ts';"],
+  ["import 'react';"],
+])('the console may say %j', (text) => {
+  expect(faultsOf('api/types.ts', text, consoleRules)).toEqual([]);
+});
+
+test.each([
+  ["import type { A } from '../../../server/src/kernel/actor.ts';"],
+  ["import type { A } from '../../../server/src/records/queries.ts';"],
+  ["import { a } from '../../../server/src/cli/format.ts';"],
+  ["import { a } from '../../dist/a.js';"],
+])('the console may not say %j', (text) => {
+  expect(faultsOf('api/types.tsx', text, consoleRules)).toHaveLength(1);
+});
+
+test.each([
+  ["import { levels } from '../../../server/src/contract.ts';"],
+  ["import { type A } from '../../../server/src/contract.ts';"],
+  ["export * from '../../../server/src/contract.ts';"],
+  ["await import('../../../server/src/contract.ts');"],
+])('of a contract the console may only take types, not %j', (text) => {
+  expect(faultsOf('api/types.ts', text, consoleRules)).toEqual([
+    'api/types.ts:1 may import ../../server/src/contract.ts only by import type',
+  ]);
+});
+
+test('a test of the console may hold its lists against those of a contract', () => {
+  const text = "import { levels } from '../../../server/src/contract.ts';";
+  expect(faultsOf('api/types.test.ts', text, consoleRules)).toEqual([]);
 });

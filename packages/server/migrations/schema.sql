@@ -28,6 +28,14 @@ create table enrichment_records (
   constraint enrichment_records_pkey PRIMARY KEY (tenant, store, occurred_at, event_id)
 ) partition by RANGE (occurred_at);
 
+create table export_links (
+  hash bytea not null,
+  token_id text collate "C" not null,
+  request json not null,
+  expires_at timestamp with time zone not null,
+  constraint export_links_pkey PRIMARY KEY (hash)
+);
+
 create table leaf_days (
   tenant text collate "C" not null,
   store text collate "C" not null,
@@ -84,6 +92,23 @@ create table schema_migrations (
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
   constraint schema_migrations_pkey PRIMARY KEY (name)
+);
+
+create table sessions (
+  hash bytea not null,
+  token_id text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  constraint sessions_pkey PRIMARY KEY (hash)
+);
+
+CREATE INDEX sessions_expires_at_idx ON public.sessions USING btree (expires_at);
+
+create table sign_in_links (
+  hash bytea not null,
+  token_id text collate "C" not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_links_pkey PRIMARY KEY (hash)
 );
 
 create table signing_keys (

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
+  actorOfToken,
   addAccessRoutes,
   authenticate,
   createRateLimit,
+  createSignInCode,
   createToken,
   findOrMakeSigningKey,
   makeFirstAdminToken,
@@ -17,6 +19,7 @@ import type { Settings } from './config/settings.ts';
 import { addExportRoutes } from './exports/index.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, errorCatalogue } from './kernel/errors.ts';
+import { addConsole } from './platform/http/console-files.ts';
 import { addOriginRoutes } from './platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from './platform/http/server.ts';
 import type { Log } from './platform/log.ts';
@@ -35,6 +38,8 @@ export type Service = {
   readonly adminTokenPath: string;
   /** Whether this start made the first admin token. */
   readonly isFirstStart: boolean;
+  /** A link that signs in to the console once, within an hour; null when there is no admin token. */
+  createSignInLink(): Promise<string | null>;
   /** Ends what runs, cuts no request, stops what it started. */
   close(): Promise<void>;
 };
@@ -69,6 +74,10 @@ export async function startService(
       url,
       adminTokenPath: join(settings.dataDir, 'admin-token'),
       isFirstStart: adminTokenPath !== null,
+      createSignInLink: async () => {
+        const code = await createSignInCode(db);
+        return code === null ? null : `${url}/#/sign-in?code=${code}`;
+      },
       close,
     };
   } catch (error) {
@@ -140,7 +149,7 @@ function createHttp(settings: Settings, log: Log, db: Database, state: State): H
   }));
   const http = createHttpServer({
     log,
-    authenticate: (authorization) => authenticate(db, authorization),
+    authenticate: (request) => authenticate(db, request),
     admit: createRateLimit(settings.rateLimit, systemClock),
     assertReady: () => assertReady(state),
   });
@@ -154,6 +163,7 @@ function createHttp(settings: Settings, log: Log, db: Database, state: State): H
     errors: errorCatalogue,
     rejectCodes,
   });
+  addConsole(http);
   observe(http, metrics);
   return http;
 }
@@ -180,6 +190,7 @@ function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, st
       settings.exportMaxConcurrent,
       Math.floor(settings.databaseConnections / 2),
     ),
+    actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
     log,
   });
 }

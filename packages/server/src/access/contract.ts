@@ -52,7 +52,37 @@ export const newTokenSchema = Type.Object(
   },
 );
 
+/** What opens a console session: an access token, or the code of a one-time sign-in link. */
+export const signInSchema = Type.Object(
+  {
+    token: Type.Optional(Type.String({ maxLength: 200 })),
+    code: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+);
+
 export const accessContract = {
+  signIn: {
+    id: 'signIn',
+    method: 'POST',
+    path: '/session',
+    tag: 'Access',
+    summary: 'Open a console session',
+    description:
+      'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day. Programs send the token itself.',
+    scope: null,
+    body: signInSchema,
+    responses: { 200: { description: 'Signed in.', schema: actorSchema }, 401: problem },
+  },
+  signOut: {
+    id: 'signOut',
+    method: 'DELETE',
+    path: '/session',
+    tag: 'Access',
+    summary: 'End the console session',
+    scope: null,
+    responses: { 204: { description: 'Signed out, or never signed in.' } },
+  },
   whoAmI: {
     id: 'whoAmI',
     method: 'GET',

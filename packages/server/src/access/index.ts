@@ -2,4 +2,5 @@ export { accessContract } from './contract.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { createRateLimit } from './rate-limit.ts';
 export { addAccessRoutes } from './routes.ts';
-export { authenticate, createToken, makeFirstAdminToken, type NewToken } from './tokens.ts';
+export { actorOfToken, authenticate, type Credentials, createSignInCode } from './sessions.ts';
+export { createToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

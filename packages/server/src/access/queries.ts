@@ -13,19 +13,94 @@ export type TokenRow = {
   last_used_at: string | null;
 };
 
-const columns = sql`id, name, scopes, tenants, ${instantText('created_at')} as created_at,
-  ${instantText('expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at`;
+const columns = sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
+  ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at`;
 
-export async function findTokenByHash(db: Queryable, hash: Buffer) {
-  const rows = await db.query<
-    TokenRow & { is_expired: boolean; is_revoked: boolean; is_use_stale: boolean }
-  >(sql`
-    select ${columns},
-      coalesce(expires_at <= now(), false) as is_expired,
-      revoked_at is not null as is_revoked,
-      coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale
-    from access_tokens where hash = ${hash}`);
+/** A token as it stands now. */
+export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | 'expires_at'> & {
+  is_expired: boolean;
+  is_revoked: boolean;
+  is_use_stale: boolean;
+};
+
+// Looked up at every request: only what an actor is made of.
+const state = sql`id, name, scopes, tenants,
+  ${instantText('access_tokens.expires_at')} as expires_at,
+  coalesce(access_tokens.expires_at <= now(), false) as is_expired,
+  revoked_at is not null as is_revoked,
+  coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
+
+export async function findTokenByHash(
+  db: Queryable,
+  hash: Buffer,
+): Promise<TokenState | undefined> {
+  const rows = await db.query<TokenState>(
+    sql`select ${state} from access_tokens where hash = ${hash}`,
+  );
   return rows[0];
+}
+
+export async function findTokenById(db: Queryable, id: string): Promise<TokenState | undefined> {
+  const rows = await db.query<TokenState>(sql`select ${state} from access_tokens where id = ${id}`);
+  return rows[0];
+}
+
+/** The token that a live session stands for. */
+export async function findTokenBySession(
+  db: Queryable,
+  hash: Buffer,
+): Promise<TokenState | undefined> {
+  const rows = await db.query<TokenState>(sql`
+    select ${state} from access_tokens where id = (
+      select token_id from sessions where sessions.hash = ${hash} and sessions.expires_at > now()
+    )`);
+  return rows[0];
+}
+
+/** Clears away what has ended, too: there are few, and nobody else does. */
+export async function insertSession(
+  db: Queryable,
+  hash: Buffer,
+  tokenId: string,
+  seconds: number,
+): Promise<void> {
+  await db.query(sql`delete from sessions where expires_at <= now()`);
+  await db.query(sql`
+    insert into sessions (hash, token_id, expires_at)
+    values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
+}
+
+export async function deleteSession(db: Queryable, hash: Buffer): Promise<void> {
+  await db.query(sql`delete from sessions where hash = ${hash}`);
+}
+
+export async function insertSignInLink(
+  db: Queryable,
+  hash: Buffer,
+  tokenId: string,
+  seconds: number,
+): Promise<void> {
+  await db.query(sql`delete from sign_in_links where expires_at <= now()`);
+  await db.query(sql`
+    insert into sign_in_links (hash, token_id, expires_at)
+    values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
+}
+
+/** The token of a link, which is used up by this. */
+export async function takeSignInLink(db: Queryable, hash: Buffer): Promise<string | undefined> {
+  const rows = await db.query<{ token_id: string; is_alive: boolean }>(sql`
+    delete from sign_in_links where hash = ${hash}
+    returning token_id, expires_at > now() as is_alive`);
+  return rows[0]?.is_alive ? rows[0].token_id : undefined;
+}
+
+export async function findOldestAdminToken(db: Queryable): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from access_tokens
+    where revoked_at is null and (expires_at is null or expires_at > now())
+      and 'admin' = any(scopes) and tenants is null
+    order by created_at limit 1`);
+  return rows[0]?.id;
 }
 
 export async function insertToken(

@@ -2,7 +2,7 @@ import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Actor, type Preset, presets, type Scope } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
-import { hashAccessToken, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
+import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
@@ -38,7 +38,7 @@ export async function createToken(
   const token = newAccessToken();
   const row = await queries.insertToken(db, {
     id: newId('tok'),
-    hash: hashAccessToken(token),
+    hash: hashSecret(token),
     name: request.name,
     scopes: request.scopes ?? presets[request.preset ?? 'support-readonly'],
     tenants: request.tenants ?? null,
@@ -51,7 +51,7 @@ export async function createToken(
  * The caller behind an `Authorization` header. Looked up in the database at every request, so that a
  * revoked token is dead at once in every process. Throws 401 `token_*`.
  */
-export async function authenticate(
+export async function authenticateToken(
   db: Database,
   authorization: string | undefined,
 ): Promise<Actor> {
@@ -66,8 +66,13 @@ export async function authenticate(
       detail: 'The token is mistyped or cut off: copy it again, all 50 characters.',
     });
   }
-  const row = await queries.findTokenByHash(db, hashAccessToken(token));
+  const row = await queries.findTokenByHash(db, hashSecret(token));
   if (row === undefined) throw new AppError('token_unknown');
+  return toActor(db, row);
+}
+
+/** The actor of a token that is alive, whose use is noted to the minute. Throws 401 `token_*`. */
+export async function toActor(db: Database, row: queries.TokenState): Promise<Actor> {
   if (row.is_revoked) throw new AppError('token_revoked');
   if (row.is_expired) throw new AppError('token_expired');
   // Whether its use can be noted (a full disk, a lock) is no reason to turn the caller away.

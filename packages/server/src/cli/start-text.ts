@@ -6,6 +6,8 @@ export type StartedService = {
   readonly url: string;
   readonly adminTokenPath: string;
   readonly isFirstStart: boolean;
+  /** Signs in to the console once; null when none was made. */
+  readonly signInLink: string | null;
 };
 
 /** What a person who just started the service wants to know: where it is, and three commands that work. */
@@ -24,8 +26,11 @@ export function startText(io: Io, service: StartedService, dataDir: string): str
     kind: 'visit',
     enrichment: { score: 0.93 },
   };
+  const console = service.signInLink ?? service.url;
+  const once = service.signInLink === null ? '' : ' (signs you in, once, within an hour)';
   return `svcctl runs at ${service.url}
 
+  Console        ${console}${once}
   API reference  ${service.url}/docs
   Admin token    ${join(service.adminTokenPath)}${made}
 

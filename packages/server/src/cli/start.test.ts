@@ -37,8 +37,12 @@ test('the start says where the service is and what to try, in words that can be 
     url: 'http://127.0.0.1:8080',
     adminTokenPath: '/srv/data/admin-token',
     isFirstStart: true,
+    signInLink: 'http://127.0.0.1:8080/#/sign-in?code=abc',
   };
   const text = startText(io, service, '/srv/data');
+  expect(text).toContain(
+    'Console        http://127.0.0.1:8080/#/sign-in?code=abc (signs you in, once',
+  );
   expect(text).toContain('http://127.0.0.1:8080/docs');
   expect(text).toContain('/srv/data/admin-token (made just now');
   expect(text).toContain('\n  svcctl records ls\n');
@@ -47,7 +51,12 @@ test('the start says where the service is and what to try, in words that can be 
 
 test('under npm start the commands are those of this clone, elsewhere they name the data folder', () => {
   const io = { env: { npm_lifecycle_event: 'start' }, cwd: '/clone', now: () => 0 } as never;
-  const service = { url: 'http://x', adminTokenPath: '/var/d/admin-token', isFirstStart: false };
+  const service = {
+    url: 'http://x',
+    adminTokenPath: '/var/d/admin-token',
+    isFirstStart: false,
+    signInLink: null,
+  };
   expect(startText(io, service, '/clone/data')).toContain(
     '\n  node_modules/.bin/svcctl records ls\n',
   );

@@ -1,6 +1,11 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
-import { labelSchema, problem, tenantSchema } from '../platform/http/schemas.contract.ts';
+import {
+  instantSchema,
+  labelSchema,
+  problem,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
 import { datasetNames, sliceProperties } from '../records/contract.ts';
 
 /** The columns of an export, in their order. `enrichment.some.path` may stand beside them. */
@@ -42,6 +47,13 @@ export const csvRequestSchema = Type.Object(
       Type.Array(columnSchema, { minItems: 1, maxItems: 100, uniqueItems: true }),
     ),
     header: Type.Optional(Type.Boolean({ default: true })),
+    delivery: Type.Optional(
+      Type.Unsafe<'stream' | 'link'>({
+        type: 'string',
+        enum: ['stream', 'link'],
+        description: 'link: answers 201 with a one-use link, so that a browser downloads by itself',
+      }),
+    ),
     profile: Type.Optional(
       Type.Unsafe<Profile>({
         type: 'string',
@@ -54,7 +66,49 @@ export const csvRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** The slice of an estimate: as of an export, as a query. */
+const estimateQuery = Type.Object(
+  {
+    ...sliceProperties,
+    tenant: tenantSchema,
+    kind: csvRequestSchema.properties.kind,
+    dataset: csvRequestSchema.properties.dataset,
+  },
+  { additionalProperties: false },
+);
+
 export const exportsContract = {
+  estimateExport: {
+    id: 'estimateExport',
+    method: 'GET',
+    path: '/exports/estimate',
+    tag: 'Exports',
+    summary: 'How much a slice is',
+    description: 'Exact, from the counters, unless `kind` makes it count.',
+    scope: 'analytics:read',
+    query: estimateQuery,
+    responses: {
+      200: {
+        description: 'Rows of the export, and bytes of its records as NDJSON.',
+        schema: Type.Object({ rows: Type.Integer(), bytes: Type.Integer() }),
+      },
+      400: problem,
+    },
+  },
+  downloadExport: {
+    id: 'downloadExport',
+    method: 'GET',
+    path: '/exports/links/:code',
+    tag: 'Exports',
+    summary: 'Download by a one-use link',
+    description: 'The link is the key: no token is sent. It works once, until it expires.',
+    scope: null,
+    params: Type.Object({ code: Type.String() }),
+    responses: {
+      200: { description: 'The CSV.', mediaType: 'text/csv', schema: Type.String() },
+      404: problem,
+    },
+  },
   exportCsv: {
     id: 'exportCsv',
     method: 'POST',
@@ -76,8 +130,18 @@ export const exportsContract = {
           Trailer: 'Repr-Digest: sha-256 of the CSV before any content coding.',
         },
       },
+      201: {
+        description: 'With `delivery: link`: where to download it, once, within ten minutes.',
+        schema: Type.Object({
+          url: Type.String(),
+          expires_at: instantSchema,
+          row_count: Type.Integer(),
+        }),
+      },
       400: problem,
       429: problem,
     },
   },
 } as const satisfies Record<string, RouteContract>;
+
+export type CsvRequest = Static<typeof csvRequestSchema>;

@@ -1,8 +1,8 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import type { Connection } from '../platform/postgres/database.ts';
+import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
 import { recordConditions, type Slice, where } from '../records/index.ts';
-import type { ExportColumn } from './contract.ts';
+import type { CsvRequest, ExportColumn } from './contract.ts';
 
 /** The columns as finished text, so that whatever writes them gives the same bytes. */
 const columnSql = {
@@ -47,4 +47,29 @@ function onlyMonth(slice: Slice): string | null {
   if (slice.from === undefined || slice.until === undefined) return null;
   const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);
   return slice.from.startsWith(last) ? last : null;
+}
+
+/** Keeps what a one-use link stands for, and clears away links that were never used. */
+export async function insertLink(
+  db: Queryable,
+  link: { hash: Buffer; tokenId: string; request: unknown; seconds: number },
+): Promise<string> {
+  await db.query(sql`delete from export_links where expires_at <= now()`);
+  const rows = await db.query<{ expires_at: string }>(sql`
+    insert into export_links (hash, token_id, request, expires_at)
+    values (${link.hash}, ${link.tokenId}, ${JSON.stringify(link.request)},
+      now() + make_interval(secs => ${link.seconds}))
+    returning ${instantText('expires_at')} as expires_at`);
+  return rows[0]?.expires_at ?? '';
+}
+
+/** What a link stands for; it is used up by this. */
+export async function takeLink(
+  db: Queryable,
+  hash: Buffer,
+): Promise<{ token_id: string; request: CsvRequest } | undefined> {
+  const rows = await db.query<{ token_id: string; request: CsvRequest; is_alive: boolean }>(sql`
+    delete from export_links where hash = ${hash}
+    returning token_id, request, expires_at > now() as is_alive`);
+  return rows[0]?.is_alive ? rows[0] : undefined;
 }

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
+import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { type Slice, toSlice } from '../records/index.ts';
-import { type csvRequestSchema, exportColumns, exportsContract } from './contract.ts';
+import { measureSlice, type Slice, toSlice } from '../records/index.ts';
+import { type CsvRequest, exportColumns, exportsContract } from './contract.ts';
+import { createLink, takeLink } from './links.ts';
 import { ReaderGone, sendExport } from './send-stream.ts';
 import { startCsvExport } from './stream-csv.ts';
 
@@ -14,12 +15,16 @@ export type ExportOptions = {
   spillBytes: number;
   stallMillis: number;
   maxConcurrent: number;
+  /** The caller behind a token's id, checked anew. Throws 401, 403. */
+  actorOf(tokenId: string): Promise<Actor>;
   log: Log;
 };
 
+type Download = { body: CsvRequest; actor: Actor; request: FastifyRequest; reply: FastifyReply };
+
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   let running = 0;
-  http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
+  async function download({ body, actor, request, reply }: Download): Promise<FastifyReply> {
     if (request.raw.httpVersionMinor === 0) {
       throw new AppError('http_version_unsupported', {
         detail:
@@ -40,13 +45,27 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
       running -= 1;
     }
     return reply;
+  }
+
+  http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
+    if (body.delivery !== 'link') return download({ body, actor, request, reply });
+    reply.status(201);
+    return createLink(db, body, actor);
+  });
+  http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
+    const link = await takeLink(db, params.code);
+    return download({ ...link, actor: await options.actorOf(link.tokenId), request, reply });
+  });
+  http.route(exportsContract.estimateExport, async ({ query, actor }) => {
+    const { count, bytes } = await measureSlice(db, toSlice(query, actor, '?'));
+    return { rows: count, bytes };
   });
 }
 
 async function streamCsv(call: {
   db: Database;
   slice: Slice;
-  body: Static<typeof csvRequestSchema>;
+  body: CsvRequest;
   request: FastifyRequest;
   reply: FastifyReply;
   options: ExportOptions;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import { cancelBackend, copyCsv } from '../platform/postgres/copy-out.ts';
 import type { Connection, Database } from '../platform/postgres/database.ts';
-import { countRecords, isCounted, type Slice, sumLeafDays } from '../records/index.ts';
+import { measureSlice, type Slice } from '../records/index.ts';
 import type { Profile } from './contract.ts';
 import { planColumns, reEncode } from './csv/re-encode.ts';
 import { preferKeyOrder, selectRecords } from './queries.ts';
@@ -109,9 +109,7 @@ async function openSnapshot(connection: Connection, slice: Slice): Promise<numbe
   // An export takes as long as it takes; its reader is watched instead.
   await connection.client.query('set local statement_timeout = 0');
   await preferKeyOrder(connection);
-  return isCounted(slice)
-    ? (await sumLeafDays(connection, slice)).count
-    : countRecords(connection, slice);
+  return (await measureSlice(connection, slice)).count;
 }
 
 async function encode(

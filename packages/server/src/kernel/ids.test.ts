@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hashAccessToken, isAccessToken, newAccessToken, newId } from './ids.ts';
+import { hashSecret, isAccessToken, newAccessToken, newId } from './ids.ts';
 
 test('a new token passes its own checksum and no two are equal', () => {
   const tokens = Array.from({ length: 200 }, newAccessToken);
@@ -20,8 +20,8 @@ test('a typo anywhere in a token is noticed', () => {
 
 test('the hash does not show the token', () => {
   const token = newAccessToken();
-  expect(hashAccessToken(token)).toHaveLength(32);
-  expect(hashAccessToken(token).toString('latin1')).not.toContain(token.slice(4, 10));
+  expect(hashSecret(token)).toHaveLength(32);
+  expect(hashSecret(token).toString('latin1')).not.toContain(token.slice(4, 10));
 });
 
 test('ids carry their prefix', () => {

@@ -36,9 +36,9 @@ export function isAccessToken(text: string): boolean {
   return match !== null && checksum(match[1] ?? '') === match[2];
 }
 
-/** What is stored of a token. A plain SHA-256 is enough: the token itself has 238 random bits. */
-export function hashAccessToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+/** What is stored of a token, a cookie or a link. A plain SHA-256 is enough: they have 190 random bits or more. */
+export function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
 }
 
 function checksum(random: string): string {

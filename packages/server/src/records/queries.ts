@@ -122,12 +122,15 @@ export async function sumLeafDays(
   return rows[0] ?? { count: 0, bytes: 0 };
 }
 
-/** Counts the records of a slice that the counters cannot tell (by kind or source). */
-export async function countRecords(db: Queryable, slice: Slice): Promise<number> {
-  const rows = await db.query<{ count: number }>(
-    sql`select count(*) as count from enrichment_records ${where(recordConditions(slice))}`,
-  );
-  return rows[0]?.count ?? 0;
+/** Counts and sums the records of a slice that the counters cannot tell (by kind or source). */
+export async function sumRecords(
+  db: Queryable,
+  slice: Slice,
+): Promise<{ count: number; bytes: number }> {
+  const rows = await db.query<{ count: number; bytes: number }>(sql`
+    select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes
+    from enrichment_records ${where(recordConditions(slice))}`);
+  return rows[0] ?? { count: 0, bytes: 0 };
 }
 
 /** A record as text: what the answer is put together from, to the letter. */

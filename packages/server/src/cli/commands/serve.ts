@@ -29,7 +29,10 @@ async function serve(context: Context): Promise<void> {
     throw explainStart(error, settings);
   });
   try {
-    await context.out.write(startText(io, service, settings.dataDir));
+    // A link that lets anyone in once is for a person to read, not for a log.
+    const isWanted = service.isFirstStart || io.stdout.isTTY;
+    const signInLink = isWanted ? await service.createSignInLink() : null;
+    await context.out.write(startText(io, { ...service, signInLink }, settings.dataDir));
     await untilAborted(io.signal);
   } finally {
     await service.close();

@@ -44,5 +44,4 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     reply.type('text/css; charset=utf-8');
     return referenceCss;
   });
-  fastify.get('/', async (_request, reply) => reply.redirect('/docs'));
 }

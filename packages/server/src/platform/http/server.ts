@@ -1,4 +1,4 @@
-import { maxHeaderSize } from 'node:http';
+import { type IncomingHttpHeaders, maxHeaderSize } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -33,8 +33,8 @@ export type HttpServer = {
 
 export type HttpOptions = {
   log: Log;
-  /** Throws 401 unless the header carries a valid token. */
-  authenticate(authorization: string | undefined): Promise<Actor>;
+  /** Throws 401 unless the request carries a valid token or session. */
+  authenticate(request: { method: string; headers: IncomingHttpHeaders }): Promise<Actor>;
   /** Throws 429 when the token has used up its share. */
   admit(actor: Actor): void;
   /** Throws 503 while the service is not ready. */
@@ -136,7 +136,7 @@ function addRoute<C extends RouteContract>(
     onRequest: async (request) => {
       options.assertReady();
       if (contract.scope !== null) {
-        const actor = await options.authenticate(request.headers.authorization);
+        const actor = await options.authenticate(request);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         // Before the input is looked at: what is refused costs as much as what is done.
         options.admit(actor);

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
+import { expect } from 'vitest';
+import type { Service } from '../../lib/installation.ts';
+
+/** A page, and what it must not have done. */
+export type ConsolePage = {
+  readonly page: Page;
+  /**
+   * No request went to another host, nothing broke the content security policy, and the console of the
+   * browser holds no error but those that the test brought about itself.
+   */
+  expectQuiet: (expected?: readonly RegExp[]) => void;
+  close: () => Promise<void>;
+};
+
+export type PageOptions = BrowserContextOptions & { initScripts?: readonly string[] };
+
+/** How long the browser may take for what it does at once: only a fault ever waits for all of it. */
+export const patient = { timeout: 20_000 };
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
+
+/**
+ * The Chromium of @sparticuz/chromium, or else the installed one. Without the package's own flags: they
+ * switch off the same-origin policy, which belongs to what is tested.
+ */
+export async function launchBrowser(): Promise<Browser> {
+  const installed = '/usr/bin/chromium';
+  const dir = await unpackChromium().catch((cause: unknown) => {
+    if (existsSync(installed)) return undefined;
+    throw cause;
+  });
+  if (dir === undefined) return chromium.launch({ executablePath: installed, args: flags });
+  return chromium.launch({
+    executablePath: join(dir, 'chromium'),
+    args: [...flags, '--headless=shell'],
+    env: { ...definedOf(process.env), LD_LIBRARY_PATH: join(dir, 'al2023', 'lib') },
+  });
+}
+
+/**
+ * Unpacks the package's browser, and the libraries it brings along, into a folder that is whole or not
+ * there: several test files start at once, and a machine may lack the libraries.
+ */
+async function unpackChromium(): Promise<string> {
+  const dir = join(tmpdir(), `svcctl-chromium-${process.getuid?.() ?? 0}-147`);
+  if (existsSync(dir)) return dir;
+  const draft = await mkdtemp(`${dir}-`);
+  const before = process.env.TMPDIR;
+  // The package unpacks into the folder for temporary files; the libraries only on a machine of this kind.
+  process.env.TMPDIR = draft;
+  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs20.x';
+  try {
+    const { default: packaged } = await import('@sparticuz/chromium');
+    await packaged.executablePath();
+    await rename(draft, dir).catch(() => rm(draft, { recursive: true }));
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+  return dir;
+}
+
+function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+/** A fresh profile with one empty page. */
+export async function openPage(
+  browser: Browser,
+  service: Service,
+  options: PageOptions = {},
+): Promise<ConsolePage> {
+  const { initScripts = [], ...contextOptions } = options;
+  const context = await browser.newContext({
+    baseURL: service.url,
+    viewport: { width: 1440, height: 900 },
+    reducedMotion: 'reduce',
+    locale: 'en-US',
+    timezoneId: 'UTC',
+    ...contextOptions,
+  });
+  context.setDefaultTimeout(patient.timeout);
+  for (const content of initScripts) await context.addInitScript({ content });
+  const page = await context.newPage();
+  const foreign: string[] = [];
+  const errors: string[] = [];
+  const own = new URL(service.url).host;
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    const isInside = url.protocol === 'data:' || url.protocol === 'blob:';
+    if (!isInside && url.host !== own) foreign.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
+  });
+  page.on('pageerror', (error) => errors.push(`uncaught: ${error.message}`));
+  return {
+    page,
+    expectQuiet: (expected = []) => {
+      // Who starts signed out asks once who it is.
+      const known = [/401 \(Unauthorized\).*\/api\/v1\/me$/, ...expected];
+      expect(foreign, 'requests to another host').toEqual([]);
+      expect(errors.filter((error) => !known.some((pattern) => pattern.test(error)))).toEqual([]);
+    },
+    close: () => context.close(),
+  };
+}
+
+/** Signs in by the form that the page shows. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Access token').fill(token);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+/** Opens a place of the console, signed in by token; it comes back to it. */
+export async function openSignedIn(page: Page, service: Service, place: string): Promise<void> {
+  await page.goto(`/#${place}`);
+  await signIn(page, service.token);
+  await page.getByRole('tree').waitFor();
+}
+
+/** A node of the tree by the beginning of its name. */
+export function treeNode(page: Page, name: string): Locator {
+  return page.getByRole('treeitem', { name: new RegExp(`^${name}\\b`) });
+}
+
+export function recordRows(page: Page): Locator {
+  return page.locator('tbody tr[data-key]');
+}
+
+export function drawerOf(page: Page): Locator {
+  return page.locator('aside[data-drawer]');
+}
+
+/** Waits until a record's drawer shows its content. */
+export async function waitForRecord(page: Page): Promise<void> {
+  await drawerOf(page).getByText('ENRICHMENT', { exact: true }).waitFor();
+}
+
+/** The picture of a view, kept as an artefact of CI. */
+export async function keepScreen(page: Page, name: string): Promise<void> {
+  const path = fileURLToPath(new URL(`../../screens/${name}.png`, import.meta.url));
+  await page.screenshot({ path });
+}

@@ -1,0 +1,78 @@
+import { expect } from 'vitest';
+import { ingestStream } from '../../lib/ingest.ts';
+import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
+import type { NewRecord } from '../../lib/records.ts';
+import { waitFor } from '../../lib/wait-for.ts';
+
+export type FilledService = {
+  readonly installation: Installation;
+  readonly service: Service;
+  /** The one-time link that the first start printed. */
+  readonly link: string;
+};
+
+const tenants = ['CA', 'TX'];
+const stores = ['AUS', 'DFW', 'IAH'];
+const months = ['2001-02', '2001-03'];
+
+/** TX's DFW in March has these many records, every other leaf `leafSize`. */
+export const bigLeafSize = 1200;
+const leafSize = 200;
+
+/** The leaf with more records than the largest page. */
+export const bigLeaf = '/records?tenant=TX&store=DFW&month=2001-03';
+
+/** A service on its own data dir with 2 tenants of 3 stores of 2 months. */
+export async function startFilled(): Promise<FilledService> {
+  const installation = await createInstallation();
+  try {
+    return await fill(installation);
+  } catch (error) {
+    await installation.remove();
+    throw error;
+  }
+}
+
+async function fill(installation: Installation): Promise<FilledService> {
+  const service = await installation.start();
+  const link = await waitFor('the sign-in link', () => findLink(service.output()));
+  const records = makeRecords();
+  const answer = await ingestStream(service, records);
+  expect(answer.accepted).toBe(records.length);
+  return { installation, service, link };
+}
+
+function findLink(output: string): string | undefined {
+  return /^\s*Console\s+(\S+\/#\/sign-in\?code=\S+)/m.exec(output)?.[1];
+}
+
+function makeRecords(): NewRecord[] {
+  return tenants.flatMap((tenant) =>
+    stores.flatMap((store) =>
+      months.flatMap((month) => {
+        const isBig = tenant === 'TX' && store === 'DFW' && month === '2001-03';
+        return makeMonth({ tenant, store, month }, isBig ? bigLeafSize : leafSize);
+      }),
+    ),
+  );
+}
+
+/** Spread evenly over 28 days. */
+function makeMonth(
+  leaf: { tenant: string; store: string; month: string },
+  count: number,
+): NewRecord[] {
+  const { tenant, store, month } = leaf;
+  const start = Date.parse(`${month}-01T00:00:00Z`);
+  const stepMs = Math.floor((28 * 86_400_000) / count);
+  return Array.from({ length: count }, (_, n) => ({
+    tenant,
+    store,
+    event_id: `${store}-${String(n).padStart(5, '0')}`,
+    occurred_at: new Date(start + n * stepMs).toISOString(),
+    kind: n % 3 === 0 ? 'arrival' : 'departure',
+    source: 'e2e',
+    confidence: (n % 100) / 100,
+    enrichment: { n, delay: n % 61, origin: { iata: store, name: 'Dallas/Fort Worth' } },
+  }));
+}

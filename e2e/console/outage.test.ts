@@ -1,0 +1,196 @@
+import type { Browser, Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows,
+  signIn,
+  waitForRecord,
+} from './lib/browser.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+type Weather = 'fair' | 'failing' | 'cut' | 'hanging';
+
+const unavailable = {
+  type: 'about:blank',
+  title: 'Unavailable',
+  status: 503,
+  code: 'database_unavailable',
+  detail: 'The database does not answer.',
+  request_id: 'req-e2e',
+};
+
+/** Stands between the page and the API, and lets through, refuses, cuts or holds every request. */
+async function standBetween(page: Page): Promise<{ turn(weather: Weather): void }> {
+  let weather: Weather = 'fair';
+  const answer = {
+    fair: (route: Route) => route.continue(),
+    failing: (route: Route) =>
+      route.fulfill({
+        status: 503,
+        contentType: 'application/problem+json',
+        headers: { 'x-request-id': 'req-e2e' },
+        body: JSON.stringify(unavailable),
+      }),
+    cut: (route: Route) => route.abort('connectionrefused'),
+    hanging: () => Promise.resolve(),
+  };
+  await page.route('**/api/v1/**', (route) => answer[weather](route));
+  return {
+    turn(next) {
+      weather = next;
+    },
+  };
+}
+
+/** A leaf with an open record, and what of it must survive. */
+async function openPlace(page: Page) {
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).nth(20).click();
+  await waitForRecord(page);
+  return readPlace(page);
+}
+
+async function readPlace(page: Page) {
+  return {
+    hash: new URL(page.url()).hash,
+    records: await recordRows(page).evaluateAll((rows) =>
+      rows.map(({ id, textContent }) => [id, textContent]),
+    ),
+    nodes: await page.getByRole('treeitem').allInnerTexts(),
+    chosen: await page.getByRole('treeitem', { selected: true }).getAttribute('data-key'),
+    drawer: await drawerOf(page).innerText(),
+    scrollTop: await page.locator('section[aria-label="Records"]').evaluate((at) => at.scrollTop),
+  };
+}
+
+/** Past the time of the next poll, or of the next try. */
+async function letTimePass(page: Page): Promise<void> {
+  await page.clock.fastForward(40_000);
+}
+
+const banner = (page: Page) => page.locator('[data-failing]');
+
+test.each([
+  ['answers 503', 'failing', '503 from the service'],
+  ['cannot be reached', 'cut', 'No connection'],
+] as const)(
+  'keeps every row while the API %s, and repaints in place by RETRY',
+  async (_, weather, words) => {
+    const { page, expectQuiet, close } = await openPage(browser, filled.service);
+    await page.clock.install();
+    const api = await standBetween(page);
+    const before = await openPlace(page);
+
+    api.turn(weather);
+    await letTimePass(page);
+    await banner(page).getByText(words).waitFor();
+    const told = await banner(page).innerText();
+    expect(told).toMatch(/showing data of \d\d:\d\d/);
+    expect(told).toMatch(/\d+ (s|m|min)\b.* old/);
+    expect(told).toMatch(/next try in \d+ s|trying now/);
+    if (weather === 'failing') expect(told).toContain('req-e2e');
+    expect(await readPlace(page)).toEqual(before);
+
+    api.turn('fair');
+    await banner(page).getByRole('button', { name: 'RETRY' }).click();
+    await banner(page).waitFor({ state: 'detached' });
+    expect(await readPlace(page)).toEqual(before);
+    expectQuiet([/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/]);
+    await close();
+  },
+);
+
+test('keeps every row while the API does not answer, and comes back by itself', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.clock.install();
+  const api = await standBetween(page);
+  const before = await openPlace(page);
+
+  api.turn('hanging');
+  const asked = page.waitForRequest('**/api/v1/enrichment/datasets**');
+  await letTimePass(page);
+  await asked;
+  expect(await readPlace(page)).toEqual(before);
+  // The browser's own time-out, which no clock moves.
+  await banner(page).getByText('No answer in time').waitFor({ timeout: 45_000 });
+  expect(await readPlace(page)).toEqual(before);
+
+  api.turn('fair');
+  await letTimePass(page);
+  await banner(page).waitFor({ state: 'detached' });
+  expect(await readPlace(page)).toEqual(before);
+  expectQuiet();
+  await close();
+}, 90_000);
+
+test('pages on after an outage: a page that failed keeps the last one on the screen', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.clock.install();
+  const api = await standBetween(page);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await page.getByText('1–100 of 1,200').waitFor();
+  const rows = await recordRows(page).allInnerTexts();
+
+  api.turn('failing');
+  await page.getByRole('button', { name: 'NEXT ›' }).click();
+  await banner(page).getByText('503 from the service').waitFor();
+  expect(await recordRows(page).allInnerTexts()).toEqual(rows);
+
+  api.turn('fair');
+  await banner(page).getByRole('button', { name: 'RETRY' }).click();
+  await page.getByText('101–200 of 1,200').waitFor();
+  await expect.poll(() => recordRows(page).allInnerTexts(), patient).not.toEqual(rows);
+  expectQuiet([/503 \(Service Unavailable\)/]);
+  await close();
+});
+
+test('asks to sign in over the page when the session ends, and goes on at the same place', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.clock.install();
+  const before = await openPlace(page);
+
+  await page.context().clearCookies();
+  await letTimePass(page);
+  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+  await dialog.waitFor();
+  expect(await readPlace(page)).toEqual(before);
+
+  await signIn(page, filled.service.token);
+  await dialog.waitFor({ state: 'detached' });
+  expect(await readPlace(page)).toEqual(before);
+  expectQuiet([/401 \(Unauthorized\)/]);
+  await close();
+});
+
+test('keeps working while the service is restarted under the page', async () => {
+  const { installation, service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await page.clock.install();
+  const before = await openPlace(page);
+
+  await service.stop();
+  await letTimePass(page);
+  await banner(page).getByText('No connection').waitFor();
+  expect(await readPlace(page)).toEqual(before);
+
+  await installation.start({ SVC_PORT: new URL(service.url).port });
+  await banner(page).getByRole('button', { name: 'RETRY' }).click();
+  await banner(page).waitFor({ state: 'detached' });
+  expect(await readPlace(page)).toEqual(before);
+  expectQuiet([/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /503 /]);
+  await close();
+});

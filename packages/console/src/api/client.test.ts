@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ApiError, api, errorOf, pathWith, sessionEndedEvent } from './client.ts';
+
+const problem = {
+  title: 'The database cannot be reached at the moment.',
+  status: 503,
+  detail: 'Try again in a second.',
+  code: 'database_unavailable',
+  request_id: 'req_1',
+};
+
+describe('an answer that is not 2xx', () => {
+  test('is told in the words of its problem document', () => {
+    const headers = new Headers({ 'retry-after': '7' });
+    expect(errorOf(503, headers, JSON.stringify(problem))).toMatchObject({
+      status: 503,
+      code: 'database_unavailable',
+      detail: 'Try again in a second.',
+      requestId: 'req_1',
+      retryAfterSeconds: 7,
+      errors: [],
+    });
+  });
+
+  test('of a proxy is told by its status', () => {
+    const headers = new Headers({ 'x-request-id': 'req_2', 'retry-after': 'soon' });
+    expect(errorOf(502, headers, '<html>Bad Gateway</html>')).toMatchObject({
+      status: 502,
+      code: 'http_502',
+      detail: 'The service answered 502.',
+      requestId: 'req_2',
+      retryAfterSeconds: null,
+    });
+  });
+});
+
+test('parameters without a value are left out', () => {
+  expect(pathWith('/a', { b: 'x y', c: undefined, d: 5 })).toBe('/a?b=x+y&d=5');
+  expect(pathWith('/a', { c: undefined })).toBe('/a');
+});
+
+// fetch and window are the browser's: the edges of this code.
+describe('a call', () => {
+  let events: EventTarget;
+  let endings: number;
+  beforeEach(() => {
+    events = new EventTarget();
+    endings = 0;
+    events.addEventListener(sessionEndedEvent, () => {
+      endings += 1;
+    });
+    vi.stubGlobal('window', events);
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  const answer = (status: number, body: string) => {
+    vi.stubGlobal('fetch', async () => new Response(body, { status }));
+  };
+  const failureOf = (call: Promise<unknown>) =>
+    call.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  test('hands on the text as it came', async () => {
+    answer(200, '{"confidence":0.10}');
+    expect(await api.getText('/x')).toBe('{"confidence":0.10}');
+  });
+
+  test('that ends in 401 says that the session has ended', async () => {
+    answer(401, '{"code":"session_expired","detail":"Sign in again."}');
+    expect(await failureOf(api.get('/me'))).toMatchObject({ status: 401, code: 'session_expired' });
+    expect(endings).toBe(1);
+  });
+
+  test('to sign in that is refused ends no session', async () => {
+    answer(401, '{"code":"token_unknown","detail":"x"}');
+    expect(await failureOf(api.post('/session', {}))).toMatchObject({ status: 401 });
+    expect(endings).toBe(0);
+  });
+
+  test('without a connection has status 0', async () => {
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
+    const error = await failureOf(api.get('/x'));
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status: 0, code: 'connection_lost', requestId: null });
+  });
+
+  test('that the page gave up stays an abort', async () => {
+    const abort = new AbortController();
+    vi.stubGlobal('fetch', async (_url: string, init: RequestInit) => {
+      abort.abort();
+      init.signal?.throwIfAborted();
+    });
+    expect(await failureOf(api.get('/x', {}, abort.signal))).toMatchObject({ name: 'AbortError' });
+  });
+
+  test('that is answered with something else than JSON says so', async () => {
+    answer(200, '<html>');
+    expect(await failureOf(api.get('/x'))).toMatchObject({
+      status: 502,
+      code: 'answer_unreadable',
+    });
+  });
+});

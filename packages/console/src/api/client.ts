@@ -1,0 +1,154 @@
+import type { InputFault } from './types.ts';
+
+export type Params = Readonly<Record<string, string | number | undefined>>;
+
+const basePath = '/api/v1';
+const timeoutMillis = 30_000;
+
+/** Fired on `window` when an answer says that the session has ended. */
+export const sessionEndedEvent = 'svcctl:session-ended';
+
+export type ApiErrorFields = {
+  /** HTTP status; 0 = no connection, or no answer within the time-out. */
+  readonly status: number;
+  /** Code of the service's catalogue; `connection_lost`, `timeout` and `answer_unreadable` are ours. */
+  readonly code: string;
+  /** What to do next, for people. */
+  readonly detail: string;
+  readonly requestId?: string | null;
+  readonly retryAfterSeconds?: number | null;
+  readonly errors?: readonly InputFault[];
+};
+
+/** What a call to the API throws, whatever went wrong; an abort by the caller throws AbortError. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly requestId: string | null;
+  readonly retryAfterSeconds: number | null;
+  readonly errors: readonly InputFault[];
+
+  constructor(fields: ApiErrorFields, options?: ErrorOptions) {
+    super(`${fields.code}: ${fields.detail}`, options);
+    this.name = 'ApiError';
+    this.status = fields.status;
+    this.code = fields.code;
+    this.detail = fields.detail;
+    this.requestId = fields.requestId ?? null;
+    this.retryAfterSeconds = fields.retryAfterSeconds ?? null;
+    this.errors = fields.errors ?? [];
+  }
+}
+
+/** The API of the service that served this page; the session cookie goes along. */
+export const api = {
+  async get<T>(path: string, params?: Params, signal?: AbortSignal): Promise<T> {
+    return parse<T>(await call('GET', pathWith(path, params), undefined, signal));
+  },
+
+  /** The answer as it came: JSON.parse would bend numbers such as 0.10 and those above 2^53. */
+  async getText(path: string, params?: Params, signal?: AbortSignal): Promise<string> {
+    return (await call('GET', pathWith(path, params), undefined, signal)).text;
+  },
+
+  async post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return parse<T>(await call('POST', path, JSON.stringify(body), signal));
+  },
+
+  async delete(path: string, signal?: AbortSignal): Promise<void> {
+    await call('DELETE', path, undefined, signal);
+  },
+} as const;
+
+/** The path with those parameters that have a value. */
+export function pathWith(path: string, params: Params = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
+/** The error behind an answer that is not 2xx, whoever sent it: proxies answer HTML. */
+export function errorOf(status: number, headers: Headers, text: string): ApiError {
+  const problem = parseObject(text);
+  const textOf = (name: string) => {
+    const value = problem[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const retryAfter = headers.get('retry-after')?.trim();
+  return new ApiError({
+    status,
+    code: textOf('code') ?? `http_${status}`,
+    detail: textOf('detail') ?? textOf('title') ?? `The service answered ${status}.`,
+    requestId: textOf('request_id') ?? headers.get('x-request-id'),
+    retryAfterSeconds: retryAfter !== undefined && /^\d+$/.test(retryAfter) ? +retryAfter : null,
+    errors: Array.isArray(problem.errors) ? (problem.errors as InputFault[]) : [],
+  });
+}
+
+/** To be called on a 401 of requests that do not go through `api`. */
+export function reportSessionEnd(): void {
+  window.dispatchEvent(new Event(sessionEndedEvent));
+}
+
+type Answer = { readonly text: string; readonly requestId: string | null };
+
+async function call(
+  method: string,
+  path: string,
+  body?: string,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const timeout = AbortSignal.timeout(timeoutMillis);
+  try {
+    const response = await fetch(basePath + path, {
+      method,
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      body: body ?? null,
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    });
+    const text = await response.text();
+    if (response.ok) return { text, requestId: response.headers.get('x-request-id') };
+    // A refused sign-in is no end of a session.
+    if (response.status === 401 && path !== '/session') reportSessionEnd();
+    throw errorOf(response.status, response.headers, text);
+  } catch (cause) {
+    if (cause instanceof ApiError || signal?.aborted) throw cause;
+    throw timeout.aborted
+      ? new ApiError(
+          {
+            status: 0,
+            code: 'timeout',
+            detail: `No answer within ${timeoutMillis / 1000} s.`,
+          },
+          { cause },
+        )
+      : new ApiError(
+          { status: 0, code: 'connection_lost', detail: 'The service cannot be reached.' },
+          { cause },
+        );
+  }
+}
+
+function parse<T>({ text, requestId }: Answer): T {
+  if (text === '') return undefined as T;
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    const detail = 'The answer is not JSON. Does something stand between here and the service?';
+    throw new ApiError({ status: 502, code: 'answer_unreadable', detail, requestId }, { cause });
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

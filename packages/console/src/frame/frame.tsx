@@ -1,0 +1,164 @@
+import { Popover, UnstyledButton } from '@mantine/core';
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import controls from '../ui/controls.module.css';
+import { formatInstant } from '../ui/format.ts';
+import { statusLineId } from '../ui/freshness.tsx';
+import { ChevronDownIcon, SearchIcon, UserIcon } from '../ui/icons.tsx';
+import { modKeyName, useKeys } from '../ui/keys.ts';
+import { ThemeSwitch } from '../ui/theme-switch.tsx';
+import { notify, Toasts } from '../ui/toasts.tsx';
+import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
+import classes from './frame.module.css';
+import { Logo } from './logo.tsx';
+import { pages } from './pages.ts';
+import { useSession } from './session.tsx';
+import { signInFailure } from './sign-in-form.tsx';
+
+const Palette = lazy(async () => ({ default: (await import('../ui/palette.tsx')).Palette }));
+const KeyHelp = lazy(async () => ({ default: (await import('../ui/key-help.tsx')).KeyHelp }));
+
+/** What stands around every page: navigation, header, status line, palette, key help, messages. */
+export function Frame(): ReactNode {
+  const [overlay, setOverlay] = useState<'palette' | 'keys' | null>(null);
+  const navigate = useNavigate();
+  const close = () => setOverlay(null);
+  useKeys({
+    'mod+k': () => setOverlay('palette'),
+    '?': () => setOverlay('keys'),
+    '/': () => focusSearch(() => setOverlay('palette')),
+    ...Object.fromEntries(
+      pages.map(({ key, path }) => [`g ${key}`, () => void navigate({ to: path })]),
+    ),
+  });
+  return (
+    <div className={classes.frame}>
+      {/* No link: the hash names the place shown, and must stay. */}
+      <button
+        type="button"
+        className={classes.skip}
+        onClick={() => document.getElementById('page')?.focus()}
+      >
+        Skip to the page
+      </button>
+      <Navigation />
+      <Header onPalette={() => setOverlay('palette')} />
+      <main id="page" tabIndex={-1} className={classes.page}>
+        <Outlet />
+      </main>
+      <footer className={classes.status}>
+        <div id={statusLineId} className={classes.statusLine} />
+        <UnstyledButton className={classes.keys} onClick={() => setOverlay('keys')}>
+          <kbd>?</kbd> keys
+        </UnstyledButton>
+      </footer>
+      <Suspense>
+        {overlay === 'palette' && <Palette onClose={close} onKeys={() => setOverlay('keys')} />}
+        {overlay === 'keys' && <KeyHelp opened onClose={close} />}
+      </Suspense>
+      <Toasts />
+    </div>
+  );
+}
+
+/** The page's own search, where it has one. */
+function focusSearch(otherwise: () => void): void {
+  const field = document.querySelector<HTMLInputElement>('#page [data-search]');
+  if (field === null) {
+    otherwise();
+    return;
+  }
+  field.focus();
+  field.select();
+}
+
+function Navigation(): ReactNode {
+  return (
+    <nav className={classes.navigation} aria-label="Pages">
+      <Link
+        to="/records"
+        search={{}}
+        className={classes.home}
+        aria-label="svcctl, to the start page"
+      >
+        <Logo />
+      </Link>
+      <h2 id="group-data" className={classes.group}>
+        DATA &amp; ADMIN
+      </h2>
+      <ul aria-labelledby="group-data" className={classes.links}>
+        {pages.map(({ path, name, Icon }) => (
+          <li key={path}>
+            <Link
+              to={path}
+              search={{}}
+              className={classes.link}
+              activeOptions={{ includeSearch: false }}
+            >
+              <Icon />
+              {name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Header({ onPalette }: { onPalette: () => void }): ReactNode {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const page = pages.find((each) => each.path === path);
+  return (
+    <header className={classes.header}>
+      <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
+      <UnstyledButton className={classes.search} onClick={onPalette}>
+        <SearchIcon />
+        <span className={classes.searchText}>Go to tenant, store, month …</span>
+        <kbd>{modKeyName()} K</kbd>
+      </UnstyledButton>
+      <div className={classes.tools}>
+        <ZoneSwitch />
+        <ThemeSwitch />
+        <WhoAmI />
+      </div>
+    </header>
+  );
+}
+
+function WhoAmI(): ReactNode {
+  const { actor, signOut } = useSession();
+  const [zone] = useZone();
+  const leave = () => signOut().catch((error: Error) => notify({ text: signInFailure(error) }));
+  const expiry =
+    actor.expires_at === null
+      ? 'never expires'
+      : `expires ${formatInstant(actor.expires_at, zone)}`;
+  return (
+    <Popover position="bottom-end" width={280} trapFocus returnFocus>
+      <Popover.Target>
+        <UnstyledButton className={classes.who}>
+          <UserIcon />
+          <span className="visually-hidden">Signed in as</span>
+          <span className={classes.whoName}>{actor.name}</span>
+          <ChevronDownIcon />
+        </UnstyledButton>
+      </Popover.Target>
+      <Popover.Dropdown className={controls.menu} aria-label="Who I am">
+        <div className={classes.whoFacts}>
+          <strong>{actor.name}</strong>
+          <span>{actor.scopes.join(', ')}</span>
+          <span>
+            {actor.tenants === null ? 'all tenants' : `tenants ${actor.tenants.join(', ')}`}
+          </span>
+          <span>{expiry}</span>
+        </div>
+        <a className={controls.menuItem} href="/docs" target="_blank" rel="noreferrer">
+          API reference
+        </a>
+        <button type="button" className={controls.menuItem} onClick={() => void leave()}>
+          Sign out
+        </button>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

@@ -1,0 +1,59 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Scope } from '../api/types.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import classes from './frame.module.css';
+import { useSession } from './session.tsx';
+
+const presetOf: Readonly<Partial<Record<Scope, string>>> = {
+  'enrichment:read': 'support-readonly',
+  'analytics:read': 'support-readonly',
+  'datasets:write': 'curator',
+  admin: 'admin',
+};
+
+/** Shows its children to tokens with the scope, and everyone else what they would need. */
+export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
+  const { hasScope } = useSession();
+  return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;
+}
+
+function NoAccess({ scope }: { scope: Scope }): ReactNode {
+  const { actor, signOut } = useSession();
+  const preset = presetOf[scope];
+  const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
+  const command = `svcctl tokens create --name NAME ${grant}`;
+  return (
+    <section className={classes.message}>
+      <h2>This page needs the scope {scope}</h2>
+      <p>
+        You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}. An admin
+        can make a token that may see it:
+      </p>
+      <div className={classes.command}>
+        <code>{command}</code>
+        <CopyButton value={command} label="Copy the command" />
+      </div>
+      <button type="button" className={classes.plainLink} onClick={() => void signOut()}>
+        Sign in with another token
+      </button>
+    </section>
+  );
+}
+
+export function NotFoundPage(): ReactNode {
+  return (
+    <section className={classes.message}>
+      <h2>There is no such page</h2>
+      <p>
+        The address <code>{window.location.hash || '/'}</code> names no page of this console. It may
+        have been cut when it was copied.
+      </p>
+      <p>
+        <Link to="/records" search={{}}>
+          Go to RECORDS
+        </Link>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,27 @@
+import type { FunctionComponent } from 'react';
+import type { Scope } from '../api/types.ts';
+import { RecordsIcon } from '../ui/icons.tsx';
+
+export type ConsolePage = {
+  readonly path: '/records';
+  /** As the navigation and the header call it. */
+  readonly name: string;
+  /** What one does there, for the palette. */
+  readonly purpose: string;
+  /** The second key after `g`. */
+  readonly key: string;
+  readonly scope: Scope;
+  readonly Icon: FunctionComponent;
+};
+
+/** The pages of the group DATA & ADMIN that exist, in their order. */
+export const pages: readonly ConsolePage[] = [
+  {
+    path: '/records',
+    name: 'RECORDS',
+    purpose: 'Browse, read and export enrichment records',
+    key: 'r',
+    scope: 'enrichment:read',
+    Icon: RecordsIcon,
+  },
+];

@@ -1,0 +1,103 @@
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createHashHistory,
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  lazyRouteComponent,
+  Navigate,
+  Outlet,
+} from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { validateRecordsSearch } from '../records/search.ts';
+import { FailurePanel } from '../ui/freshness.tsx';
+import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
+import { Frame } from './frame.tsx';
+import { NotFoundPage, RequireScope } from './no-access.tsx';
+import { actorQuery, SessionGate } from './session.tsx';
+import { SignInPage } from './sign-in.tsx';
+
+const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
+
+const signInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sign-in',
+  validateSearch: validateSignInSearch,
+  component: SignInPage,
+});
+
+const framedRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'framed',
+  // Asked at once: the answer comes while the scripts of the page are still being read.
+  beforeLoad: ({ context }) => void context.client.prefetchQuery(actorQuery),
+  component: Framed,
+});
+
+const homeRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/',
+  component: () => <Navigate to="/records" search={{}} replace />,
+});
+
+const RecordsPage = lazyRouteComponent(() => import('../records/page.tsx'), 'RecordsPage');
+
+const recordsRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/records',
+  validateSearch: validateRecordsSearch,
+  // Its script loads while the session is looked up, not after.
+  beforeLoad: () => void RecordsPage.preload?.(),
+  component: () => (
+    <RequireScope scope="enrichment:read">
+      <RecordsPage />
+    </RequireScope>
+  ),
+});
+
+const unknownRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '$',
+  component: NotFoundPage,
+});
+
+const routeTree = rootRoute.addChildren([
+  signInRoute,
+  framedRoute.addChildren([homeRoute, recordsRoute, unknownRoute]),
+]);
+
+/** The pages by their hash: `#/records?tenant=TX`. */
+export function createConsoleRouter(client: QueryClient) {
+  return createRouter({
+    routeTree,
+    context: { client },
+    history: createHashHistory(),
+    parseSearch,
+    stringifySearch,
+    defaultPreload: false,
+    // Each page keeps its own scroll places.
+    scrollRestoration: false,
+    defaultErrorComponent: PageFault,
+    defaultNotFoundComponent: NotFoundPage,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createConsoleRouter>;
+  }
+}
+
+function Framed(): ReactNode {
+  return (
+    <SessionGate>
+      <Frame />
+    </SessionGate>
+  );
+}
+
+function PageFault({ error, reset }: ErrorComponentProps): ReactNode {
+  const fault = error instanceof Error ? error : new Error(String(error));
+  return <FailurePanel error={fault} onRetry={reset} />;
+}

@@ -1,0 +1,138 @@
+import { Modal } from '@mantine/core';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useRouter } from '@tanstack/react-router';
+import { createContext, type ReactNode, use, useEffect, useMemo, useState } from 'react';
+import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
+import type { Actor, Scope } from '../api/types.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { Logo } from './logo.tsx';
+import classes from './sign-in.module.css';
+import { SignInForm } from './sign-in-form.tsx';
+
+export type Session = {
+  readonly actor: Actor;
+  readonly hasScope: (scope: Scope) => boolean;
+  /** Ends the session here and in the service, and shows the sign-in page. */
+  readonly signOut: () => Promise<void>;
+};
+
+export const actorKey = ['me'] as const;
+
+/** Who the session is, as a query. */
+export const actorQuery = queryOptions({
+  queryKey: actorKey,
+  queryFn: ({ signal }) => api.get<Actor>('/me', undefined, signal),
+  staleTime: 300_000,
+});
+
+const SessionContext = createContext<Session | null>(null);
+
+/** Who is signed in. Only inside the frame. */
+export function useSession(): Session {
+  const session = use(SessionContext);
+  if (session === null) throw new Error('useSession outside of a session');
+  return session;
+}
+
+/**
+ * Shows its children to who is signed in; everyone else goes to the sign-in page and comes back to the
+ * same place. A session that ends in the middle of work asks to sign in over the page, which stays.
+ */
+export function SessionGate({ children }: { children: ReactNode }): ReactNode {
+  const me = useQuery(actorQuery);
+  const failure = useFailure(me);
+  const session = useSessionOf(me.data);
+  if (session === null) {
+    if (failure === null) return null;
+    if (failure instanceof ApiError && failure.status === 401) {
+      return <ToSignIn />;
+    }
+    return (
+      <main className={classes.page}>
+        <div className={classes.card}>
+          <Logo />
+          <FailurePanel error={failure} onRetry={() => void me.refetch()} />
+        </div>
+      </main>
+    );
+  }
+  return (
+    <SessionContext value={session}>
+      {children}
+      <SignInAgain actor={session.actor} />
+    </SessionContext>
+  );
+}
+
+/** By an effect of its own: <Navigate> would go again as soon as the place, its `from`, has changed. */
+function ToSignIn(): null {
+  const router = useRouter();
+  useEffect(() => {
+    const { href } = router.history.location;
+    const search = href === '/' ? {} : { from: href };
+    void router.navigate({ to: '/sign-in', search, replace: true });
+  }, [router]);
+  return null;
+}
+
+function useSessionOf(actor: Actor | undefined): Session | null {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  return useMemo(() => {
+    if (actor === undefined) return null;
+    return {
+      actor,
+      hasScope: (scope) => mayUse(actor, scope),
+      signOut: async () => {
+        await api.delete('/session');
+        await navigate({ to: '/sign-in' });
+        // Nothing of what this person saw is left for the next one.
+        client.clear();
+      },
+    };
+  }, [actor, client, navigate]);
+}
+
+/** `admin` includes all other scopes. */
+export function mayUse(actor: Actor, scope: Scope): boolean {
+  return actor.scopes.includes('admin') || actor.scopes.includes(scope);
+}
+
+function SignInAgain({ actor }: { actor: Actor }): ReactNode {
+  const client = useQueryClient();
+  const [isEnded, setEnded] = useState(false);
+  useEffect(() => {
+    const end = () => setEnded(true);
+    window.addEventListener(sessionEndedEvent, end);
+    return () => window.removeEventListener(sessionEndedEvent, end);
+  }, []);
+  const resume = async (next: Actor) => {
+    setEnded(false);
+    client.setQueryData(actorKey, next);
+    const isOther = JSON.stringify(next) !== JSON.stringify(actor);
+    const others = {
+      predicate: (query: { queryKey: readonly unknown[] }) => query.queryKey[0] !== actorKey[0],
+    };
+    // Another token may see other data: then nothing of the old stays.
+    if (isOther) await client.resetQueries(others);
+    else await client.invalidateQueries(others);
+  };
+  return (
+    <Modal
+      opened={isEnded}
+      onClose={() => {}}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      lockScroll={false}
+      centered
+      title="Your session has ended"
+    >
+      <p style={{ marginTop: 0 }}>
+        You were signed in as <strong>{actor.name}</strong>. Sign in to go on: the page stays as it
+        is.
+      </p>
+      <SignInForm onSignedIn={(next) => void resume(next)} />
+    </Modal>
+  );
+}

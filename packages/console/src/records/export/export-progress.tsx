@@ -1,0 +1,92 @@
+import type { ReactNode } from 'react';
+import { ApiError } from '../../api/client.ts';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { CheckIcon, WarningIcon } from '../../ui/icons.tsx';
+import classes from './export.module.css';
+import type { ExportState } from './use-export.ts';
+
+/** How far an export is, in rows and bytes. */
+export function ExportProgressBar({ state }: { state: ExportState }): ReactNode {
+  if (state.step === 'starting') return <p className={classes.progressText}>Starting …</p>;
+  if (state.step === 'done') return <p className={classes.progressText}>Export complete</p>;
+  if (state.step !== 'running') return null;
+  const { rows, bytes, expectedRows } = state;
+  const percent = expectedRows > 0 ? Math.floor((100 * rows) / expectedRows) : 0;
+  return (
+    <div className={classes.progress}>
+      <progress
+        value={rows}
+        max={Math.max(1, expectedRows)}
+        aria-label={`Export of ${state.file}`}
+      />
+      <p className={classes.progressText}>
+        <strong>{percent} %</strong>
+        <span>
+          {formatCount(rows)} of {formatCount(expectedRows)} rows
+        </span>
+        <span>{formatBytes(bytes)}</span>
+      </p>
+    </div>
+  );
+}
+
+/** How an export ended, with both numbers of the check. */
+export function ExportOutcome({ state }: { state: ExportState }): ReactNode {
+  return (
+    <div role="status" className={classes.outcome}>
+      <Outcome state={state} />
+    </div>
+  );
+}
+
+function Outcome({ state }: { state: ExportState }): ReactNode {
+  switch (state.step) {
+    case 'done': {
+      const { rows, bytes, expectedRows } = state.result;
+      return (
+        <p className={classes.ok}>
+          <CheckIcon />
+          <span>
+            <strong>
+              rows = count: {formatCount(rows)} = {formatCount(expectedRows)}
+            </strong>
+            <br />
+            {state.file} · {formatBytes(bytes)} · {(state.millis / 1000).toFixed(1)} s
+          </span>
+        </p>
+      );
+    }
+    case 'downloading':
+      return (
+        <p className={classes.ok}>
+          <CheckIcon />
+          <span>
+            <strong>Your browser is downloading {formatCount(state.rowCount)} rows.</strong>
+            <br />
+            Compare: the finished file must hold {formatCount(state.rowCount)} records. A download
+            that breaks off shows as failed in the browser. This link worked once.
+          </span>
+        </p>
+      );
+    case 'cancelled':
+      return <p className={classes.progressText}>Cancelled. The unfinished file was removed.</p>;
+    case 'failed': {
+      const { error } = state;
+      const request = error instanceof ApiError ? error.requestId : null;
+      return (
+        <p className={classes.bad}>
+          <WarningIcon />
+          <span>
+            <strong>The export failed.</strong>{' '}
+            {error instanceof ApiError ? error.detail : error.message}
+            {request !== null && <small> request {request}</small>}
+          </span>
+        </p>
+      );
+    }
+    case 'ready':
+    case 'starting':
+    case 'running':
+      return null;
+  }
+}

@@ -1,0 +1,98 @@
+import { ApiError, errorOf, reportSessionEnd } from '../../api/client.ts';
+import { createRowCounter } from './count-rows.ts';
+
+/** Where an export goes: a file that was picked. `discard` leaves nothing half-written behind. */
+export type ExportTarget = {
+  write: (chunk: Uint8Array) => Promise<void>;
+  close: () => Promise<void>;
+  discard: () => Promise<void>;
+};
+
+export type ExportProgress = { rows: number; bytes: number };
+
+export type ExportResult = ExportProgress & {
+  /** X-Record-Count: rows that the service said would follow. */
+  expectedRows: number;
+};
+
+export type ExportRun = {
+  body: unknown;
+  hasHeader: boolean;
+  target: ExportTarget;
+  signal: AbortSignal;
+  /** At most every 100 ms, and once with the number of rows before the first byte. */
+  onProgress: (progress: ExportProgress & { expectedRows: number }) => void;
+  now: () => number;
+};
+
+/** No bytes for this long, and the export has failed: the service resets slow readers after 60 s too. */
+const stallMs = 60_000;
+const reportMs = 100;
+
+/**
+ * Streams a CSV from the service into a file, chunk by chunk: memory stays that of a chunk. Answers
+ * only when as many records were written as the service announced; otherwise the file is discarded.
+ */
+export async function runExport(run: ExportRun): Promise<ExportResult> {
+  const { target, signal, onProgress } = run;
+  const stall = new AbortController();
+  let timer = setTimeout(() => stall.abort(), stallMs);
+  try {
+    const response = await request(run.body, AbortSignal.any([signal, stall.signal]));
+    const expectedRows = Number(response.headers.get('x-record-count') ?? Number.NaN);
+    const counter = createRowCounter({ hasHeader: run.hasHeader });
+    let reportedAt = run.now();
+    onProgress({ rows: 0, bytes: 0, expectedRows });
+    const reader = response.body?.getReader();
+    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+      clearTimeout(timer);
+      counter.add(part.value);
+      await target.write(part.value);
+      timer = setTimeout(() => stall.abort(), stallMs);
+      if (run.now() - reportedAt < reportMs) continue;
+      reportedAt = run.now();
+      onProgress({ rows: counter.rows(), bytes: counter.bytes(), expectedRows });
+    }
+    const rows = counter.end();
+    if (rows !== expectedRows) throw rowsDiffer(rows, expectedRows);
+    await target.close();
+    return { rows, bytes: counter.bytes(), expectedRows };
+  } catch (cause) {
+    await target.discard();
+    if (signal.aborted || cause instanceof ApiError) throw cause;
+    throw new ApiError(
+      {
+        status: 0,
+        code: stall.signal.aborted ? 'timeout' : 'connection_lost',
+        detail: stall.signal.aborted
+          ? `No data for ${stallMs / 1000} s. The unfinished file was removed.`
+          : `The export broke off: ${cause instanceof Error ? cause.message : String(cause)}. The unfinished file was removed.`,
+      },
+      { cause },
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function request(body: unknown, signal: AbortSignal): Promise<Response> {
+  const response = await fetch('/api/v1/exports/csv', {
+    method: 'POST',
+    credentials: 'same-origin',
+    cache: 'no-store',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (response.ok) return response;
+  if (response.status === 401) reportSessionEnd();
+  throw errorOf(response.status, response.headers, await response.text());
+}
+
+function rowsDiffer(rows: number, expectedRows: number): ApiError {
+  return new ApiError({
+    status: 0,
+    code: 'rows_differ',
+    detail: `The file got ${rows} rows, but the service announced ${expectedRows}. It was removed: export again.`,
+  });
+}

@@ -1,0 +1,135 @@
+import { useComputedColorScheme } from '@mantine/core';
+import { type ReactNode, useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { formatCount } from '../../ui/format.ts';
+import classes from './facts.module.css';
+import type { MonthCount } from './month-series.ts';
+
+const heightPx = 96;
+
+export type MonthChartProps = { months: readonly MonthCount[]; onChoose?: (month: string) => void };
+
+/** Records per month as bars on a canvas; the same numbers as a table for who cannot see it. */
+export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
+  const host = useRef<HTMLDivElement>(null);
+  const scheme = useComputedColorScheme();
+  const choose = useRef(onChoose);
+  choose.current = onChoose;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the scheme changes what the variables hold
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return;
+    const plot = draw(element, months);
+    const onClick = () => {
+      const month = months[plot.cursor.idx ?? -1]?.month;
+      if (month !== undefined) choose.current?.(month);
+    };
+    plot.over.addEventListener('click', onClick);
+    const resize = new ResizeObserver(() => {
+      plot.setSize({ width: element.clientWidth, height: heightPx });
+    });
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      plot.destroy();
+    };
+  }, [months, scheme]);
+  return (
+    <>
+      <div
+        ref={host}
+        className={classes.chart}
+        data-clickable={onChoose !== undefined}
+        aria-hidden="true"
+      />
+      <table className="visually-hidden">
+        <caption>Records per month</caption>
+        <tbody>
+          {months.map(({ month, count }) => (
+            <tr key={month}>
+              <th scope="row">{month}</th>
+              <td>{formatCount(count)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const label = document.createElement('div');
+  label.className = classes.hover ?? '';
+  const font = `11px ${style.fontFamily}`;
+  const axis = { stroke: colour('--svc-muted'), font, ticks: { show: false } };
+  const options: uPlot.Options = {
+    width: element.clientWidth,
+    height: heightPx,
+    padding: [8, 0, 0, 0],
+    legend: { show: false },
+    scales: {
+      x: { time: false, range: () => [-0.6, months.length - 0.4] },
+      y: { range: (_plot, _min, max) => [0, max || 1] },
+    },
+    cursor: {
+      y: false,
+      x: false,
+      points: { show: false },
+      drag: { setScale: false, x: false, y: false },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 22,
+        incrs: [1, 2, 3, 6, 12, 24, 60, 120],
+        space: 64,
+        values: (_plot, ticks) => ticks.map((tick) => months[tick]?.month ?? ''),
+      },
+      {
+        ...axis,
+        grid: { stroke: colour('--svc-line'), width: 1 },
+        size: 52,
+        space: 28,
+        values: (_plot, ticks) => ticks.map(shortCount),
+      },
+    ],
+    series: [
+      {},
+      {
+        fill: colour('--svc-accent-soft'),
+        width: 0,
+        points: { show: false },
+        paths: uPlot.paths.bars?.({ size: [0.72, 40] }) ?? (() => null),
+      },
+    ],
+    hooks: {
+      ready: [(plot) => plot.over.append(label)],
+      setCursor: [
+        (plot) => {
+          const point = months[plot.cursor.idx ?? -1];
+          label.hidden = point === undefined || (plot.cursor.left ?? -1) < 0;
+          if (point === undefined) return;
+          label.textContent = `${point.month} · ${formatCount(point.count)}`;
+          const x = plot.valToPos(plot.cursor.idx ?? 0, 'x');
+          const isRight = x > plot.over.clientWidth / 2;
+          label.style.translate = `calc(${x}px ${isRight ? '- 100% - 8px' : '+ 8px'}) 0`;
+        },
+      ],
+    },
+  };
+  const data: uPlot.AlignedData = [
+    months.map((_, index) => index),
+    months.map(({ count }) => count),
+  ];
+  return new uPlot(options, data, element);
+}
+
+/** 120,000 → 120k: an axis needs no more. */
+function shortCount(count: number): string {
+  if (count >= 1_000_000) return `${count / 1_000_000}M`;
+  return count >= 1000 ? `${count / 1000}k` : String(count);
+}

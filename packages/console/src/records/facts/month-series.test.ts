@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import type { DatasetRow } from '../../api/types.ts';
+import { nextMonth, sumByMonth } from './month-series.ts';
+
+const leaf = (month: string, count: number) => ({ month, count }) as DatasetRow;
+
+describe('sumByMonth', () => {
+  it('sums stores, orders months and fills the gaps', () => {
+    expect(sumByMonth([leaf('2001-02', 1), leaf('2000-11', 2), leaf('2001-02', 3)])).toEqual([
+      { month: '2000-11', count: 2 },
+      { month: '2000-12', count: 0 },
+      { month: '2001-01', count: 0 },
+      { month: '2001-02', count: 4 },
+    ]);
+    expect(sumByMonth([])).toEqual([]);
+  });
+});
+
+describe('nextMonth', () => {
+  it('goes on into the next year', () => {
+    expect([nextMonth('2001-09'), nextMonth('2001-12')]).toEqual(['2001-10', '2002-01']);
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import {
+  changeFilters,
+  chooseNode,
+  chosenNode,
+  decodeOpen,
+  decodeRecord,
+  encodeOpen,
+  encodeRecord,
+  sliceOf,
+  validateRecordsSearch,
+} from './search.ts';
+
+describe('validateRecordsSearch', () => {
+  it('keeps what it understands and drops the rest', () => {
+    expect(
+      validateRecordsSearch({
+        tenant: 5,
+        store: 'DFW',
+        month: '2001-13',
+        from: '2001-03-04',
+        to: 'soon',
+        limit: '200',
+        at: -1,
+        cursor: '',
+        other: 1,
+      }),
+    ).toEqual({ tenant: '5', store: 'DFW', from: '2001-03-04', limit: 200 });
+  });
+
+  it('has no store without a tenant and no month without a store', () => {
+    expect(validateRecordsSearch({ store: 'DFW', month: '2001-03' })).toEqual({});
+    expect(validateRecordsSearch({ tenant: 'TX', month: '2001-03' })).toEqual({ tenant: 'TX' });
+  });
+
+  it('leaves defaults out', () => {
+    expect(validateRecordsSearch({ limit: 100, at: 0 })).toEqual({});
+  });
+});
+
+describe('changes', () => {
+  const search = validateRecordsSearch({
+    tenant: 'TX',
+    store: 'DFW',
+    month: '2001-03',
+    open: 'TX',
+    kind: 'departure',
+    from: '2001-03-04',
+    cursor: 'c',
+    at: 100,
+    record: 'TX/DFW/t/e',
+  });
+
+  it('another node drops days, page and drawer, and keeps kind', () => {
+    expect(chooseNode(search, { tenant: 'CA' })).toEqual({
+      tenant: 'CA',
+      open: 'TX',
+      kind: 'departure',
+    });
+    expect(chosenNode(chooseNode(search, null))).toBeNull();
+  });
+
+  it('other filters drop the cursor', () => {
+    const changed = changeFilters(search, { kind: undefined });
+    expect(changed).not.toHaveProperty('kind');
+    expect(changed).not.toHaveProperty('cursor');
+    expect(changed).not.toHaveProperty('at');
+    expect(changed.from).toBe('2001-03-04');
+  });
+});
+
+describe('sliceOf', () => {
+  it('is the month, or days inside it', () => {
+    const leaf = { tenant: 'TX', store: 'DFW', month: '2004-02' };
+    expect(sliceOf(leaf)).toEqual(leaf);
+    expect(sliceOf({ ...leaf, from: '2004-02-10' })).toEqual({
+      tenant: 'TX',
+      store: 'DFW',
+      from: '2004-02-10',
+      to: '2004-02-29',
+    });
+    expect(sliceOf({ ...leaf, from: '2003-01-01', to: '2005-01-01' })).toMatchObject({
+      from: '2004-02-01',
+      to: '2004-02-29',
+    });
+  });
+
+  it('is open at one end where a range is', () => {
+    expect(sliceOf({ tenant: 'TX', to: '2001-01-05' })).toEqual({
+      tenant: 'TX',
+      from: '1970-01-01',
+      to: '2001-01-05',
+    });
+    expect(sliceOf({})).toBeNull();
+  });
+});
+
+describe('open nodes', () => {
+  it('go into a few characters and come back', () => {
+    const open = new Set(['TX', 'TX/DFW', 'TX/IAH', 'CA', 'a b,c']);
+    expect(encodeOpen(open)).toBe('TX/DFW/IAH//CA//a b,c');
+    expect(decodeOpen(encodeOpen(open))).toEqual(open);
+  });
+
+  it('forgets what is open inside a closed node, and nothing is undefined', () => {
+    expect(encodeOpen(new Set(['TX/DFW']))).toBeUndefined();
+    expect(decodeOpen(undefined)).toEqual(new Set());
+  });
+});
+
+describe('record keys', () => {
+  it('come back, whatever the event id holds', () => {
+    const identity = {
+      tenant: 'TX',
+      store: 'DFW',
+      occurred_at: '2001-03-01T00:05:00.000000Z',
+      event_id: 'a/b//c',
+    };
+    expect(decodeRecord(encodeRecord(identity))).toEqual(identity);
+    expect(decodeRecord('TX/DFW')).toBeNull();
+    expect(decodeRecord(undefined)).toBeNull();
+  });
+});

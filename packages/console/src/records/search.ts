@@ -1,0 +1,180 @@
+import { type NodePath, pathOf } from './node.ts';
+
+/** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
+export type RecordsSearch = {
+  tenant?: string;
+  store?: string;
+  /** `YYYY-MM` of the chosen leaf. */
+  month?: string;
+  /** Expanded nodes, see `encodeOpen`. */
+  open?: string;
+  /** Search in the tree: a prefix of tenants, or `TX/D` for stores of TX. */
+  q?: string;
+  kind?: string;
+  source?: string;
+  /** First and last day inside the node, inclusive; each may stand alone. */
+  from?: string;
+  to?: string;
+  limit?: number;
+  cursor?: string;
+  /** How many records stand before this page; only known when it was reached by paging. */
+  at?: number;
+  /** Identity of the record in the drawer, see `encodeRecord`. */
+  record?: string;
+};
+
+export const pageSizes = [100, 200, 500] as const;
+const defaultPageSize = 100;
+
+const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
+const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
+
+/** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
+export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
+  const tenant = text(search.tenant);
+  const store = tenant && text(search.store);
+  const month = store && text(search.month, monthPattern);
+  const limit = pageSizes.find((size) => size === Number(search.limit));
+  const at = Number(search.at);
+  return withoutUndefined({
+    tenant,
+    store,
+    month,
+    open: text(search.open),
+    q: text(search.q),
+    kind: text(search.kind),
+    source: text(search.source),
+    from: text(search.from, dayPattern),
+    to: text(search.to, dayPattern),
+    limit: limit === defaultPageSize ? undefined : limit,
+    cursor: text(search.cursor),
+    at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
+    record: text(search.record),
+  });
+}
+
+export function pageSizeOf(search: RecordsSearch): number {
+  return search.limit ?? defaultPageSize;
+}
+
+/** The chosen node; null when none is. */
+export function chosenNode(search: RecordsSearch): NodePath | null {
+  return search.tenant === undefined ? null : pathOf(search.tenant, search.store, search.month);
+}
+
+/** Another node: days, page and drawer belonged to the last one; kind and source go on. */
+export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
+  const { open, q, kind, source, limit } = search;
+  return withoutUndefined({ ...path, open, q, kind, source, limit });
+}
+
+/** Other filters: the cursor belonged to the last ones. */
+export function changeFilters(
+  search: RecordsSearch,
+  change: Pick<Changes, 'kind' | 'source' | 'from' | 'to'>,
+): RecordsSearch {
+  return changeSearch(search, { ...change, cursor: undefined, at: undefined, record: undefined });
+}
+
+type Changes = { [Key in keyof RecordsSearch]?: RecordsSearch[Key] | undefined };
+
+/** `undefined` takes a field out. */
+export function changeSearch(search: RecordsSearch, change: Changes): RecordsSearch {
+  return validateRecordsSearch({ ...search, ...change });
+}
+
+export type SliceParams = {
+  tenant: string;
+  store?: string;
+  month?: string;
+  from?: string;
+  to?: string;
+};
+
+/** The earliest and latest days that a record can have, for ranges open at one end. */
+const earliestDay = '1970-01-01';
+const latestDay = '9000-12-31';
+
+/** The chosen slice in the words of the API, where `month` and `from`/`to` exclude each other. */
+export function sliceOf(search: RecordsSearch): SliceParams | null {
+  const { tenant, store, month, from, to } = search;
+  if (tenant === undefined) return null;
+  const place = { tenant, ...(store === undefined ? {} : { store }) };
+  if (from === undefined && to === undefined) {
+    return month === undefined ? place : { ...place, month };
+  }
+  const [first, last] = month === undefined ? [earliestDay, latestDay] : monthEnds(month);
+  return { ...place, from: later(from, first), to: earlier(to, last) };
+}
+
+/** First and last day of `YYYY-MM`. */
+export function monthEnds(month: string): [string, string] {
+  return [`${month}-01`, `${month}-${String(daysIn(month)).padStart(2, '0')}`];
+}
+
+export function daysIn(month: string): number {
+  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
+}
+
+/**
+ * Expanded nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH inside it, and CA.
+ * A node that is open inside a closed one isn't kept.
+ */
+export function encodeOpen(keys: ReadonlySet<string>): string | undefined {
+  const stores = new Map<string, string[]>();
+  for (const key of keys) if (!key.includes('/')) stores.set(key, []);
+  for (const key of keys) {
+    const slash = key.indexOf('/');
+    if (slash > 0) stores.get(key.slice(0, slash))?.push(key.slice(slash + 1));
+  }
+  const parts = [...stores].map(([tenant, inside]) => [tenant, ...inside].join('/'));
+  return parts.length === 0 ? undefined : parts.join('//');
+}
+
+export function decodeOpen(open: string | undefined): Set<string> {
+  const keys = new Set<string>();
+  for (const part of open?.split('//') ?? []) {
+    const [tenant, ...stores] = part.split('/').filter((name) => name !== '');
+    if (tenant === undefined) continue;
+    keys.add(tenant);
+    for (const store of stores) keys.add(`${tenant}/${store}`);
+  }
+  return keys;
+}
+
+export type RecordIdentity = {
+  tenant: string;
+  store: string;
+  occurred_at: string;
+  event_id: string;
+};
+
+/** The event id may hold `/`, so it stands last. */
+export function encodeRecord(identity: RecordIdentity): string {
+  const { tenant, store, occurred_at, event_id } = identity;
+  return [tenant, store, occurred_at, event_id].join('/');
+}
+
+export function decodeRecord(key: string | undefined): RecordIdentity | null {
+  const [tenant, store, occurred_at, ...event] = key?.split('/') ?? [];
+  if (!tenant || !store || !occurred_at || event.length === 0) return null;
+  return { tenant, store, occurred_at, event_id: event.join('/') };
+}
+
+function later(day: string | undefined, bound: string): string {
+  return day === undefined || day < bound ? bound : day;
+}
+
+function earlier(day: string | undefined, bound: string): string {
+  return day === undefined || day > bound ? bound : day;
+}
+
+/** The router reads `tenant=5` as a number; here it is a name. */
+function text(value: unknown, pattern = /./s): string | undefined {
+  const string = typeof value === 'number' ? String(value) : value;
+  return typeof string === 'string' && pattern.test(string) ? string : undefined;
+}
+
+function withoutUndefined(fields: Record<string, unknown>): RecordsSearch {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

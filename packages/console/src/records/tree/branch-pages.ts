@@ -1,0 +1,113 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { api } from '../../api/client.ts';
+import type { DatasetRow } from '../../api/types.ts';
+import { rowKey, rowName } from './flat-tree.ts';
+
+export type DatasetPage = { data: DatasetRow[]; next_cursor: string | null };
+
+/** One page of the children of a node; the root's key is the empty string. */
+export type BranchPage = { branch: string; q: string; cursor: string | null };
+
+const pageSize = 500;
+/** A page that grew takes a few requests; one that doubled over and over is another tree. */
+const maxRequests = 20;
+
+export const treeKey = ['records', 'tree'] as const;
+
+export function branchPageKey({ branch, q, cursor }: BranchPage) {
+  return [...treeKey, branch, q, cursor] as const;
+}
+
+/** What is typed into the search: a prefix of tenants, or `TX/D` for stores of TX. */
+export function parseTreeSearch(q: string): { tenant: string | null; prefix: string } {
+  const slash = q.indexOf('/');
+  if (slash < 0) return { tenant: null, prefix: q.trim() };
+  return { tenant: q.slice(0, slash).trim(), prefix: q.slice(slash + 1).trim() };
+}
+
+/**
+ * Reads a page, and invalidates what is open below the rows that changed: a parent's counters and
+ * digest are sums of its children's, so that polling the tenants alone shows where to look deeper.
+ */
+export async function fetchBranchPage(
+  client: QueryClient,
+  page: BranchPage,
+  signal: AbortSignal,
+): Promise<DatasetPage> {
+  const before = client.getQueryData<DatasetPage>(branchPageKey(page));
+  const after = await readPage(page, before, signal);
+  for (const row of changedRows(before?.data ?? [], after.data)) {
+    // What is open is read again at the next draw; what is closed, when it is opened.
+    void client.invalidateQueries({ queryKey: [...treeKey, rowKey(row)], refetchType: 'none' });
+  }
+  return after;
+}
+
+/**
+ * A page that is read again ends where it ended, so that the pages after it keep their cursors and
+ * nothing is missing or doubled between them when a node came or went.
+ */
+async function readPage(
+  page: BranchPage,
+  before: DatasetPage | undefined,
+  signal: AbortSignal,
+): Promise<DatasetPage> {
+  const params = { ...branchParams(page), limit: pageSize };
+  const first = await read(params, page.cursor, signal);
+  const last = before?.data.at(-1);
+  if (before === undefined || before.next_cursor === null || last === undefined) return first;
+  const data = [...first.data];
+  let next = first.next_cursor;
+  for (let request = 1; next !== null && request < maxRequests; request += 1) {
+    const end = data.at(-1);
+    if (end !== undefined && compareNames(rowName(end), rowName(last)) >= 0) break;
+    const more = await read(params, next, signal);
+    data.push(...more.data);
+    next = more.next_cursor;
+  }
+  if (next === null) return { data, next_cursor: null };
+  const kept = data.filter((row) => compareNames(rowName(row), rowName(last)) <= 0);
+  return { data: kept, next_cursor: before.next_cursor };
+}
+
+function read(params: Record<string, string | number>, cursor: string | null, signal: AbortSignal) {
+  const query = cursor === null ? params : { ...params, cursor };
+  return api.get<DatasetPage>('/enrichment/datasets', query, signal);
+}
+
+function branchParams({ branch, q }: BranchPage): Record<string, string> {
+  const [tenant, store] = branch === '' ? [] : branch.split('/');
+  if (tenant === undefined) {
+    const search = parseTreeSearch(q);
+    if (search.tenant !== null) return { level: 'tenant', tenant: search.tenant };
+    return { level: 'tenant', ...(search.prefix === '' ? {} : { q: search.prefix }) };
+  }
+  if (store !== undefined) return { level: 'month', tenant, store };
+  return { level: 'store', tenant, ...(q === '' ? {} : { q }) };
+}
+
+function changedRows(before: readonly DatasetRow[], after: readonly DatasetRow[]): DatasetRow[] {
+  if (before.length === 0) return [];
+  const known = new Map(before.map((row) => [rowName(row), row]));
+  return after.filter((row) => {
+    const old = known.get(rowName(row));
+    return old === undefined || fingerprint(old) !== fingerprint(row);
+  });
+}
+
+function fingerprint(row: DatasetRow): string {
+  const { digest, count, bytes, covered, tier, stored_bytes } = row;
+  return [digest, count, bytes, covered, tier, stored_bytes].join();
+}
+
+/** Names order by their UTF-8 bytes, as in the API, which is the order of code points. */
+function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  const left = [...a];
+  const right = [...b];
+  for (let index = 0; index < Math.min(left.length, right.length); index += 1) {
+    const difference = (left[index]?.codePointAt(0) ?? 0) - (right[index]?.codePointAt(0) ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}

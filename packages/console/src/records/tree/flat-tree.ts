@@ -1,0 +1,173 @@
+import type { DatasetRow } from '../../api/types.ts';
+
+/** What is loaded of the children of one node. */
+export type Branch = {
+  rows: readonly DatasetRow[];
+  /** There are more than these; or the first ones are on their way. */
+  tail: 'none' | 'loading' | 'more' | 'failed';
+};
+
+/** Name of a row under its parent. */
+export function rowName(row: DatasetRow): string {
+  return row.month ?? row.store ?? row.tenant;
+}
+
+export function rowKey(row: DatasetRow): string {
+  if (row.store === null) return row.tenant;
+  return row.month === null
+    ? `${row.tenant}/${row.store}`
+    : `${row.tenant}/${row.store}/${row.month}`;
+}
+
+/**
+ * The visible nodes as one list, without building it: a branch keeps only where its open children
+ * stand and how long they are, so that opening a node among 100,000 costs one pass over its
+ * siblings, and finding the node at a position a binary search.
+ */
+export type FlatTree = {
+  parent: string;
+  branch: Branch;
+  level: number;
+  /** Indices of open rows, ascending. */
+  openRows: number[];
+  openTrees: FlatTree[];
+  /** Visible nodes inside the open rows before each one. */
+  insideBefore: number[];
+  /** Visible nodes in all. */
+  length: number;
+};
+
+export type VisibleNode =
+  | {
+      type: 'row';
+      key: string;
+      row: DatasetRow;
+      level: number;
+      position: number;
+      siblings: number;
+      isOpen: boolean;
+    }
+  | { type: 'tail'; key: string; parent: string; level: number; tail: Branch['tail'] };
+
+const loading: Branch = { rows: [], tail: 'loading' };
+
+export type FlattenInput = {
+  branches: ReadonlyMap<string, Branch>;
+  open: ReadonlySet<string>;
+};
+
+/** The tree from its root, whose key is the empty string. */
+export function flatten({ branches, open }: FlattenInput): FlatTree {
+  const openNames = new Map<string, Set<string>>();
+  for (const key of open) {
+    const slash = key.lastIndexOf('/');
+    const parent = slash < 0 ? '' : key.slice(0, slash);
+    const names = openNames.get(parent) ?? new Set();
+    openNames.set(parent, names.add(key.slice(slash + 1)));
+  }
+  const flattenBranch = (parent: string, level: number): FlatTree => {
+    const branch = branches.get(parent) ?? loading;
+    const flat: FlatTree = {
+      parent,
+      branch,
+      level,
+      openRows: [],
+      openTrees: [],
+      insideBefore: [],
+      length: branch.rows.length + (branch.tail === 'none' ? 0 : 1),
+    };
+    const names = openNames.get(parent);
+    if (level > 2 || names === undefined) return flat;
+    let inside = 0;
+    for (const [index, row] of branch.rows.entries()) {
+      if (!names.has(rowName(row))) continue;
+      const child = flattenBranch(rowKey(row), level + 1);
+      flat.openRows.push(index);
+      flat.openTrees.push(child);
+      flat.insideBefore.push(inside);
+      inside += child.length;
+    }
+    flat.length += inside;
+    return flat;
+  };
+  return flattenBranch('', 1);
+}
+
+/** The node at a position of the visible list. */
+export function nodeAt(flat: FlatTree, position: number): VisibleNode | undefined {
+  if (position < 0 || position >= flat.length) return undefined;
+  const before = lastOpenBefore(flat, position);
+  const tree = flat.openTrees[before];
+  const openRow = flat.openRows[before];
+  if (tree === undefined || openRow === undefined) return rowAt(flat, position, false);
+  const offset = position - openRow - (flat.insideBefore[before] ?? 0);
+  if (offset === 0) return rowAt(flat, openRow, true);
+  if (offset <= tree.length) return nodeAt(tree, offset - 1);
+  return rowAt(flat, openRow + offset - tree.length, false);
+}
+
+function rowAt(flat: FlatTree, index: number, isOpen: boolean): VisibleNode {
+  const { branch, level, parent } = flat;
+  const row = branch.rows[index];
+  if (row === undefined) {
+    return { type: 'tail', key: `${parent}//${branch.tail}`, parent, level, tail: branch.tail };
+  }
+  const siblings = branch.tail === 'none' ? branch.rows.length : -1;
+  return { type: 'row', key: rowKey(row), row, level, position: index + 1, siblings, isOpen };
+}
+
+/** Index of the last open row that stands at or before the position; -1 if none does. */
+function lastOpenBefore(flat: FlatTree, position: number): number {
+  let low = 0;
+  let high = flat.openRows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const start = (flat.openRows[middle] ?? 0) + (flat.insideBefore[middle] ?? 0);
+    if (start <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Where a node stands in the visible list; -1 when it doesn't. */
+export function positionOf(flat: FlatTree, key: string): number {
+  const prefix = flat.parent === '' ? '' : `${flat.parent}/`;
+  if (!key.startsWith(prefix)) return -1;
+  const [name] = key.slice(prefix.length).split('/');
+  const index = flat.branch.rows.findIndex((row) => rowName(row) === name);
+  if (index < 0) return -1;
+  const open = lastOpenUpTo(flat, index);
+  const inside =
+    (flat.insideBefore[open] ?? 0) + (isBefore(flat, open, index) ? lengthOf(flat, open) : 0);
+  if (key.length === prefix.length + (name?.length ?? 0)) return index + inside;
+  const tree = flat.openRows[open] === index ? flat.openTrees[open] : undefined;
+  const within = tree === undefined ? -1 : positionOf(tree, key);
+  return within < 0 ? -1 : index + inside + 1 + within;
+}
+
+function lastOpenUpTo(flat: FlatTree, index: number): number {
+  let last = flat.openRows.length - 1;
+  while (last >= 0 && (flat.openRows[last] ?? 0) > index) last -= 1;
+  return last;
+}
+
+function isBefore(flat: FlatTree, open: number, index: number): boolean {
+  return open >= 0 && (flat.openRows[open] ?? index) < index;
+}
+
+function lengthOf(flat: FlatTree, open: number): number {
+  return flat.openTrees[open]?.length ?? 0;
+}
+
+/** The next visible row from `start` on (around the end) whose name begins with the typed letters; -1 if none. */
+export function findByPrefix(flat: FlatTree, start: number, typed: string): number {
+  const prefix = typed.toLowerCase();
+  // Bounded: a key press must not walk a million rows.
+  const steps = Math.min(flat.length, 200_000);
+  for (let step = 0; step < steps; step += 1) {
+    const position = (start + step) % flat.length;
+    const node = nodeAt(flat, position);
+    if (node?.type === 'row' && rowName(node.row).toLowerCase().startsWith(prefix)) return position;
+  }
+  return -1;
+}

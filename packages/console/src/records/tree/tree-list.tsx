@@ -1,0 +1,174 @@
+import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
+import { nodeAt, positionOf } from './flat-tree.ts';
+import classes from './tree.module.css';
+import { moveInTree, type TreeMove } from './tree-keys.ts';
+import { TreeRow } from './tree-row.tsx';
+import type { Tree } from './use-tree.ts';
+
+const rowPx = 32;
+/** Rows rendered beyond both edges, so that a flick shows no gap. */
+const overscan = 12;
+/** How far ahead of the screen the next page is asked for. */
+const lookAheadRows = 100;
+const typingMs = 700;
+
+export type TreeListProps = {
+  tree: Tree;
+  chosen: string | null;
+  onChoose: (key: string) => void;
+  onOpen: (keys: readonly string[], isOpen: boolean) => void;
+};
+
+/** The visible nodes, of which only those on the screen are in the document. */
+export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): ReactNode {
+  const { flat } = tree;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState<string | null>(chosen);
+  const activeAt = Math.max(0, active === null ? 0 : positionOf(flat, active));
+  const virtual = useVirtualizer({
+    count: flat.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowPx,
+    overscan,
+    // The active row stays in the document, or focus would fall out of the tree while scrolling.
+    rangeExtractor: (range: Range) =>
+      withActive(defaultRangeExtractor(range), activeAt, flat.length),
+  });
+  const items = virtual.getVirtualItems();
+  useLoadAhead(tree, virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? 0);
+  const revealed = useRef<string | null>(null);
+  // After a link was opened, or the node was chosen elsewhere on the page: once it is there.
+  useEffect(() => {
+    if (chosen === null || revealed.current === chosen) return;
+    const position = positionOf(flat, chosen);
+    if (position < 0) return;
+    revealed.current = chosen;
+    setActive(chosen);
+    virtual.scrollToIndex(position, { align: 'center' });
+  }, [chosen, flat, virtual]);
+  const typed = useTyping();
+
+  const wantsFocus = useRef(false);
+  // After every paint: the row that shall be focused may have come into the document only now.
+  useEffect(() => {
+    if (!wantsFocus.current || active === null) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(active)}"]`);
+    if (!row) return;
+    row.focus({ preventScroll: true });
+    wantsFocus.current = false;
+  });
+
+  const go = (position: number) => {
+    const node = nodeAt(flat, position);
+    if (node?.type !== 'row') return;
+    wantsFocus.current = true;
+    setActive(node.key);
+    virtual.scrollToIndex(position, { align: 'auto' });
+  };
+  const choose = (key: string) => {
+    // It is in sight: nothing shall scroll.
+    revealed.current = key;
+    onChoose(key);
+  };
+  const run = (move: TreeMove) => {
+    if (move === null) return;
+    if (move.type === 'go') go(move.position);
+    else if (move.type === 'choose') choose(move.key);
+    else if (move.type === 'openSiblings') onOpen(move.keys, true);
+    else onOpen([move.key], move.type === 'open');
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowPx) - 1);
+    const move = moveInTree(flat, activeAt, { key: event.key, typed: typed(event.key), pageRows });
+    if (move === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    run(move);
+  };
+  const onClick = (event: MouseEvent<HTMLElement>) => {
+    const target = event.target as Element;
+    const retry = target.closest<HTMLElement>('[data-retry]')?.dataset.retry;
+    if (retry !== undefined) return tree.retry(retry);
+    const row = target.closest<HTMLElement>('[data-key]');
+    const key = row?.dataset.key;
+    if (row === null || key === undefined) return;
+    wantsFocus.current = true;
+    setActive(key);
+    if (target.closest('[data-toggle]')) {
+      onOpen([key], row.getAttribute('aria-expanded') !== 'true');
+    } else choose(key);
+  };
+  return (
+    <div ref={scroller} className={classes.scroller}>
+      <div
+        role="tree"
+        aria-label="Tenants, stores and months"
+        className={classes.list}
+        style={{ height: virtual.getTotalSize() }}
+        onKeyDown={onKeyDown}
+        onClick={onClick}
+      >
+        {items.map((item) => {
+          const node = nodeAt(flat, item.index);
+          if (node === undefined) return null;
+          return (
+            <TreeRow
+              key={node.key}
+              node={node}
+              top={item.start}
+              isActive={item.index === activeAt}
+              isChosen={node.key === chosen}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function withActive(indices: number[], active: number, length: number): number[] {
+  const first = indices[0] ?? 0;
+  const last = indices.at(-1) ?? 0;
+  if (active >= length || (active >= first && active <= last)) return indices;
+  return active < first ? [active, ...indices] : [...indices, active];
+}
+
+/** Asks for the next page of each branch whose end is on the screen or will soon be. */
+function useLoadAhead(tree: Tree, first: number, last: number): void {
+  const { flat, loadMore } = tree;
+  const asked = useRef(new Map<string, number>());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another search is another tree
+  useEffect(() => asked.current.clear(), [loadMore]);
+  useEffect(() => {
+    for (let position = first; position <= last + lookAheadRows; position += 1) {
+      const node = nodeAt(flat, position);
+      if (node === undefined) return;
+      if (node.type !== 'tail' || node.tail !== 'more') continue;
+      // Once per end: the branch must have grown before it is asked again.
+      if (asked.current.get(node.parent) === position) continue;
+      asked.current.set(node.parent, position);
+      loadMore(node.parent);
+    }
+  }, [flat, loadMore, first, last]);
+}
+
+/** Letters typed within a short time belong together. */
+function useTyping(): (key: string) => string {
+  const state = useRef({ text: '', at: 0 });
+  return (key) => {
+    if (key.length !== 1 || key === ' ' || key === '*') return '';
+    const now = performance.now();
+    const { text, at } = state.current;
+    state.current = { text: now - at < typingMs ? text + key : key, at: now };
+    return state.current.text;
+  };
+}

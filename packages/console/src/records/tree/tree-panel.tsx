@@ -1,0 +1,143 @@
+import { TextInput } from '@mantine/core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { FailurePanel } from '../../ui/freshness.tsx';
+import classes from './tree.module.css';
+import { TreeList, type TreeListProps } from './tree-list.tsx';
+import { SkeletonCells } from './tree-row.tsx';
+import type { Tree } from './use-tree.ts';
+
+const typingPauseMs = 200;
+
+export type TreePanelProps = TreeListProps & { q: string; onSearch: (q: string) => void };
+
+/** Search, tree and its total. */
+export function TreePanel(props: TreePanelProps): ReactNode {
+  const { tree, q, onSearch } = props;
+  return (
+    <section className={classes.panel} aria-label="Where the records are">
+      <TreeSearch q={q} onSearch={onSearch} />
+      <div className={classes.heads} aria-hidden="true">
+        <span className={classes.name}>
+          TENANT › STORE<span className={classes.wide}> › MONTH</span>
+        </span>
+        <span className={classes.count}>RECORDS</span>
+        <span className={classes.bytes}>BYTES</span>
+        <span className={classes.covered}>COVERED</span>
+      </div>
+      <TreeBody {...props} />
+      <TreeTotals tree={tree} isSearch={q !== ''} />
+    </section>
+  );
+}
+
+function TreeBody(props: TreePanelProps): ReactNode {
+  const { tree, q } = props;
+  const { rows, tail } = tree.flat.branch;
+  const root = tree.queries[0];
+  if (rows.length > 0) return <TreeList {...props} />;
+  if (tail === 'failed' && root?.error) {
+    return (
+      <div className={classes.empty}>
+        <FailurePanel error={root.error} onRetry={() => tree.retry('')} />
+      </div>
+    );
+  }
+  if (tail === 'loading') return <TreeSkeleton />;
+  return (
+    <p className={classes.empty}>
+      {q === ''
+        ? 'No records yet.'
+        : `No ${q.includes('/') ? 'tenant' : 'tenant begins with'} “${q}”.`}
+    </p>
+  );
+}
+
+function TreeSkeleton(): ReactNode {
+  return (
+    <div className={classes.scroller} aria-busy="true">
+      {Array.from({ length: 12 }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+        <div key={index} className={classes.bones}>
+          <SkeletonCells />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
+  const { rows, tail } = tree.flat.branch;
+  if (rows.length === 0) return <div className={classes.totals} />;
+  let count = 0;
+  let bytes = 0;
+  let covered = 0;
+  for (const row of rows) {
+    count += row.count;
+    bytes += row.bytes;
+    covered += row.covered;
+  }
+  const more = tail === 'none' ? '' : '+';
+  const tenants = `${formatCount(rows.length)}${more} ${rows.length === 1 ? 'tenant' : 'tenants'}`;
+  const share = count === 0 ? null : Math.floor((covered / count) * 100);
+  return (
+    <div className={classes.totals}>
+      <span className={classes.name}>
+        {tenants}
+        {isSearch ? ' found' : ''}
+      </span>
+      <span className={classes.count}>
+        {formatCount(count)}
+        {more}
+      </span>
+      <span className={classes.bytes}>
+        {formatBytes(bytes)}
+        {more}
+      </span>
+      <span className={classes.covered}>{share === null ? '–' : `${share} %`}</span>
+    </div>
+  );
+}
+
+function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void }): ReactNode {
+  const [text, setText] = useState(q);
+  const sent = useRef(q);
+  // The hash changed by Back or by a link, not by typing here.
+  if (sent.current !== q) {
+    sent.current = q;
+    setText(q);
+  }
+  useEffect(() => {
+    if (text === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = text;
+      onSearch(text);
+    }, typingPauseMs);
+    return () => clearTimeout(timer);
+  }, [text, onSearch]);
+  return (
+    <div className={classes.search}>
+      <TextInput
+        type="search"
+        data-search
+        aria-label="Find a tenant, or a store as TX/D"
+        placeholder="Find tenant, or TX/D for its stores"
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        maxLength={257}
+        onChange={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape' && text !== '') {
+            event.stopPropagation();
+            setText('');
+          }
+          if (event.key === 'ArrowDown') {
+            event.preventDefault();
+            document.querySelector<HTMLElement>('[role="treeitem"][tabindex="0"]')?.focus();
+          }
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { memo, type ReactNode } from 'react';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { CoverageBar } from '../coverage-bar.tsx';
+import { rowName, type VisibleNode } from './flat-tree.ts';
+import classes from './tree.module.css';
+
+export type TreeRowProps = {
+  node: VisibleNode;
+  /** Pixels from the top of the list. */
+  top: number;
+  isActive: boolean;
+  isChosen: boolean;
+};
+
+/**
+ * One line of the tree; redrawn only when its own node changes, however fast the list scrolls. It has
+ * no handlers: the list hears its clicks by `data-key`, `data-toggle` and `data-retry`.
+ */
+export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
+  const { node, top } = props;
+  const style = { transform: `translateY(${top}px)` };
+  if (node.type === 'tail') return <TailRow node={node} style={style} />;
+  const { row, key, level, isOpen } = node;
+  const isLeaf = level === 3;
+  return (
+    <div
+      id={nodeId(key)}
+      role="treeitem"
+      data-key={key}
+      data-level={level}
+      className={classes.row}
+      style={style}
+      tabIndex={props.isActive ? 0 : -1}
+      aria-level={level}
+      aria-posinset={node.position}
+      aria-setsize={node.siblings}
+      aria-selected={props.isChosen}
+      aria-expanded={isLeaf ? undefined : isOpen}
+    >
+      <span className={classes.name} title={rowName(row)}>
+        {isLeaf ? (
+          <span className={classes.twig} />
+        ) : (
+          <span className={classes.toggle} data-toggle data-open={isOpen}>
+            <svg viewBox="0 0 16 16" aria-hidden="true">
+              <path d="M6 4l4 4-4 4" />
+            </svg>
+          </span>
+        )}
+        <span className={classes.text}>{rowName(row)}</span>
+      </span>
+      <span className={classes.count}>
+        {formatCount(row.count)}
+        <span className="visually-hidden"> {row.count === 1 ? 'record' : 'records'}</span>
+      </span>
+      <span className={classes.bytes}>{formatBytes(row.bytes)}</span>
+      <CoverageBar coverage={row.coverage} />
+    </div>
+  );
+}, isSameRow);
+
+function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
+  if (before.top !== after.top) return false;
+  if (before.isActive !== after.isActive || before.isChosen !== after.isChosen) return false;
+  const a = before.node;
+  const b = after.node;
+  if (a.type !== 'row' || b.type !== 'row') return a.key === b.key;
+  return (
+    a.row === b.row &&
+    a.isOpen === b.isOpen &&
+    a.position === b.position &&
+    a.siblings === b.siblings
+  );
+}
+
+function TailRow(props: {
+  node: Extract<VisibleNode, { type: 'tail' }>;
+  style: { transform: string };
+}): ReactNode {
+  const { node, style } = props;
+  if (node.tail === 'failed') {
+    return (
+      <div className={classes.row} data-level={node.level} style={style} role="presentation">
+        <span className={classes.failed}>could not be read</span>
+        <button type="button" className={classes.retry} tabIndex={-1} data-retry={node.parent}>
+          RETRY
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div className={classes.row} data-level={node.level} style={style} role="presentation">
+      <SkeletonCells />
+    </div>
+  );
+}
+
+/** The cells of a row that is on its way, of its final size. */
+export function SkeletonCells(): ReactNode {
+  return (
+    <>
+      <span className={classes.name}>
+        <span className={classes.twig} />
+        <span className={classes.bone} data-wide />
+      </span>
+      <span className={classes.bone} />
+      <span className={classes.bone} />
+      <span className={classes.bone} />
+    </>
+  );
+}
+
+export function nodeId(key: string): string {
+  return `node-${encodeURIComponent(key)}`;
+}

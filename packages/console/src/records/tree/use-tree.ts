@@ -1,0 +1,162 @@
+import {
+  type QueryState,
+  type UseQueryResult,
+  useQueries,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { useCallback, useMemo, useRef, useState } from 'react';
+import type { DatasetRow } from '../../api/types.ts';
+import { noPlaceholder, usePoll } from '../use-poll.ts';
+import {
+  type BranchPage,
+  branchPageKey,
+  type DatasetPage,
+  fetchBranchPage,
+  parseTreeSearch,
+} from './branch-pages.ts';
+import { type Branch, type FlatTree, flatten } from './flat-tree.ts';
+
+export type Tree = {
+  flat: FlatTree;
+  /** Every tenant is loaded, so that their sum is the total. */
+  isComplete: boolean;
+  /** The queries of what is on screen, for the banner: the root's and whichever failed. */
+  queries: UseQueryResult[];
+  loadMore: (branch: string) => void;
+  retry: (branch: string) => void;
+};
+
+/** Only so many pages of tenants are polled: 2,000 tenants. Others refresh when the page is opened. */
+const polledPages = 4;
+
+/** The loaded part of the tree: pages of the root and of each open node, read in parallel. */
+export function useTree(open: ReadonlySet<string>, q: string): Tree {
+  const client = useQueryClient();
+  const poll = usePoll();
+  const [wanted, setWanted] = useState<ReadonlyMap<string, number>>(new Map());
+  const search = useMemo(() => parseTreeSearch(q), [q]);
+  const shown = useMemo(
+    () => (search.tenant === null ? open : new Set([...open, search.tenant])),
+    [open, search],
+  );
+  const pages: LoadedPage[] = [];
+  for (const branch of ['', ...reachable(shown)]) {
+    const branchQuery = branch === '' ? q : branch === search.tenant ? search.prefix : '';
+    let cursor: string | null = null;
+    for (let count = wanted.get(`${q}\n${branch}`) ?? 1; count > 0; count -= 1) {
+      const page: BranchPage = { branch, q: branchQuery, cursor };
+      const state = client.getQueryState<DatasetPage>(branchPageKey(page));
+      pages.push({ ...page, state });
+      cursor = state?.data?.next_cursor ?? null;
+      if (cursor === null) break;
+    }
+  }
+  const observed = pagesToObserve(pages);
+  const results = useQueries({
+    queries: observed.map((page, index) => ({
+      queryKey: branchPageKey(page),
+      queryFn: ({ signal }: { signal: AbortSignal }) => fetchBranchPage(client, page, signal),
+      placeholderData: noPlaceholder,
+      // Most of these have no observer, see pagesToObserve: they must stay all the same.
+      gcTime: Number.POSITIVE_INFINITY,
+      // Below the root, what changed is found by its parent: see fetchBranchPage.
+      ...(page.branch === '' && index < polledPages
+        ? { refetchInterval: poll }
+        : { staleTime: Number.POSITIVE_INFINITY }),
+    })),
+  });
+  const branches = useBranches(pages);
+  const flat = useMemo(() => flatten({ branches, open: shown }), [branches, shown]);
+  const loadMore = useCallback(
+    (branch: string) => {
+      setWanted((before) => {
+        const key = `${q}\n${branch}`;
+        return new Map(before).set(key, (before.get(key) ?? 1) + 1);
+      });
+    },
+    [q],
+  );
+  const retry = (branch: string) => {
+    for (const [index, page] of observed.entries()) {
+      if (page.branch === branch && results[index]?.isError) void results[index]?.refetch();
+    }
+  };
+  const root = results[0];
+  return {
+    flat,
+    isComplete: branches.get('')?.tail === 'none',
+    queries: results.filter((result) => result === root || result.isError),
+    loadMore,
+    retry,
+  };
+}
+
+/** Open nodes whose parents are open too. */
+function reachable(open: ReadonlySet<string>): string[] {
+  return [...open].filter((key) => {
+    const slash = key.indexOf('/');
+    return slash < 0 || open.has(key.slice(0, slash));
+  });
+}
+
+type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
+
+/** A browser opens six connections; more than these would only wait, and cost time on every draw. */
+const maxLoading = 24;
+
+/**
+ * Pages that need an observer: those of the root, which are polled, and those that are missing, failed
+ * or invalidated. The others are read from the cache as they are, so that a thousand open nodes cost
+ * nothing when one more is opened.
+ */
+function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
+  const root = pages.filter(({ branch }) => branch === '');
+  const due = pages.filter(
+    ({ branch, state }) =>
+      branch !== '' &&
+      (state?.data === undefined || state.isInvalidated || state.status === 'error'),
+  );
+  return [...root, ...due.slice(0, maxLoading)];
+}
+
+type Kept = { parts: readonly unknown[]; branch: Branch };
+
+/** Pages put together by branch. A branch none of whose pages changed stays the same object. */
+function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> {
+  const kept = useRef(new Map<string, Kept>());
+  const last = useRef<ReadonlyMap<string, Branch>>(new Map());
+  const groups = new Map<string, LoadedPage[]>();
+  for (const page of pages) {
+    const group = groups.get(page.branch);
+    if (group === undefined) groups.set(page.branch, [page]);
+    else group.push(page);
+  }
+  const next = new Map<string, Kept>();
+  for (const [branch, group] of groups) {
+    const parts = group.flatMap(({ state }) => [state?.data, state?.errorUpdateCount]);
+    const before = kept.current.get(branch);
+    const isKept = before !== undefined && isSame(before.parts, parts);
+    next.set(branch, isKept ? before : { parts, branch: toBranch(group) });
+  }
+  kept.current = next;
+  const branches = new Map([...next].map(([key, { branch }]) => [key, branch]));
+  const isUnchanged =
+    branches.size === last.current.size &&
+    [...branches].every(([key, branch]) => last.current.get(key) === branch);
+  if (!isUnchanged) last.current = branches;
+  return last.current;
+}
+
+function toBranch(group: readonly LoadedPage[]): Branch {
+  const rows: DatasetRow[] = group.flatMap(({ state }) => state?.data?.data ?? []);
+  const end = group.at(-1)?.state;
+  if (end?.data === undefined) {
+    // It stays failed while it is tried again, when the query itself is pending once more.
+    return { rows, tail: (end?.errorUpdateCount ?? 0) > 0 ? 'failed' : 'loading' };
+  }
+  return { rows, tail: end.data.next_cursor === null ? 'none' : 'more' };
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((part, index) => part === b[index]);
+}

@@ -1,0 +1,20 @@
+import { ActionIcon, Tooltip } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
+import type { ReactNode } from 'react';
+import { CheckIcon, CopyIcon } from './icons.tsx';
+
+/** Copies a value; the label says what it is: "Copy event id". */
+export function CopyButton({ value, label }: { value: string; label: string }): ReactNode {
+  const { copied, copy, error } = useClipboard({ timeout: 1500 });
+  const text = error !== null ? 'The browser refused to copy' : copied ? 'Copied' : label;
+  return (
+    <Tooltip label={text}>
+      <ActionIcon aria-label={label} size={24} onClick={() => copy(value)}>
+        {copied ? <CheckIcon /> : <CopyIcon />}
+        <span className="visually-hidden" role="status">
+          {copied ? 'Copied' : ''}
+        </span>
+      </ActionIcon>
+    </Tooltip>
+  );
+}

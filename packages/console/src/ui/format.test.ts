@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import {
+  formatAge,
+  formatBytes,
+  formatClock,
+  formatCount,
+  formatInstant,
+  formatShare,
+} from './format.ts';
+
+test.each([
+  [0, '0'],
+  [999, '999'],
+  [1_234_567, '1,234,567'],
+])('the count %d reads %s', (count, text) => {
+  expect(formatCount(count)).toBe(text);
+});
+
+test.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1000, '1.0 kB'],
+  [19_700_000, '19.7 MB'],
+  [99_940_000, '99.9 MB'],
+  [99_960_000, '100 MB'],
+  [246_000_000, '246 MB'],
+  [999_400, '999 kB'],
+  [999_950, '1.0 MB'],
+  [5_000_000_000_000_000_000, '5,000 PB'],
+])('%d bytes read %s', (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text);
+});
+
+test.each([
+  [null, '–'],
+  [0, '0 %'],
+  [0.000001, '<1 %'],
+  [0.01, '1 %'],
+  [0.29, '29 %'],
+  [0.38, '38 %'],
+  [0.999_999, '99 %'],
+  [1, '100 %'],
+])('the share %s reads %s', (share, text) => {
+  expect(formatShare(share)).toBe(text);
+});
+
+describe('an instant', () => {
+  test.each([
+    ['2001-03-01T00:05:00.000000Z', '2001-03-01 00:05:00'],
+    ['2001-03-01T00:05:00.120000Z', '2001-03-01 00:05:00.120000'],
+    ['2026-03-05T14:07:09.123456Z', '2026-03-05 14:07:09.123456'],
+    ['2026-03-05T14:07:09Z', '2026-03-05 14:07:09'],
+    ['not a time', 'not a time'],
+  ])('%s reads %s in UTC', (text, expected) => {
+    expect(formatInstant(text, 'utc')).toBe(expected);
+  });
+
+  test('keeps its microseconds in local time', () => {
+    const local = formatInstant('2026-03-05T14:07:09.123456Z', 'local');
+    expect(local).toMatch(/^2026-03-0[456] \d\d:\d\d:09\.123456$/);
+    expect(new Date(`${local.replace(' ', 'T').slice(0, 19)}`).getTime()).toBe(
+      Date.UTC(2026, 2, 5, 14, 7, 9),
+    );
+  });
+});
+
+test('a moment reads as the time of day', () => {
+  expect(formatClock(Date.UTC(2026, 0, 1, 12, 4, 10, 999), 'utc')).toBe('12:04:10');
+});
+
+test.each([
+  [-5, '0 s'],
+  [59_999, '59 s'],
+  [60_000, '1 min'],
+  [3_599_999, '59 min'],
+  [7_200_000, '2 h'],
+  [172_800_000, '2 d'],
+])('%d ms ago reads %s', (millis, text) => {
+  expect(formatAge(millis)).toBe(text);
+});

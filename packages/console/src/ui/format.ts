@@ -1,0 +1,73 @@
+// How numbers and times read, everywhere in the console.
+
+export type Zone = 'utc' | 'local';
+
+const counts = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/** 1,234,567 */
+export function formatCount(count: number): string {
+  return counts.format(count);
+}
+
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
+
+/** Decimal units, three figures: 512 B, 2.1 MB, 19.7 MB, 246 MB. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  // As rounded: 999,950 B are 1.0 MB, not 1,000 kB.
+  while (rounded(value, unit) >= 1000 && unit < byteUnits.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.95 ? 0 : 1;
+  const text = digits === 0 ? formatCount(value) : value.toFixed(digits);
+  return `${text} ${byteUnits[unit]}`;
+}
+
+function rounded(value: number, unit: number): number {
+  return unit === 0 ? value : Math.round(value);
+}
+
+/** 38 %, rounded down: 100 % only when exact, and a little is not nothing (<1 %). No value is –. */
+export function formatShare(share: number | null): string {
+  if (share === null) return '–';
+  if (share > 0 && share < 0.01) return '<1 %';
+  // 0.29 × 100 is 28.999999999999996.
+  return `${Math.floor(Number((share * 100).toPrecision(12)))} %`;
+}
+
+/**
+ * An RFC 3339 instant in UTC with up to six fraction digits, as `2001-03-01 00:05:00`; the fraction
+ * follows only where it is not zero. The zone is for the caller to print.
+ */
+export function formatInstant(text: string, zone: Zone): string {
+  const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text);
+  if (match === null) return text;
+  const [, date, time, fraction = ''] = match;
+  const rest = /[1-9]/.test(fraction) ? `.${fraction.padEnd(6, '0').slice(0, 6)}` : '';
+  if (zone === 'utc') return `${date} ${time}${rest}`;
+  // No zone is off by a fraction of a second, so that the fraction may be kept as it is.
+  return `${localTime(new Date(`${date}T${time}Z`))}${rest}`;
+}
+
+/** A moment of this browser's clock: 12:03:55. */
+export function formatClock(millis: number, zone: Zone): string {
+  const date = new Date(millis);
+  return zone === 'utc' ? date.toISOString().slice(11, 19) : localTime(date).slice(11);
+}
+
+/** How long ago, in one unit: 3 s, 4 min, 2 h, 5 d. */
+export function formatAge(millis: number): string {
+  const seconds = Math.max(0, Math.floor(millis / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+function localTime(date: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}

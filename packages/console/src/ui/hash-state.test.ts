@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import {
+  parseSearch,
+  parseSlicePath,
+  stringifySearch,
+  validateSignInSearch,
+} from './hash-state.ts';
+
+test('what is written is read back as the same text', () => {
+  const search = {
+    tenant: '2001',
+    store: 'A & B',
+    q: 'ä/ö?#%',
+    record: 'T/S/2001-03-01T00:00:00Z/e',
+  };
+  expect(parseSearch(stringifySearch(search))).toEqual(search);
+});
+
+test('fields without a value are left out', () => {
+  expect(stringifySearch({ a: undefined, b: null, c: '', d: 0 })).toBe('?d=0');
+  expect(stringifySearch({})).toBe('');
+});
+
+test('slashes and colons stay readable', () => {
+  expect(stringifySearch({ open: 'TX/DFW' })).toBe('?open=TX/DFW');
+});
+
+test('the first of repeated names counts', () => {
+  expect(parseSearch('?a=1&a=2')).toEqual({ a: '1' });
+});
+
+test.each([
+  ['//evil.example/x'],
+  ['/\\evil.example'],
+  ['https://evil.example'],
+  ['/sign-in?code=x'],
+  [''],
+  [5],
+])('the sign-in page does not go on to %j', (from) => {
+  expect(validateSignInSearch({ from })).toEqual({});
+});
+
+test('the sign-in page goes on to a place of this console', () => {
+  const search = { code: 'abc', from: '/records?tenant=TX' };
+  expect(validateSignInSearch(search)).toEqual(search);
+});
+
+test.each([
+  ['', { level: 'tenant' }],
+  ['T', { level: 'tenant', q: 'T' }],
+  ['TX/', { level: 'store', tenant: 'TX' }],
+  ['TX/D', { level: 'store', tenant: 'TX', q: 'D' }],
+  ['TX › DFW › 2001', { level: 'month', tenant: 'TX', store: 'DFW', q: '2001' }],
+  ['TX / DFW /', { level: 'month', tenant: 'TX', store: 'DFW' }],
+  ['/DFW', { level: 'tenant' }],
+])('the path %j asks for %o', (path, expected) => {
+  expect(parseSlicePath(path)).toEqual(expected);
+});

@@ -1,0 +1,77 @@
+import type { ReactNode } from 'react';
+
+// Drawn on 16 × 16, one stroke width. Each stands beside a word or on a labelled button: hidden from
+// assistive technology.
+
+function icon(shape: ReactNode): () => ReactNode {
+  return () => (
+    <svg
+      width="16"
+      height="16"
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.4"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      focusable="false"
+      style={{ flex: 'none' }}
+    >
+      {shape}
+    </svg>
+  );
+}
+
+export const SearchIcon = icon(
+  <>
+    <circle cx="7" cy="7" r="4.2" />
+    <path d="m10.2 10.2 3.3 3.3" />
+  </>,
+);
+export const CopyIcon = icon(
+  <>
+    <rect x="5.5" y="5.5" width="8" height="8" rx="1.2" />
+    <path d="M3.5 10.5h-1v-8h8v1" />
+  </>,
+);
+export const CheckIcon = icon(<path d="m3 8.5 3.2 3.2L13 4.8" />);
+export const CloseIcon = icon(<path d="m4 4 8 8m0-8-8 8" />);
+export const WarningIcon = icon(
+  <>
+    <path d="M8 2.2 14.4 13.4H1.6Z" />
+    <path d="M8 6.5v3.2M8 11.6v.1" />
+  </>,
+);
+export const SunIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="2.8" />
+    <path d="M8 1.5v1.3m0 10.4v1.3M1.5 8h1.3m10.4 0h1.3M3.4 3.4l.9.9m7.4 7.4.9.9m0-9.2-.9.9m-7.4 7.4-.9.9" />
+  </>,
+);
+export const MoonIcon = icon(<path d="M13.5 9.6A5.8 5.8 0 0 1 6.4 2.5a5.8 5.8 0 1 0 7.1 7.1Z" />);
+export const SystemIcon = icon(
+  <>
+    <rect x="1.8" y="2.8" width="12.4" height="8.4" rx="1" />
+    <path d="M5.5 13.8h5" />
+  </>,
+);
+export const ChevronDownIcon = icon(<path d="m4 6 4 4 4-4" />);
+export const ChevronRightIcon = icon(<path d="m6 4 4 4-4 4" />);
+export const UserIcon = icon(
+  <>
+    <circle cx="8" cy="5.2" r="2.7" />
+    <path d="M2.8 13.8c.6-2.6 2.6-4 5.2-4s4.6 1.4 5.2 4" />
+  </>,
+);
+export const DownloadIcon = icon(<path d="M8 2v8m-3.2-3.200L8 10l3.2-3.200M2.5 13.500h11" />);
+export const LinkIcon = icon(
+  <path d="M6.8 9.200a2.6 2.6 0 0 0 3.7 0l2.3-2.300a2.6 2.6 0 0 0-3.7-3.700l-.7.7M9.2 6.800a2.6 2.6 0 0 0-3.7 0L3.2 9.100a2.6 2.6 0 0 0 3.7 3.700l.7-.7" />,
+);
+export const RecordsIcon = icon(
+  <>
+    <ellipse cx="8" cy="3.8" rx="5.2" ry="2" />
+    <path d="M2.8 3.800v8.400c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.800M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2" />
+  </>,
+);
+export const FilterIcon = icon(<path d="M2.5 4h11M4.5 8h7M6.5 12h3" />);

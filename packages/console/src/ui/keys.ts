@@ -1,0 +1,54 @@
+import { useEffect, useRef } from 'react';
+
+/** `mod+k`, `?`, `/`, or two keys one after the other: `g r`. */
+export type KeyMap = Readonly<Record<string, () => void>>;
+
+const chordMillis = 1_000;
+
+type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>;
+
+/** What a key press is called in a KeyMap; undefined when it is for the browser or a control. */
+export function nameOfPress(press: Press, isTyping: boolean): string | undefined {
+  const isModified = press.ctrlKey || press.metaKey;
+  if (isModified) return press.altKey ? undefined : `mod+${press.key.toLowerCase()}`;
+  if (isTyping || press.altKey || press.key.length !== 1 || press.key === ' ') return undefined;
+  return press.key;
+}
+
+/** Runs the actions of a page's keys. Single keys rest while someone types, or a dialog is open. */
+export function useKeys(keys: KeyMap): void {
+  const current = useRef(keys);
+  current.current = keys;
+  useEffect(() => {
+    let first = { key: '', at: 0 };
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.isComposing) return;
+      const name = nameOfPress(event, isTyping(event.target) || isDialogOpen());
+      if (name === undefined) return;
+      const isChord = event.timeStamp - first.at < chordMillis;
+      const action = (isChord && current.current[`${first.key} ${name}`]) || current.current[name];
+      first = { key: name, at: event.timeStamp };
+      if (!action) return;
+      event.preventDefault();
+      action();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+}
+
+/** What `mod` is called on this keyboard. */
+export function modKeyName(): string {
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches('input, textarea, select'))
+  );
+}
+
+function isDialogOpen(): boolean {
+  return document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+}

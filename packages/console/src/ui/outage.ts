@@ -1,0 +1,117 @@
+import { ApiError } from '../api/client.ts';
+
+/** What a query says of itself, as far as freshness goes. */
+export type QueryState = {
+  readonly status: 'pending' | 'error' | 'success';
+  /** Milliseconds; 0 = never. */
+  readonly dataUpdatedAt: number;
+  readonly errorUpdatedAt: number;
+  readonly errorUpdateCount: number;
+  readonly error: Error | null;
+};
+
+/** A row of failures of one query, with no good answer in between. Times in milliseconds. */
+export type Outage = {
+  readonly error: Error;
+  readonly since: number;
+  readonly failures: number;
+  /** From the last failure to the next try; null = none: the same call would fail the same way. */
+  readonly delayMillis: number | null;
+  readonly nextTryAt: number | null;
+  readonly dataUpdatedAt: number;
+  readonly errorUpdateCount: number;
+};
+
+const shortestDelayMillis = 2_000;
+const longestDelayMillis = 120_000;
+
+/** Whether the same call may succeed later, unchanged: 5xx, no connection, time-out, 429. */
+export function isPassing(error: Error): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.status === 0 || error.status === 429 || error.status >= 500;
+}
+
+/**
+ * The outage that a failed query is in, given the one it was in before; undefined when its last answer
+ * was good. `previous` of the same failure is answered as it is.
+ */
+export function nextOutage(
+  previous: Outage | undefined,
+  state: QueryState,
+  random: () => number,
+): Outage | undefined {
+  // While a first load is tried again, a query is `pending` and its error gone: still the same outage.
+  const isTryingAgain = state.status === 'pending' && state.dataUpdatedAt === 0;
+  if (isTryingAgain) return previous;
+  if (state.status !== 'error' || state.error === null) return undefined;
+  if (previous?.errorUpdateCount === state.errorUpdateCount) return previous;
+  const isSame = previous !== undefined && previous.dataUpdatedAt === state.dataUpdatedAt;
+  const failures = isSame ? previous.failures + 1 : 1;
+  const delay = delayAfter(state.error, failures, random);
+  return {
+    error: state.error,
+    since: isSame ? previous.since : state.errorUpdatedAt,
+    failures,
+    delayMillis: delay,
+    nextTryAt: delay === null ? null : state.errorUpdatedAt + delay,
+    dataUpdatedAt: state.dataUpdatedAt,
+    errorUpdateCount: state.errorUpdateCount,
+  };
+}
+
+/** 2 s doubling to 2 min, each up to a fifth longer, and never before Retry-After; null = no next try. */
+export function delayAfter(error: Error, failures: number, random: () => number): number | null {
+  if (!isPassing(error)) return null;
+  const doubled = Math.min(shortestDelayMillis * 2 ** (failures - 1), longestDelayMillis);
+  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  // So that the pages of a whole team do not come back in the same instant.
+  return Math.round(Math.max(doubled, asked) * (1 + random() / 5));
+}
+
+/** What stands in the status line of a page. */
+export type Freshness =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'fresh'; readonly updatedAt: number }
+  | { readonly kind: 'failing'; readonly outage: Outage; readonly dataOf: number };
+
+/**
+ * Of all queries of a page: any that fails makes it failing, told by the one that has failed longest;
+ * the age is that of the oldest data shown. A 401 is for the sign-in dialog to tell.
+ */
+export function freshnessOf(
+  queries: readonly { state: QueryState; outage: Outage | undefined }[],
+): Freshness {
+  const shown = queries.filter(({ state }) => state.dataUpdatedAt > 0);
+  const dataOf = Math.min(...shown.map(({ state }) => state.dataUpdatedAt));
+  const outages = queries.flatMap(({ outage }) =>
+    outage === undefined || isSignedOut(outage.error) ? [] : [outage],
+  );
+  const [longest] = outages.sort((a, b) => a.since - b.since);
+  if (longest !== undefined) {
+    return { kind: 'failing', outage: longest, dataOf: shown.length === 0 ? 0 : dataOf };
+  }
+  return shown.length === 0 ? { kind: 'empty' } : { kind: 'fresh', updatedAt: dataOf };
+}
+
+function isSignedOut(error: Error): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+/** The failure in three words. */
+export function describeFailure(error: Error): string {
+  if (!(error instanceof ApiError)) return 'The page made a mistake';
+  switch (error.status) {
+    case 0:
+      return error.code === 'timeout' ? 'No answer in time' : 'No connection';
+    case 401:
+      return 'Signed out';
+    case 403:
+      return 'No access';
+    case 404:
+      return 'Not found';
+    case 429:
+      return '429 Too many requests';
+    default:
+      return error.status >= 500 ? `${error.status} from the service` : `${error.status} refused`;
+  }
+}

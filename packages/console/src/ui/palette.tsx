@@ -1,0 +1,178 @@
+import { Modal, useMantineColorScheme } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent, type ReactNode, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { DatasetRow, Page } from '../api/types.ts';
+import { pages } from '../frame/pages.ts';
+import { useSession } from '../frame/session.tsx';
+import { formatCount } from './format.ts';
+import { parseSlicePath } from './hash-state.ts';
+import { SearchIcon } from './icons.tsx';
+import { describeFailure } from './outage.ts';
+import classes from './palette.module.css';
+import { useZone } from './zone-switch.tsx';
+
+type Entry = { id: string; name: string; note: string; run: () => void };
+
+const listId = 'palette-list';
+const mostFound = 12;
+
+/** Goes anywhere: pages, commands, and a tenant, store or month by its path or the start of it. */
+export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const found = useSlices(text);
+  const commands = useCommands(props.onKeys).filter(({ name, note }) =>
+    `${name} ${note}`.toLowerCase().includes(text.trim().toLowerCase()),
+  );
+  const entries = [...found.entries, ...commands];
+  const active = Math.min(at, entries.length - 1);
+  const run = (entry: Entry | undefined) => {
+    if (entry === undefined) return;
+    props.onClose();
+    entry.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const moves: Record<string, number> = { ArrowDown: active + 1, ArrowUp: active - 1 };
+    const next = moves[event.key];
+    if (next !== undefined) {
+      event.preventDefault();
+      setAt((next + entries.length) % Math.max(1, entries.length));
+    } else if (event.key === 'Enter') {
+      event.preventDefault();
+      run(entries[active]);
+    }
+  };
+  return (
+    <Modal
+      opened
+      onClose={props.onClose}
+      withCloseButton={false}
+      padding={0}
+      size={560}
+      yOffset="12vh"
+      title={null}
+      attributes={{ content: { 'aria-label': 'Go to' } }}
+    >
+      <div className={classes.field}>
+        <SearchIcon />
+        <input
+          role="combobox"
+          aria-label="Go to a page, or a tenant, store or month"
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-activedescendant={entries[active]?.id}
+          placeholder="Tenant, tenant/store, tenant/store/month, or a command"
+          data-autofocus
+          spellCheck={false}
+          autoComplete="off"
+          maxLength={300}
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
+      <div id={listId} role="listbox" aria-label="Places and commands" className={classes.list}>
+        {entries.map((entry, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: keys work in the field, which keeps the focus
+          <div
+            key={entry.id}
+            id={entry.id}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === active}
+            className={classes.entry}
+            ref={(element) => {
+              if (index === active) element?.scrollIntoView({ block: 'nearest' });
+            }}
+            onMouseMove={() => setAt(index)}
+            onClick={() => run(entry)}
+          >
+            <span>{entry.name}</span>
+            <span className={classes.note}>{entry.note}</span>
+          </div>
+        ))}
+      </div>
+      <p role="status" className={classes.state}>
+        {found.state ?? hintOf(entries.length, text.trim())}
+      </p>
+    </Modal>
+  );
+}
+
+function hintOf(found: number, text: string): string {
+  return found === 0 ? `Nothing begins with “${text}”.` : '↑ ↓ choose · Enter opens · Esc closes';
+}
+
+/** What the service has under the path typed; names are matched as typed, then in capitals. */
+function useSlices(text: string): { entries: Entry[]; state: string | null } {
+  const navigate = useNavigate();
+  const { hasScope } = useSession();
+  const [path] = useDebouncedValue(text.trim(), 120);
+  const isWanted = path !== '' && hasScope('enrichment:read');
+  const query = useQuery({
+    queryKey: ['palette', path],
+    queryFn: async ({ signal }) => {
+      const rows = await findSlices(path, signal);
+      return rows.length > 0 || path === path.toUpperCase()
+        ? rows
+        : findSlices(path.toUpperCase(), signal);
+    },
+    enabled: isWanted,
+  });
+  if (!isWanted || text.trim() === '') return { entries: [], state: null };
+  const entries = (query.data ?? []).map((row) => {
+    const { tenant, store, month } = row;
+    const search = { tenant, ...(store && { store }), ...(month && { month }) };
+    const names = [tenant, store, month].filter((name) => name !== null);
+    return {
+      id: `slice-${names.join('/')}`,
+      name: names.join(' › '),
+      note: `${formatCount(row.count)} records`,
+      run: () => void navigate({ to: '/records', search }),
+    };
+  });
+  if (query.error !== null)
+    return { entries, state: `${describeFailure(query.error)}: search later.` };
+  return { entries, state: query.isPending || path !== text.trim() ? 'Searching …' : null };
+}
+
+async function findSlices(path: string, signal: AbortSignal): Promise<DatasetRow[]> {
+  const params = { ...parseSlicePath(path), limit: mostFound };
+  return (await api.get<Page<DatasetRow>>('/enrichment/datasets', params, signal)).data;
+}
+
+function useCommands(onKeys: () => void): Entry[] {
+  const navigate = useNavigate();
+  const { signOut } = useSession();
+  const [zone, setZone] = useZone();
+  const { setColorScheme } = useMantineColorScheme();
+  const other = zone === 'utc' ? 'local' : 'utc';
+  const command = (id: string, name: string, note: string, run: () => void): Entry => ({
+    id: `command-${id}`,
+    name,
+    note,
+    run,
+  });
+  return [
+    ...pages.map(({ path, name, purpose, key }) =>
+      command(key, `Go to ${name}`, purpose, () => void navigate({ to: path })),
+    ),
+    command('zone', `Show times in ${other === 'utc' ? 'UTC' : 'local time'}`, 'Time zone', () =>
+      setZone(other),
+    ),
+    command('light', 'Light theme', 'Theme', () => setColorScheme('light')),
+    command('dark', 'Dark theme', 'Theme', () => setColorScheme('dark')),
+    command('auto', 'Theme as the system', 'Theme', () => setColorScheme('auto')),
+    command('keys', 'Show all keys', '?', onKeys),
+    command('link', 'Copy link to this view', 'Link', () => {
+      void navigator.clipboard.writeText(window.location.href);
+    }),
+    command('out', 'Sign out', 'Session', () => void signOut()),
+  ];
+}

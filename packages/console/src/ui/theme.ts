@@ -1,0 +1,194 @@
+import {
+  ActionIcon,
+  Button,
+  type CSSVariablesResolver,
+  createTheme,
+  Drawer,
+  Input,
+  InputWrapper,
+  type MantineColorsTuple,
+  Modal,
+  Tooltip,
+} from '@mantine/core';
+
+// The one file for colour and spacing. Style sheets take both from the variables made here:
+// `--svc-*`, and `--mantine-spacing-*` (8 px grid).
+
+const accent: MantineColorsTuple = [
+  '#eef2fd',
+  '#dce4fa',
+  '#b9c8f4',
+  '#93aaee',
+  '#7d98ea',
+  '#5478df',
+  '#3f66d6',
+  '#2f55c7',
+  '#2646a6',
+  '#1d3680',
+];
+
+/** Mantine's light greys, without its blue tinge. */
+const gray: MantineColorsTuple = [
+  '#fafafa',
+  '#f4f4f5',
+  '#ececee',
+  '#e2e2e5',
+  '#d0d0d5',
+  '#a8a8b0',
+  '#83838c',
+  '#5d5d66',
+  '#3c3c43',
+  '#1b1b1f',
+];
+
+/** Its dark scheme's greys: 0 is text, 7 is the page. */
+const dark: MantineColorsTuple = [
+  '#e6e6e9',
+  '#c8c8ce',
+  '#a3a3ac',
+  '#7d7d87',
+  '#3c3c44',
+  '#2e2e35',
+  '#222228',
+  '#17171b',
+  '#121215',
+  '#0c0c0e',
+];
+
+const monospace =
+  'ui-monospace, "SF Mono", "Cascadia Mono", "Segoe UI Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
+
+const fieldHeight = '32px';
+
+const buttonVars = {
+  '--button-height': fieldHeight,
+  '--button-fz': '13px',
+  '--button-padding-x': '12px',
+} as const;
+
+const everyPointer = { hover: true, focus: true, touch: true } as const;
+
+/** Theirs is a <header>: a second banner of the page. */
+const plainHeader = { attributes: { header: { role: 'none' } } } as const;
+
+export const theme = createTheme({
+  primaryColor: 'accent',
+  primaryShade: { light: 7, dark: 6 },
+  colors: { accent, gray, dark },
+  black: '#1b1b1f',
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif',
+  fontFamilyMonospace: monospace,
+  fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '20px' },
+  lineHeights: { xs: '16px', sm: '20px', md: '20px', lg: '24px', xl: '28px' },
+  spacing: { xs: '4px', sm: '8px', md: '16px', lg: '24px', xl: '32px' },
+  headings: { fontWeight: '600' },
+  radius: { xs: '2px', sm: '4px', md: '6px', lg: '8px', xl: '12px' },
+  defaultRadius: 'sm',
+  cursorType: 'pointer',
+  focusRing: 'auto',
+  respectReducedMotion: true,
+  components: {
+    Button: Button.extend({
+      defaultProps: { size: 'xs', variant: 'default' },
+      vars: (_theme, props) => ({
+        root: props.size === undefined || props.size === 'xs' ? buttonVars : {},
+      }),
+    }),
+    ActionIcon: ActionIcon.extend({
+      defaultProps: { variant: 'subtle', color: 'gray', size: 28 },
+    }),
+    Input: Input.extend({
+      defaultProps: { size: 'xs' },
+      vars: () => ({
+        wrapper: {
+          '--input-height': fieldHeight,
+          '--input-size': fieldHeight,
+          '--input-fz': '13px',
+        },
+      }),
+    }),
+    InputWrapper: InputWrapper.extend({
+      styles: { label: { fontSize: '13px' }, error: { fontSize: '12px' } },
+    }),
+    Tooltip: Tooltip.extend({
+      defaultProps: { openDelay: 400, transitionProps: { duration: 80 }, events: everyPointer },
+    }),
+    Modal: Modal.extend({
+      defaultProps: {
+        transitionProps: { duration: 80 },
+        overlayProps: { backgroundOpacity: 0.35 },
+        ...plainHeader,
+      },
+      styles: {
+        title: { fontSize: '14px', fontWeight: 600 },
+        // On a dark page a shadow alone marks no edge.
+        content: { border: '1px solid var(--svc-line-strong)' },
+      },
+    }),
+    Drawer: Drawer.extend({
+      defaultProps: { transitionProps: { duration: 100 }, ...plainHeader },
+    }),
+  },
+});
+
+/** Our own names, so that style sheets say what a colour is for. All text pairs reach 4.5 : 1. */
+export const cssVariables: CSSVariablesResolver = () => ({
+  variables: {
+    '--svc-row': '32px',
+    '--svc-header': '48px',
+    '--svc-nav': '208px',
+    '--svc-mono': monospace,
+  },
+  light: {
+    '--svc-ground': '#ffffff',
+    '--svc-panel': '#fafafa',
+    '--svc-hover': '#f4f4f5',
+    '--svc-selected': '#e8edfb',
+    '--svc-line': '#e6e6e9',
+    '--svc-line-strong': '#d0d0d5',
+    '--svc-ink': '#1b1b1f',
+    '--svc-muted': '#5d5d66',
+    '--svc-accent': '#2f55c7',
+    '--svc-accent-soft': '#b9c8f4',
+    '--svc-track': '#e2e2e5',
+    '--svc-skeleton': '#ececee',
+    '--svc-warn-ground': '#fdf3dc',
+    '--svc-warn-ink': '#6b4300',
+    '--svc-warn-line': '#e8cf94',
+    '--svc-danger-ground': '#fdecea',
+    '--svc-danger-ink': '#a3231a',
+    '--svc-ok-ink': '#1c6b3c',
+    '--svc-float-shadow': '0 8px 24px rgb(0 0 0 / 14%)',
+    '--mantine-color-dimmed': '#5d5d66',
+    '--mantine-color-error': '#a3231a',
+    '--mantine-color-placeholder': '#6b6b74',
+    '--mantine-color-default-border': '#d0d0d5',
+  },
+  dark: {
+    '--svc-ground': '#17171b',
+    '--svc-panel': '#121215',
+    '--svc-hover': '#202025',
+    '--svc-selected': '#232c49',
+    '--svc-line': '#2a2a30',
+    '--svc-line-strong': '#3c3c44',
+    '--svc-ink': '#e6e6e9',
+    '--svc-muted': '#a3a3ac',
+    '--svc-accent': '#93aaee',
+    '--svc-accent-soft': '#33447a',
+    '--svc-track': '#33333b',
+    '--svc-skeleton': '#26262c',
+    '--svc-warn-ground': '#33280f',
+    '--svc-warn-ink': '#f2cd7c',
+    '--svc-warn-line': '#5c4818',
+    '--svc-danger-ground': '#3a1a18',
+    '--svc-danger-ink': '#f4a09a',
+    '--svc-ok-ink': '#7fcf9c',
+    '--svc-float-shadow': '0 8px 24px rgb(0 0 0 / 55%)',
+    '--mantine-color-text': '#e6e6e9',
+    '--mantine-color-dimmed': '#a3a3ac',
+    '--mantine-color-error': '#f4a09a',
+    '--mantine-color-placeholder': '#8f8f99',
+    '--mantine-color-default-border': '#3c3c44',
+    '--mantine-color-anchor': '#93aaee',
+  },
+});

@@ -1,0 +1,37 @@
+import { UnstyledButton } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import type { ReactNode } from 'react';
+import classes from './controls.module.css';
+import type { Zone } from './format.ts';
+
+/** The zone all times are shown in; kept in this browser. */
+export function useZone(): [Zone, (zone: Zone) => void] {
+  const [zone, setZone] = useLocalStorage<Zone>({
+    key: 'svcctl.zone',
+    defaultValue: 'utc',
+    getInitialValueInEffect: false,
+    deserialize: (text) => (text === 'local' ? 'local' : 'utc'),
+    serialize: (value) => value,
+  });
+  return [zone, setZone];
+}
+
+/** The zone as people write it: UTC, or this browser's own. */
+export function zoneName(zone: Zone): string {
+  return zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+export function ZoneSwitch(): ReactNode {
+  const [zone, setZone] = useZone();
+  const other = zone === 'utc' ? 'local' : 'utc';
+  return (
+    <UnstyledButton
+      className={classes.textButton}
+      onClick={() => setZone(other)}
+      aria-label={`Times in ${zoneName(zone)}. Switch to ${other === 'utc' ? 'UTC' : 'local time'}`}
+      title={`Times are in ${zoneName(zone)}. Click for ${other === 'utc' ? 'UTC' : 'local time'}.`}
+    >
+      {zone === 'utc' ? 'UTC' : `Local · ${zoneName('local')}`}
+    </UnstyledButton>
+  );
+}

@@ -1,0 +1,116 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+async function signIn(body: object) {
+  const answer = await service.call('POST', '/session', { token: null, body });
+  const cookie = answer.headers.get('set-cookie') ?? '';
+  return { answer, cookie, headers: { cookie: cookie.split(';')[0] ?? '' } };
+}
+
+const me = (headers: Record<string, string>) =>
+  service.call('GET', '/me', { token: null, headers });
+
+test('a token opens a session behind a cookie that scripts cannot read and other sites cannot send', async () => {
+  const { token } = await service.makeToken({ name: 'ops', preset: 'curator', tenants: ['TX'] });
+  const { answer, cookie, headers } = await signIn({ token: ` ${token}\n` });
+  expect(answer.json).toMatchObject({ name: 'ops', tenants: ['TX'] });
+  expect(cookie).toMatch(/^svc_session=\w{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=86400$/);
+  expect((await me(headers)).json.name).toBe('ops');
+  expect(answer.text).not.toContain(token);
+});
+
+test.each([
+  [{ token: 'geheim' }, 401, 'token_malformed'],
+  [{ token: '' }, 401, 'token_missing'],
+  [{ code: 'geheim' }, 401, 'sign_in_link_invalid'],
+  [{}, 400, 'request_invalid'],
+  [{ token: 'a', code: 'b' }, 400, 'request_invalid'],
+])('signing in with %j answers %i %s and sets no cookie', async (body, status, code) => {
+  const { answer, cookie } = await signIn(body);
+  expect(answer.status).toBe(status);
+  expect(answer.json.code).toBe(code);
+  expect(cookie).toBe('');
+});
+
+test('a session dies with its token, on signing out, and in the end by itself', async () => {
+  const made = await service.makeToken({ preset: 'curator' });
+  const [first, second, third] = [
+    await signIn({ token: made.token }),
+    await signIn({ token: made.token }),
+    await signIn({ token: made.token }),
+  ];
+  const out = await service.call('DELETE', '/session', { token: null, headers: first.headers });
+  expect(out.status).toBe(204);
+  expect(out.headers.get('set-cookie')).toContain('Max-Age=0');
+  expect((await me(first.headers)).json.code).toBe('session_expired');
+  expect((await me(second.headers)).status).toBe(200);
+  await service.db.query(
+    sql`update sessions set expires_at = now() - interval '1 second' where token_id = ${made.id}`,
+  );
+  expect((await me(second.headers)).json.code).toBe('session_expired');
+  const fourth = await signIn({ token: made.token });
+  await service.call('DELETE', `/tokens/${made.id}`);
+  expect((await me(fourth.headers)).json.code).toBe('token_revoked');
+  expect((await me(third.headers)).status).toBe(401);
+});
+
+test.each([
+  [{ 'sec-fetch-site': 'cross-site' }],
+  [{ 'sec-fetch-site': 'same-site' }],
+  [{ origin: 'https://elsewhere.example' }],
+  [{ origin: 'null' }],
+])('a write with a session from %j is refused', async (from) => {
+  const { headers } = await signIn({ token: service.adminToken });
+  const body = { name: 'x', preset: 'pipeline' };
+  const answer = await service.call('POST', '/tokens', {
+    token: null,
+    headers: { ...headers, ...from },
+    body,
+  });
+  expect(answer.json).toMatchObject({ status: 403, code: 'cross_site_refused' });
+});
+
+test('a write with a session from the console itself is taken', async () => {
+  const { headers } = await signIn({ token: service.adminToken });
+  const answer = await service.call('POST', '/exports/csv', {
+    token: null,
+    headers: { ...headers, 'sec-fetch-site': 'same-origin', origin: service.url },
+    body: { tenant: 'T' },
+  });
+  expect(answer.status).toBe(200);
+});
+
+test('a sign-in link works once', async () => {
+  const link = await service.createSignInLink();
+  expect(link).toContain(`${service.url}/#/sign-in?code=`);
+  const code = link?.split('code=')[1] ?? '';
+  const { answer, headers } = await signIn({ code });
+  expect(answer.json.scopes).toEqual(['admin']);
+  expect((await me(headers)).status).toBe(200);
+  expect((await signIn({ code })).answer.json.code).toBe('sign_in_link_invalid');
+});
+
+test('a sign-in link is dead after an hour', async () => {
+  const link = await service.createSignInLink();
+  await service.db.query(sql`update sign_in_links set expires_at = now() - interval '1 second'`);
+  const { answer } = await signIn({ code: link?.split('code=')[1] });
+  expect(answer.json.code).toBe('sign_in_link_invalid');
+});
+
+test('the database holds no cookie and no code', async () => {
+  const { headers } = await signIn({ token: service.adminToken });
+  const link = await service.createSignInLink();
+  const rows = JSON.stringify(
+    await service.db.query(sql`
+      select sessions::text as row from sessions union all select sign_in_links::text from sign_in_links`),
+  );
+  expect(rows).not.toContain(headers.cookie.split('=')[1]);
+  expect(rows).not.toContain(link?.split('code=')[1]);
+});

@@ -1,0 +1,37 @@
+import type { Actor } from '../kernel/actor.ts';
+import { AppError } from '../kernel/errors.ts';
+import { hashSecret, randomText } from '../kernel/ids.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { measureSlice, toSlice } from '../records/index.ts';
+import type { CsvRequest } from './contract.ts';
+import * as queries from './queries.ts';
+
+const linkSeconds = 600;
+
+/** A link that downloads this export once, so that a browser does it by itself at any size. */
+export async function createLink(db: Queryable, request: CsvRequest, actor: Actor) {
+  const { count } = await measureSlice(db, toSlice(request, actor, '/'));
+  const code = randomText(32);
+  const { delivery: _link, ...kept } = request;
+  const expiresAt = await queries.insertLink(db, {
+    hash: hashSecret(code),
+    tokenId: actor.tokenId,
+    request: kept,
+    seconds: linkSeconds,
+  });
+  return { url: `/api/v1/exports/links/${code}`, expires_at: expiresAt, row_count: count };
+}
+
+/** What a link stands for, which is used up by this. Throws 404 `link_not_found`. */
+export async function takeLink(
+  db: Queryable,
+  code: string,
+): Promise<{ tokenId: string; body: CsvRequest }> {
+  const link = await queries.takeLink(db, hashSecret(code));
+  if (link === undefined) {
+    throw new AppError('link_not_found', {
+      detail: 'This download link was used already or is too old. Start the export again.',
+    });
+  }
+  return { tokenId: link.token_id, body: link.request };
+}

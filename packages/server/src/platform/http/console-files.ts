@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import fastifyStatic from '@fastify/static';
+import type { HttpServer } from './server.ts';
+
+const filesDir = fileURLToPath(new URL('../../../../console/dist/', import.meta.url));
+
+/**
+ * Nothing from other hosts and no inline script. Inline styles are needed: the components place things
+ * by style attributes.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const securityHeaders = {
+  'content-security-policy': policy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+/** The console's files. Those under assets/ carry a hash in their name and are kept for a year. */
+export function addConsole({ fastify }: HttpServer): void {
+  if (!existsSync(filesDir)) {
+    fastify.get('/', async (_request, reply) => reply.redirect('/docs'));
+    return;
+  }
+  fastify.register(fastifyStatic, {
+    root: filesDir,
+    wildcard: false,
+    cacheControl: false,
+    setHeaders(response, path) {
+      for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+      const isHashed = path.includes('/assets/');
+      response.setHeader(
+        'cache-control',
+        isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+      );
+    },
+  });
+}
