@@ -80,7 +80,11 @@ async function streamCsv(call: {
   );
   // Otherwise a reader that hangs up would be noticed at the next row, which may be long in coming.
   const response = reply.raw;
-  const onClose = () => void csv.close();
+  let isGone = false;
+  const onClose = () => {
+    isGone = true;
+    void csv.close();
+  };
   response.on('close', onClose);
   try {
     const rowCount = await csv.rowCount;
@@ -102,8 +106,9 @@ async function streamCsv(call: {
     await sendExport(response, csv, { gzip, stallMillis: options.stallMillis });
   } catch (error) {
     if (!reply.sent) throw error;
-    const level = error instanceof ReaderGone || response.destroyed ? 'info' : 'error';
+    const level = isGone || error instanceof ReaderGone ? 'info' : 'error';
     options.log[level]({ err: error, reqId: request.id }, 'export ended early');
+    // Without the last chunk and the trailer, what arrived cannot look whole.
     response.destroy();
   } finally {
     response.off('close', onClose);

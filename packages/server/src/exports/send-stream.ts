@@ -5,28 +5,22 @@ import type { CsvExport } from './stream-csv.ts';
 const pieceBytes = 64 * 1024;
 
 /**
- * Writes an export to the response, at the reader's pace. A reader that takes nothing for `stallMillis`
- * is reset. Any failure destroys the connection: without the last chunk and the trailer, what arrived
- * cannot look whole. Throws what ended it early.
+ * Writes an export to the response, at the reader's pace. Throws what ended it early, `ReaderGone` when the
+ * reader took nothing for `stallMillis`; the caller then resets the connection.
  */
 export async function sendExport(
   response: ServerResponse,
   csv: CsvExport,
   options: { gzip: boolean; stallMillis: number },
 ): Promise<void> {
-  try {
-    const coded = options.gzip ? gzipped(csv.chunks()) : csv.chunks();
-    for await (const chunk of coded) {
-      for (let start = 0; start < chunk.length; start += pieceBytes) {
-        await write(response, chunk.subarray(start, start + pieceBytes), options.stallMillis);
-      }
+  const coded = options.gzip ? gzipped(csv.chunks()) : csv.chunks();
+  for await (const chunk of coded) {
+    for (let start = 0; start < chunk.length; start += pieceBytes) {
+      await write(response, chunk.subarray(start, start + pieceBytes), options.stallMillis);
     }
-    response.addTrailers({ 'repr-digest': `sha-256=:${csv.sha256().toString('base64')}:` });
-    response.end();
-  } catch (error) {
-    response.destroy();
-    throw error;
   }
+  response.addTrailers({ 'repr-digest': `sha-256=:${csv.sha256().toString('base64')}:` });
+  response.end();
 }
 
 async function* gzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -43,6 +43,8 @@ const pollMs = 10;
 const firstRetryMs = 100;
 const lastRetryMs = 5_000;
 const closeTimeoutMs = 2_000;
+/** How long the connections of an ended process may take to go, at most. */
+const lingerMs = 2_000;
 
 /**
  * Loops until we hold a connection to a server of this cluster. Who starts it is decided by
@@ -179,19 +181,26 @@ export async function leave({ client, socket }: Hold): Promise<number | undefine
 
 /**
  * Connections of others: of other processes, and other holds of this one. We first take ourselves
- * out of the count; so of two processes that stop at once, the later to ask sees nobody.
+ * out of the count; so of two processes that stop at once, the later to ask sees nobody. What a process
+ * that has just ended or was killed leaves behind is given a moment to go: a user who stays has a hold.
  */
 async function countOthers(client: Client): Promise<number> {
   await client.query("set application_name to 'svcctl-leaving'");
-  const { rows } = await client.query<{ others: number }>(
-    `select count(*)::int as others
-       from pg_stat_activity
-      where backend_type = 'client backend'
-        and application_name like 'svcctl%'
-        and application_name <> 'svcctl-leaving'
-        and (split_part(application_name, ':', 2) <> $1
-          or split_part(application_name, ':', 3) like 'hold-%')`,
-    [String(process.pid)],
-  );
-  return rows[0]?.others ?? 0;
+  const deadline = performance.now() + lingerMs;
+  for (;;) {
+    const { rows } = await client.query<{ others: number; holds: number }>(
+      `select count(*)::int as others,
+              count(*) filter (where split_part(application_name, ':', 3) like 'hold-%')::int as holds
+         from pg_stat_activity
+        where backend_type = 'client backend'
+          and application_name like 'svcctl%'
+          and application_name <> 'svcctl-leaving'
+          and (split_part(application_name, ':', 2) <> $1
+            or split_part(application_name, ':', 3) like 'hold-%')`,
+      [String(process.pid)],
+    );
+    const { others = 0, holds = 0 } = rows[0] ?? {};
+    if (others === 0 || holds > 0 || performance.now() > deadline) return others;
+    await delay(pollMs);
+  }
 }
