@@ -1,8 +1,9 @@
 /**
  * Fills the counters with made-up leaves: tenants × stores × months, no records behind them. Rows lie in
- * the order in which time would have brought them, not in key order. Every tenth tenant has its days too.
+ * the order in which time would have brought them, not in key order. Every tenth tenant has its days too,
+ * unless `hasDays` is false.
  */
-export async function generateLeaves(db, { tenants, stores, months }) {
+export async function generateLeaves(db, { tenants, stores, months, hasDays = true }) {
   await db.query(
     `insert into leaf_months (tenant, store, month, count, bytes, digest, first_at, last_at)
     select tenant, store, to_char(start, 'YYYY-MM'), count, count * 420,
@@ -19,6 +20,16 @@ export async function generateLeaves(db, { tenants, stores, months }) {
     ) leaf`,
     [tenants, stores, months],
   );
+  if (hasDays) await generateDays(db);
+  const sums = `sum(count), sum(bytes), mod(sum(digest), 18446744073709551616), min(first_at), max(last_at)`;
+  await db.query(`insert into leaf_stores (tenant, store, count, bytes, digest, first_at, last_at)
+    select tenant, store, ${sums} from leaf_months group by tenant, store`);
+  await db.query(`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
+    select tenant, ${sums} from leaf_stores group by tenant`);
+  await db.query('vacuum (analyze) leaf_days, leaf_months, leaf_stores, leaf_tenants');
+}
+
+async function generateDays(db) {
   await db.query(`insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at)
     select tenant, store, start::date, count / 28, bytes / 28, digest, start,
       start + interval '23:59:59'
@@ -27,10 +38,4 @@ export async function generateLeaves(db, { tenants, stores, months }) {
     cross join lateral (select first_at + make_interval(days => number) as start) day
     where tenant like '%0'
     order by day.start, tenant, store`);
-  const sums = `sum(count), sum(bytes), mod(sum(digest), 18446744073709551616), min(first_at), max(last_at)`;
-  await db.query(`insert into leaf_stores (tenant, store, count, bytes, digest, first_at, last_at)
-    select tenant, store, ${sums} from leaf_months group by tenant, store`);
-  await db.query(`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
-    select tenant, ${sums} from leaf_stores group by tenant`);
-  await db.query('vacuum (analyze) leaf_days, leaf_months, leaf_stores, leaf_tenants');
 }

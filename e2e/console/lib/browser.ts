@@ -1,17 +1,8 @@
-import { existsSync } from 'node:fs';
-import { mkdtemp, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-} from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Service } from '../../lib/installation.ts';
+import { launchChromium } from './chromium.mjs';
 
 /** A page, and what it must not have done. */
 export type ConsolePage = {
@@ -29,53 +20,9 @@ export type PageOptions = BrowserContextOptions & { initScripts?: readonly strin
 /** How long the browser may take for what it does at once: only a fault ever waits for all of it. */
 export const patient = { timeout: 20_000 };
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
-
-/**
- * The Chromium of @sparticuz/chromium, or else the installed one. Without the package's own flags: they
- * switch off the same-origin policy, which belongs to what is tested.
- */
-export async function launchBrowser(): Promise<Browser> {
-  const installed = '/usr/bin/chromium';
-  const dir = await unpackChromium().catch((cause: unknown) => {
-    if (existsSync(installed)) return undefined;
-    throw cause;
-  });
-  if (dir === undefined) return chromium.launch({ executablePath: installed, args: flags });
-  return chromium.launch({
-    executablePath: join(dir, 'chromium'),
-    args: [...flags, '--headless=shell'],
-    env: { ...definedOf(process.env), LD_LIBRARY_PATH: join(dir, 'al2023', 'lib') },
-  });
-}
-
-/**
- * Unpacks the package's browser, and the libraries it brings along, into a folder that is whole or not
- * there: several test files start at once, and a machine may lack the libraries.
- */
-async function unpackChromium(): Promise<string> {
-  const dir = join(tmpdir(), `svcctl-chromium-${process.getuid?.() ?? 0}-147`);
-  if (existsSync(dir)) return dir;
-  const draft = await mkdtemp(`${dir}-`);
-  const before = process.env.TMPDIR;
-  // The package unpacks into the folder for temporary files; the libraries only on a machine of this kind.
-  process.env.TMPDIR = draft;
-  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs20.x';
-  try {
-    const { default: packaged } = await import('@sparticuz/chromium');
-    await packaged.executablePath();
-    await rename(draft, dir).catch(() => rm(draft, { recursive: true }));
-  } finally {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-  }
-  return dir;
-}
-
-function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
+/** The browser of all tests. */
+export function launchBrowser(): Promise<Browser> {
+  return launchChromium();
 }
 
 /** A fresh profile with one empty page. */

@@ -36,6 +36,7 @@ import tableClasses from './table/table.module.css';
 import { useRecords } from './table/use-records.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
 import { type Tree, useTree } from './tree/use-tree.ts';
+import { TreeSeparator } from './tree-separator.tsx';
 import { type UpdateSearch, useRecordsSearch } from './use-records-search.ts';
 
 const RecordDrawer = lazy(() =>
@@ -92,6 +93,7 @@ export function RecordsPage(): ReactNode {
         onChoose={chooseKey}
         onOpen={setOpen}
       />
+      <TreeSeparator />
       <div className={classes.side}>
         {path === null ? (
           <NothingChosen tree={tree} isSearch={search.q !== undefined} />

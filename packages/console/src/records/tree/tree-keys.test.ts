@@ -42,6 +42,8 @@ describe('moveInTree', () => {
     expect(press(1, 's', 's')).toEqual({ type: 'go', position: 2 });
     expect(press(2, 'j', 'sj')).toEqual({ type: 'go', position: 3 });
     expect(press(2, 's', 's')).toEqual({ type: 'go', position: 3 });
+    expect(press(2, 's', 'ss')).toEqual({ type: 'go', position: 3 });
+    expect(press(2, 'x', 'sx')).toBeNull();
     expect(press(0, 'Tab')).toBeNull();
   });
 });

@@ -61,8 +61,15 @@ export function moveInTree(flat: FlatTree, at: number, press: TreeKeyPress): Tre
   }
   if (press.typed === '') return null;
   // The first letter looks for the next one; more letters may go on matching where it stands.
-  const found = findByPrefix(flat, press.typed.length === 1 ? at + 1 : at, press.typed);
+  const found = findTyped(flat, at, press.typed);
   return found < 0 ? null : go(found);
+}
+
+/** The same letter again and again goes from one to the next, unless a name begins with all of them. */
+function findTyped(flat: FlatTree, at: number, typed: string): number {
+  const found = findByPrefix(flat, typed.length === 1 ? at + 1 : at, typed);
+  const isRepeated = typed.length > 1 && [...typed].every((letter) => letter === typed[0]);
+  return found < 0 && isRepeated ? findByPrefix(flat, at + 1, typed.slice(0, 1)) : found;
 }
 
 function siblingsOf(flat: FlatTree, at: number): string[] {

@@ -165,7 +165,12 @@ function useLoadAhead(tree: Tree, first: number, last: number): void {
 function useTyping(): (key: string) => string {
   const state = useRef({ text: '', at: 0 });
   return (key) => {
-    if (key.length !== 1 || key === ' ' || key === '*') return '';
+    if (key === 'Shift') return '';
+    if (key.length !== 1 || key === ' ' || key === '*') {
+      // Who moves on begins another name.
+      state.current = { text: '', at: 0 };
+      return '';
+    }
     const now = performance.now();
     const { text, at } = state.current;
     state.current = { text: now - at < typingMs ? text + key : key, at: now };

@@ -1,4 +1,6 @@
 import {
+  hashKey,
+  type QueryClient,
   type QueryState,
   type UseQueryResult,
   useQueries,
@@ -39,13 +41,14 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
     () => (search.tenant === null ? open : new Set([...open, search.tenant])),
     [open, search],
   );
+  const stateOf = usePageStates(client);
   const pages: LoadedPage[] = [];
   for (const branch of ['', ...reachable(shown)]) {
     const branchQuery = branch === '' ? q : branch === search.tenant ? search.prefix : '';
     let cursor: string | null = null;
     for (let count = wanted.get(`${q}\n${branch}`) ?? 1; count > 0; count -= 1) {
       const page: BranchPage = { branch, q: branchQuery, cursor };
-      const state = client.getQueryState<DatasetPage>(branchPageKey(page));
+      const state = stateOf(page);
       pages.push({ ...page, state });
       cursor = state?.data?.next_cursor ?? null;
       if (cursor === null) break;
@@ -101,6 +104,24 @@ function reachable(open: ReadonlySet<string>): string[] {
 
 type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
 
+/**
+ * Reads pages in the cache. The hash of each key is kept: to make a thousand of them anew on every draw
+ * was a third of what opening a node cost.
+ */
+function usePageStates(client: QueryClient) {
+  const hashes = useRef(new Map<string, string>());
+  const cache = client.getQueryCache();
+  return (page: BranchPage): QueryState<DatasetPage> | undefined => {
+    const name = `${page.branch}\n${page.q}\n${page.cursor ?? ''}`;
+    let hash = hashes.current.get(name);
+    if (hash === undefined) {
+      hash = hashKey(branchPageKey(page));
+      hashes.current.set(name, hash);
+    }
+    return cache.get<DatasetPage>(hash)?.state;
+  };
+}
+
 /** A browser opens six connections; more than these would only wait, and cost time on every draw. */
 const maxLoading = 24;
 
@@ -119,32 +140,38 @@ function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
   return [...root, ...due.slice(0, maxLoading)];
 }
 
-type Kept = { parts: readonly unknown[]; branch: Branch };
+type Kept = { group: readonly LoadedPage[]; branch: Branch };
 
 /** Pages put together by branch. A branch none of whose pages changed stays the same object. */
 function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> {
   const kept = useRef(new Map<string, Kept>());
   const last = useRef<ReadonlyMap<string, Branch>>(new Map());
-  const groups = new Map<string, LoadedPage[]>();
-  for (const page of pages) {
-    const group = groups.get(page.branch);
-    if (group === undefined) groups.set(page.branch, [page]);
-    else group.push(page);
-  }
   const next = new Map<string, Kept>();
-  for (const [branch, group] of groups) {
-    const parts = group.flatMap(({ state }) => [state?.data, state?.errorUpdateCount]);
-    const before = kept.current.get(branch);
-    const isKept = before !== undefined && isSame(before.parts, parts);
-    next.set(branch, isKept ? before : { parts, branch: toBranch(group) });
+  const branches = new Map<string, Branch>();
+  let isUnchanged = true;
+  for (const group of groupsOf(pages)) {
+    const key = group[0]?.branch ?? '';
+    const before = kept.current.get(key);
+    const isKept = before !== undefined && isSame(before.group, group);
+    const now = isKept ? before : { group, branch: toBranch(group) };
+    next.set(key, now);
+    branches.set(key, now.branch);
+    isUnchanged &&= last.current.get(key) === now.branch;
   }
   kept.current = next;
-  const branches = new Map([...next].map(([key, { branch }]) => [key, branch]));
-  const isUnchanged =
-    branches.size === last.current.size &&
-    [...branches].every(([key, branch]) => last.current.get(key) === branch);
-  if (!isUnchanged) last.current = branches;
+  if (!isUnchanged || branches.size !== last.current.size) last.current = branches;
   return last.current;
+}
+
+/** Pages of a branch stand one after the other. */
+function groupsOf(pages: readonly LoadedPage[]): LoadedPage[][] {
+  const groups: LoadedPage[][] = [];
+  for (const page of pages) {
+    const group = groups.at(-1);
+    if (group?.[0]?.branch === page.branch) group.push(page);
+    else groups.push([page]);
+  }
+  return groups;
 }
 
 function toBranch(group: readonly LoadedPage[]): Branch {
@@ -157,6 +184,12 @@ function toBranch(group: readonly LoadedPage[]): Branch {
   return { rows, tail: end.data.next_cursor === null ? 'none' : 'more' };
 }
 
-function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((part, index) => part === b[index]);
+function isSame(a: readonly LoadedPage[], b: readonly LoadedPage[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ state }, index) => {
+      const other = b[index]?.state;
+      return state?.data === other?.data && state?.errorUpdateCount === other?.errorUpdateCount;
+    })
+  );
 }
