@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import type axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listFindings, readAxe } from './lib/axe.ts';
 import {
   drawerOf,
   keepScreen,
@@ -18,23 +16,13 @@ let filled: FilledService;
 let browser: Browser;
 let axeSource: string;
 beforeAll(async () => {
-  axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  axeSource = await readAxe();
   [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
 });
 afterAll(async () => {
   await browser?.close();
   await filled?.installation.remove();
 });
-
-/** What axe finds wrong, one line for each element. */
-async function listFindings(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate<axe.AxeResults>(
-    `axe.run(document, { rules: { 'label-content-name-mismatch': { enabled: true } } })`,
-  );
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')}: ${failureSummary}`),
-  );
-}
 
 type Visit = (view: string, page: Page) => Promise<void>;
 
@@ -64,6 +52,13 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await page.getByRole('dialog').waitFor();
   await visit('keys', page);
   await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('TX/D');
+  await page.getByRole('option', { name: 'TX › DFW' }).waitFor();
+  await visit('palette', page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.goto('/#/no-such-page');
   await page.getByRole('tree').waitFor({ state: 'detached' });
   await visit('not-found', page);
@@ -100,9 +95,20 @@ test('needs no scrolling sideways at 400 % zoom', async () => {
   await close();
 });
 
-test('shows what is chosen and focused in forced colours', async () => {
+/** Every leaf with half of it covered: the demo of a tag, put into the answers on their way. */
+async function coverHalf(page: Page): Promise<void> {
+  await page.route('**/api/v1/enrichment/datasets**', async (route) => {
+    const response = await route.fetch();
+    const answer = (await response.json()) as { data: { coverage: number }[] };
+    for (const row of answer.data) row.coverage = 0.5;
+    await route.fulfill({ response, json: answer });
+  });
+}
+
+test('shows what is chosen, open, focused and covered in forced colours', async () => {
   const options = { forcedColors: 'active' as const };
   const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await coverHalf(page);
   await openSignedIn(page, filled.service, bigLeaf);
   await recordRows(page).first().waitFor();
   await page.getByRole('treeitem', { selected: true }).waitFor();
@@ -119,6 +125,22 @@ test('shows what is chosen and focused in forced colours', async () => {
   await recordRows(page).first().focus();
   await page.keyboard.press('j');
   expect(await styleOf('tbody tr:focus', 'outlineStyle')).toBe('solid');
+
+  await recordRows(page).nth(3).click();
+  await waitForRecord(page);
+  const open = 'tbody tr[aria-current="true"]';
+  expect(await styleOf(open, 'forcedColorAdjust')).toBe('none');
+  for (const property of ['backgroundColor', 'color']) {
+    expect(await styleOf(`${open} td`, property)).not.toBe(await styleOf('thead th', property));
+  }
+
+  // Whichever row it stands in: what is covered, what is not, and the edge of both.
+  for (const row of [chosen, '[role="treeitem"][aria-selected="false"]']) {
+    const [track, covered] = [`${row} svg rect:first-child`, `${row} svg rect:last-child`];
+    const fill = await styleOf(covered, 'fill');
+    expect(fill).not.toBe(await styleOf(track, 'fill'));
+    expect(await styleOf(track, 'stroke')).not.toBe(await styleOf(row, 'backgroundColor'));
+  }
   await keepScreen(page, 'records-leaf-forced-colours');
   expectQuiet();
   await close();

@@ -149,6 +149,8 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
   await page.getByRole('button', { name: 'NEXT ›' }).click();
   await banner(page).getByText('503 from the service').waitFor();
   expect(await recordRows(page).allInnerTexts()).toEqual(rows);
+  // What is said of the rows is still true of them.
+  await page.getByText('1–100 of 1,200').waitFor();
 
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();

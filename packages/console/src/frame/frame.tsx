@@ -1,11 +1,13 @@
 import { Popover, UnstyledButton } from '@mantine/core';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import controls from '../ui/controls.module.css';
 import { formatInstant } from '../ui/format.ts';
 import { statusLineId } from '../ui/freshness.tsx';
 import { ChevronDownIcon, SearchIcon, UserIcon } from '../ui/icons.tsx';
 import { modKeyName, useKeys } from '../ui/keys.ts';
+// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
+import { Palette } from '../ui/palette.tsx';
 import { ThemeSwitch } from '../ui/theme-switch.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
 import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
@@ -15,21 +17,22 @@ import { pages } from './pages.ts';
 import { useSession } from './session.tsx';
 import { signInFailure } from './sign-in-form.tsx';
 
-const Palette = lazy(async () => ({ default: (await import('../ui/palette.tsx')).Palette }));
 const KeyHelp = lazy(async () => ({ default: (await import('../ui/key-help.tsx')).KeyHelp }));
 
 /** What stands around every page: navigation, header, status line, palette, key help, messages. */
 export function Frame(): ReactNode {
-  const [overlay, setOverlay] = useState<'palette' | 'keys' | null>(null);
+  const { overlay, show, close } = useOverlay();
   const navigate = useNavigate();
-  const close = () => setOverlay(null);
   useKeys({
-    'mod+k': () => setOverlay('palette'),
-    '?': () => setOverlay('keys'),
-    '/': () => focusSearch(() => setOverlay('palette')),
-    ...Object.fromEntries(
-      pages.map(({ key, path }) => [`g ${key}`, () => void navigate({ to: path })]),
-    ),
+    'mod+k': () => show('palette'),
+    // While the overlay is on its way, these would still act on the page.
+    ...(overlay === null && {
+      '?': () => show('keys'),
+      '/': () => focusSearch(() => show('palette')),
+      ...Object.fromEntries(
+        pages.map(({ key, path }) => [`g ${key}`, () => void navigate({ to: path })]),
+      ),
+    }),
   });
   return (
     <div className={classes.frame}>
@@ -42,23 +45,43 @@ export function Frame(): ReactNode {
         Skip to the page
       </button>
       <Navigation />
-      <Header onPalette={() => setOverlay('palette')} />
+      <Header onPalette={() => show('palette')} />
       <main id="page" tabIndex={-1} className={classes.page}>
         <Outlet />
       </main>
       <footer className={classes.status}>
         <div id={statusLineId} className={classes.statusLine} />
-        <UnstyledButton className={classes.keys} onClick={() => setOverlay('keys')}>
+        <UnstyledButton className={classes.keys} onClick={() => show('keys')}>
           <kbd>?</kbd> keys
         </UnstyledButton>
       </footer>
-      <Suspense>
-        {overlay === 'palette' && <Palette onClose={close} onKeys={() => setOverlay('keys')} />}
-        {overlay === 'keys' && <KeyHelp opened onClose={close} />}
-      </Suspense>
+      {overlay === 'palette' && <Palette onClose={close} onKeys={() => show('keys')} />}
+      <Suspense>{overlay === 'keys' && <KeyHelp opened onClose={close} />}</Suspense>
       <Toasts />
     </div>
   );
+}
+
+type Overlay = 'palette' | 'keys';
+
+/** What lies over the page. When it closes, the focus is where it was before. */
+function useOverlay() {
+  const [overlay, setOverlay] = useState<Overlay | null>(null);
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    if (overlay !== null) return;
+    // By hand: Mantine gives back the focus of a dialog that closes, not of one that goes away.
+    if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
+    before.current = null;
+  }, [overlay]);
+  return {
+    overlay,
+    show: (next: Overlay) => {
+      before.current ??= document.activeElement;
+      setOverlay(next);
+    },
+    close: () => setOverlay(null),
+  };
 }
 
 /** The page's own search, where it has one. */

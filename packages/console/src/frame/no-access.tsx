@@ -1,9 +1,11 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Scope } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
 import { useSession } from './session.tsx';
+import { signInFailure } from './sign-in-form.tsx';
 
 const presetOf: Readonly<Partial<Record<Scope, string>>> = {
   'enrichment:read': 'support-readonly',
@@ -20,6 +22,8 @@ export function RequireScope(props: { scope: Scope; children: ReactNode }): Reac
 
 function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const { actor, signOut } = useSession();
+  const { history } = useRouter();
+  const signInAnew = () => signOut(history.location.href).catch(tellFailure);
   const preset = presetOf[scope];
   const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
   const command = `svcctl tokens create --name NAME ${grant}`;
@@ -34,11 +38,15 @@ function NoAccess({ scope }: { scope: Scope }): ReactNode {
         <code>{command}</code>
         <CopyButton value={command} label="Copy the command" />
       </div>
-      <button type="button" className={classes.plainLink} onClick={() => void signOut()}>
+      <button type="button" className={classes.plainLink} onClick={() => void signInAnew()}>
         Sign in with another token
       </button>
     </section>
   );
+}
+
+function tellFailure(error: Error): void {
+  notify({ text: signInFailure(error) });
 }
 
 export function NotFoundPage(): ReactNode {

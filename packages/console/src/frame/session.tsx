@@ -12,8 +12,8 @@ import { SignInForm } from './sign-in-form.tsx';
 export type Session = {
   readonly actor: Actor;
   readonly hasScope: (scope: Scope) => boolean;
-  /** Ends the session here and in the service, and shows the sign-in page. */
-  readonly signOut: () => Promise<void>;
+  /** Ends the session here and in the service, and shows the sign-in page; it leads back to `from`. */
+  readonly signOut: (from?: string) => Promise<void>;
 };
 
 export const actorKey = ['me'] as const;
@@ -83,9 +83,9 @@ function useSessionOf(actor: Actor | undefined): Session | null {
     return {
       actor,
       hasScope: (scope) => mayUse(actor, scope),
-      signOut: async () => {
+      signOut: async (from) => {
         await api.delete('/session');
-        await navigate({ to: '/sign-in' });
+        await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
         // Nothing of what this person saw is left for the next one.
         client.clear();
       },

@@ -1,32 +1,8 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './key-help.module.css';
+import { type KeyLine, keyGroups } from './key-lines.ts';
 import { modKeyName } from './keys.ts';
-
-export type KeyLine = { readonly keys: readonly string[]; readonly text: string };
-
-const groups: readonly { name: string; lines: readonly KeyLine[] }[] = [
-  {
-    name: 'Anywhere',
-    lines: [
-      { keys: ['mod', 'K'], text: 'Go to a page, tenant, store or month' },
-      { keys: ['/'], text: 'Search on this page' },
-      { keys: ['g', 'r'], text: 'Go to RECORDS' },
-      { keys: ['?'], text: 'These keys' },
-      { keys: ['Esc'], text: 'Close what is on top' },
-    ],
-  },
-  {
-    name: 'In the tree of RECORDS',
-    lines: [
-      { keys: ['↑', '↓'], text: 'Previous, next line' },
-      { keys: ['→', '←'], text: 'Open, close a node' },
-      { keys: ['Home', 'End'], text: 'First, last line' },
-      { keys: ['Enter'], text: 'Show its records' },
-      { keys: ['a … z'], text: 'Jump to a name' },
-    ],
-  },
-];
 
 /** The sheet of all keys. */
 export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => void }): ReactNode {
@@ -34,28 +10,38 @@ export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => v
     <Modal
       opened={opened}
       onClose={onClose}
+      size={760}
       title="Keys"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      {groups.map(({ name, lines }) => (
-        <section key={name} className={classes.group}>
-          <h3>{name}</h3>
-          <dl>
-            {lines.map(({ keys, text }) => (
-              <div key={text}>
-                <dt>{text}</dt>
-                <dd>
-                  {keys.map((key) => (
-                    <Kbd key={key} size="xs">
-                      {key === 'mod' ? modKeyName() : key}
-                    </Kbd>
-                  ))}
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </section>
-      ))}
+      <div className={classes.groups}>
+        {keyGroups.map(({ name, lines }) => (
+          <section key={name} className={classes.group}>
+            <h3>{name}</h3>
+            <dl>
+              {lines.map((line) => (
+                <div key={line.text}>
+                  <dt>{line.text}</dt>
+                  <Keys line={line} />
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
     </Modal>
+  );
+}
+
+function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
+  return (
+    <dd>
+      {keys.map((key, index) => (
+        <span key={key}>
+          {index > 0 && joint !== undefined && <span className={classes.joint}>{joint}</span>}
+          <Kbd size="xs">{key === 'mod' ? modKeyName() : key}</Kbd>
+        </span>
+      ))}
+    </dd>
   );
 }

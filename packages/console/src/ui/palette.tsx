@@ -1,8 +1,8 @@
 import { Modal, useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
-import { type KeyboardEvent, type ReactNode, useState } from 'react';
+import { useNavigate, useRouter } from '@tanstack/react-router';
+import { type KeyboardEvent, type ReactNode, useEffect, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { DatasetRow, Page } from '../api/types.ts';
 import { pages } from '../frame/pages.ts';
@@ -12,6 +12,7 @@ import { parseSlicePath } from './hash-state.ts';
 import { SearchIcon } from './icons.tsx';
 import { describeFailure } from './outage.ts';
 import classes from './palette.module.css';
+import { parsePlace } from './pasted-place.ts';
 import { useZone } from './zone-switch.tsx';
 
 type Entry = { id: string; name: string; note: string; run: () => void };
@@ -19,21 +20,33 @@ type Entry = { id: string; name: string; note: string; run: () => void };
 const listId = 'palette-list';
 const mostFound = 12;
 
-/** Goes anywhere: pages, commands, and a tenant, store or month by its path or the start of it. */
+/**
+ * Goes anywhere: pages, commands, a tenant, store or month by its path or the start of it, and a link or
+ * a record's identity that was pasted.
+ */
 export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const found = useSlices(text);
+  const [isAwaited, setAwaited] = useState(false);
+  const pasted = usePasted(text);
+  const found = useSlices(pasted.length > 0 ? '' : text);
   const commands = useCommands(props.onKeys).filter(({ name, note }) =>
     `${name} ${note}`.toLowerCase().includes(text.trim().toLowerCase()),
   );
-  const entries = [...found.entries, ...commands];
+  const entries = [...pasted, ...found.entries, ...commands];
   const active = Math.min(at, entries.length - 1);
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return;
     props.onClose();
     entry.run();
   };
+  // Who pastes a path and presses Enter at once means what the service is being asked for.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the answer is there
+  useEffect(() => {
+    if (!isAwaited || found.isSearching) return;
+    setAwaited(false);
+    run(entries[0]);
+  }, [isAwaited, found.isSearching]);
   const onKeyDown = (event: KeyboardEvent) => {
     const moves: Record<string, number> = { ArrowDown: active + 1, ArrowUp: active - 1 };
     const next = moves[event.key];
@@ -42,7 +55,8 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
       setAt((next + entries.length) % Math.max(1, entries.length));
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      run(entries[active]);
+      if (found.isSearching && active <= 0) setAwaited(true);
+      else run(entries[active]);
     }
   };
   return (
@@ -60,19 +74,23 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
         <SearchIcon />
         <input
           role="combobox"
-          aria-label="Go to a page, or a tenant, store or month"
+          aria-label="Go to a page, a node or a record"
           aria-expanded="true"
           aria-controls={listId}
           aria-activedescendant={entries[active]?.id}
-          placeholder="Tenant, tenant/store, tenant/store/month, or a command"
+          placeholder="tenant/store/month, a pasted link or record, or a command"
           data-autofocus
+          // At once; the dialog's own focus comes a moment later, after the first keys.
+          // biome-ignore lint/a11y/noAutofocus: the field is what the dialog is for
+          autoFocus
           spellCheck={false}
           autoComplete="off"
-          maxLength={300}
+          maxLength={2000}
           value={text}
           onChange={(event) => {
             setText(event.currentTarget.value);
             setAt(0);
+            setAwaited(false);
           }}
           onKeyDown={onKeyDown}
         />
@@ -109,12 +127,48 @@ function hintOf(found: number, text: string): string {
   return found === 0 ? `Nothing begins with “${text}”.` : '↑ ↓ choose · Enter opens · Esc closes';
 }
 
+/** The place that a pasted text names by itself, without asking the service. */
+function usePasted(text: string): Entry[] {
+  const router = useRouter();
+  const navigate = useNavigate();
+  const place = parsePlace(text, window.location.origin);
+  switch (place?.type) {
+    case undefined:
+      return [];
+    case 'link':
+      return [
+        {
+          id: 'pasted',
+          name: place.href,
+          note: 'Open this link',
+          // Its search is of a page's own making: taken as it is.
+          run: () => router.history.push(place.href),
+        },
+      ];
+    case 'record': {
+      const { name, search } = place;
+      return [
+        {
+          id: 'pasted',
+          name,
+          note: 'Open this record',
+          run: () => void navigate({ to: '/records', search }),
+        },
+      ];
+    }
+  }
+}
+
 /** What the service has under the path typed; names are matched as typed, then in capitals. */
-function useSlices(text: string): { entries: Entry[]; state: string | null } {
+function useSlices(text: string): {
+  entries: Entry[];
+  state: string | null;
+  isSearching: boolean;
+} {
   const navigate = useNavigate();
   const { hasScope } = useSession();
   const [path] = useDebouncedValue(text.trim(), 120);
-  const isWanted = path !== '' && hasScope('enrichment:read');
+  const isAllowed = hasScope('enrichment:read');
   const query = useQuery({
     queryKey: ['palette', path],
     queryFn: async ({ signal }) => {
@@ -123,9 +177,13 @@ function useSlices(text: string): { entries: Entry[]; state: string | null } {
         ? rows
         : findSlices(path.toUpperCase(), signal);
     },
-    enabled: isWanted,
+    enabled: path !== '' && isAllowed,
   });
-  if (!isWanted || text.trim() === '') return { entries: [], state: null };
+  if (!isAllowed || text.trim() === '') {
+    return { entries: [], state: null, isSearching: false };
+  }
+  // What is there belongs to what stood in the field before.
+  const isSearching = query.isPending || query.isPlaceholderData || path !== text.trim();
   const entries = (query.data ?? []).map((row) => {
     const { tenant, store, month } = row;
     const search = { tenant, ...(store && { store }), ...(month && { month }) };
@@ -137,9 +195,11 @@ function useSlices(text: string): { entries: Entry[]; state: string | null } {
       run: () => void navigate({ to: '/records', search }),
     };
   });
-  if (query.error !== null)
-    return { entries, state: `${describeFailure(query.error)}: search later.` };
-  return { entries, state: query.isPending || path !== text.trim() ? 'Searching …' : null };
+  if (query.error !== null) {
+    const state = `${describeFailure(query.error)}: search later.`;
+    return { entries, state, isSearching: false };
+  }
+  return { entries, state: isSearching ? 'Searching …' : null, isSearching };
 }
 
 async function findSlices(path: string, signal: AbortSignal): Promise<DatasetRow[]> {

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { api, pathWith } from '../../api/client.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatInstant } from '../../ui/format.ts';
+import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
@@ -108,13 +108,18 @@ function RecordBody({ identity, source }: { identity: RecordIdentity; source: st
           {['kind', 'source', 'model', 'confidence'].map((name) => (
             <Field key={name} name={name} value={plain(members.get(name))} />
           ))}
-          <Field name="bytes" value={`${bytes} (${formatBytes(bytes)})`} />
+          <Field name="bytes" value={bytesText(bytes)} />
         </dl>
         <h3 className={classes.title}>ENRICHMENT</h3>
         <Json source={enrichment} />
       </section>
     </>
   );
+}
+
+/** Exact, and above a thousand also readable. */
+function bytesText(bytes: number): string {
+  return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
 }
 
 function Field(props: {

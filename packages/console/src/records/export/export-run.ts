@@ -48,6 +48,8 @@ export async function runExport(run: ExportRun): Promise<ExportResult> {
       clearTimeout(timer);
       counter.add(part.value);
       await target.write(part.value);
+      // All may have come already: then there is no request left to end.
+      signal.throwIfAborted();
       timer = setTimeout(() => stall.abort(), stallMs);
       if (run.now() - reportedAt < reportMs) continue;
       reportedAt = run.now();

@@ -1,5 +1,5 @@
 import { useComputedColorScheme } from '@mantine/core';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { formatCount } from '../../ui/format.ts';
@@ -10,17 +10,34 @@ const heightPx = 96;
 
 export type MonthChartProps = { months: readonly MonthCount[]; onChoose?: (month: string) => void };
 
-/** Records per month as bars on a canvas; the same numbers as a table for who cannot see it. */
+/**
+ * Records per month as bars on a canvas. The keys belong to a slider that lies over it unseen: ← and →
+ * go from month to month, and whoever cannot see the label hears it as the slider's value. The same
+ * numbers stand in a table.
+ */
 export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
   const host = useRef<HTMLDivElement>(null);
+  const keys = useRef<HTMLInputElement>(null);
+  const chart = useRef<uPlot | null>(null);
   const scheme = useComputedColorScheme();
+  const last = months.length - 1;
+  const [wanted, setAt] = useState(last);
+  const at = Math.min(wanted, last);
+  const point = months[at];
   const choose = useRef(onChoose);
   choose.current = onChoose;
+  const moveCursor = (index: number | null) => {
+    const plot = chart.current;
+    const left = index === null ? undefined : plot?.valToPos(index, 'x');
+    plot?.setCursor({ left: left ?? -10, top: left === undefined ? -10 : 0 });
+  };
   // biome-ignore lint/correctness/useExhaustiveDependencies: the scheme changes what the variables hold
   useEffect(() => {
     const element = host.current;
     if (element === null) return;
     const plot = draw(element, months);
+    chart.current = plot;
+    if (document.activeElement === keys.current) moveCursor(at);
     const onClick = () => {
       const month = months[plot.cursor.idx ?? -1]?.month;
       if (month !== undefined) choose.current?.(month);
@@ -32,11 +49,36 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
     resize.observe(element);
     return () => {
       resize.disconnect();
+      chart.current = null;
       plot.destroy();
     };
   }, [months, scheme]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || point === undefined) return;
+    event.preventDefault();
+    onChoose?.(point.month);
+  };
   return (
-    <>
+    <div className={classes.chartBox}>
+      <input
+        ref={keys}
+        type="range"
+        className={classes.chartKeys}
+        aria-label={onChoose ? 'Records per month. Enter opens the month' : 'Records per month'}
+        aria-valuetext={point && `${point.month}: ${formatCount(point.count)} records`}
+        min={0}
+        max={last}
+        step={1}
+        value={at}
+        onChange={(event) => {
+          const next = Number(event.currentTarget.value);
+          setAt(next);
+          moveCursor(next);
+        }}
+        onFocus={() => moveCursor(at)}
+        onBlur={() => moveCursor(null)}
+        onKeyDown={onKeyDown}
+      />
       <div
         ref={host}
         className={classes.chart}
@@ -54,7 +96,7 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
           ))}
         </tbody>
       </table>
-    </>
+    </div>
   );
 }
 
@@ -63,6 +105,8 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const label = document.createElement('div');
   label.className = classes.hover ?? '';
+  const band = document.createElement('div');
+  band.className = classes.band ?? '';
   const font = `11px ${style.fontFamily}`;
   const axis = { stroke: colour('--svc-muted'), font, ticks: { show: false } };
   const options: uPlot.Options = {
@@ -107,15 +151,19 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
       },
     ],
     hooks: {
-      ready: [(plot) => plot.over.append(label)],
+      ready: [(plot) => plot.over.append(band, label)],
       setCursor: [
         (plot) => {
           const point = months[plot.cursor.idx ?? -1];
           label.hidden = point === undefined || (plot.cursor.left ?? -1) < 0;
+          band.hidden = label.hidden;
           if (point === undefined) return;
           label.textContent = `${point.month} · ${formatCount(point.count)}`;
           const x = plot.valToPos(plot.cursor.idx ?? 0, 'x');
           const isRight = x > plot.over.clientWidth / 2;
+          const start = plot.valToPos((plot.cursor.idx ?? 0) - 0.5, 'x');
+          band.style.translate = `${start}px 0`;
+          band.style.width = `${2 * (x - start)}px`;
           label.style.translate = `calc(${x}px ${isRight ? '- 100% - 8px' : '+ 8px'}) 0`;
         },
       ],

@@ -33,6 +33,7 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
     <section className={classes.facts} aria-label="The chosen node">
       <div className={classes.top}>
         <PathLine path={path} onChoose={props.onChoose} />
+        {row && <Digest digest={row.digest} />}
         <div className={classes.actions}>{props.actions}</div>
       </div>
       {row ? <Figures row={row} /> : <FiguresToCome facts={facts} />}
@@ -114,14 +115,17 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
         <dt>LAST EVENT ({shown})</dt>
         <dd>{instant(row.last_at)}</dd>
       </div>
-      <div>
-        <dt>DIGEST</dt>
-        <dd className={classes.digest}>
-          <code>{row.digest}</code>
-          <CopyButton value={row.digest} label="Copy digest" />
-        </dd>
-      </div>
     </dl>
+  );
+}
+
+/** Beside the name: it says which content this is, and a figure more would make a second line of them. */
+function Digest({ digest }: { digest: string }): ReactNode {
+  return (
+    <span className={classes.digest}>
+      digest <code>{digest}</code>
+      <CopyButton value={digest} label="Copy digest" />
+    </span>
   );
 }
 
@@ -139,16 +143,14 @@ function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }):
   }
   return (
     <dl className={classes.figures} aria-busy="true">
-      {['RECORDS', 'BYTES', 'COVERED', 'TIER', 'FIRST EVENT', 'LAST EVENT', 'DIGEST'].map(
-        (name) => (
-          <div key={name} className={name === 'RECORDS' ? classes.main : undefined}>
-            <dt>{name}</dt>
-            <dd>
-              <span className={classes.bone} />
-            </dd>
-          </div>
-        ),
-      )}
+      {['RECORDS', 'BYTES', 'COVERED', 'TIER', 'FIRST EVENT', 'LAST EVENT'].map((name) => (
+        <div key={name} className={name === 'RECORDS' ? classes.main : undefined}>
+          <dt>{name}</dt>
+          <dd>
+            <span className={classes.bone} />
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }

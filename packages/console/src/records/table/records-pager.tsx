@@ -1,5 +1,5 @@
 import { Button, NativeSelect } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { pageSizeOf, pageSizes, type RecordsSearch } from '../search.ts';
 import { rangeText } from './range-text.ts';
 import type { RecordsPage } from './records-page.ts';
@@ -28,6 +28,19 @@ export function RecordsPager(props: RecordsPagerProps): ReactNode {
   const isFiltered = search.kind !== undefined || search.source !== undefined;
   const place = (records: number) =>
     isAtKnown && !isFiltered && records > 0 ? records : undefined;
+  const range = useRef('');
+  // While the next page is on its way, or cannot come, the rows shown are still the last ones.
+  if (!isWaiting) {
+    range.current = page
+      ? rangeText({
+          rows,
+          hasNext: next !== null,
+          at,
+          isAtKnown: isAtKnown && !(isFiltered && !isFirst),
+          total,
+        })
+      : '';
+  }
   return (
     <div className={classes.pager}>
       <NativeSelect
@@ -37,14 +50,7 @@ export function RecordsPager(props: RecordsPagerProps): ReactNode {
         onChange={(event) => props.onPageSize(Number(event.currentTarget.value))}
       />
       <span className={classes.range} role="status">
-        {page &&
-          rangeText({
-            rows,
-            hasNext: next !== null,
-            at,
-            isAtKnown: isAtKnown && !(isFiltered && !isFirst),
-            total,
-          })}
+        {range.current}
       </span>
       <Button
         disabled={previous === null || isWaiting}

@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readCsv } from '../lib/csv.ts';
+import {
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows,
+  signIn,
+} from './lib/browser.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+
+const run = promisify(execFile);
+const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.js', import.meta.url));
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+/** A picked file whose disk takes nothing more until the test opens the gate. */
+const gatedPicker = `
+  window.file = { chunks: 0, isSaved: false, isAborted: false, isRemoved: false };
+  const gate = new Promise((open) => { window.openGate = open; });
+  window.showSaveFilePicker = async ({ suggestedName }) => ({
+    name: suggestedName,
+    createWritable: async () => ({
+      write: async () => { window.file.chunks += 1; await gate; },
+      close: async () => { window.file.isSaved = true; },
+      abort: async () => { window.file.isAborted = true; },
+    }),
+    remove: async () => { window.file.isRemoved = true; },
+  });`;
+
+const readFileState = (page: Page) => page.evaluate<Record<string, unknown>>('window.file');
+
+async function openExport(page: Page, rows: string): Promise<void> {
+  await page.getByRole('button', { name: 'EXPORT CSV' }).click();
+  await drawerOf(page).getByText(rows, { exact: true }).waitFor();
+}
+
+test('cancels midway and leaves no file, even when all of it has come already', async () => {
+  const options = { initScripts: [gatedPicker] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('0 of 1,200 rows').waitFor();
+  await expect.poll(async () => (await readFileState(page)).chunks, patient).toBe(1);
+
+  await page.getByRole('button', { name: 'CANCEL' }).click();
+  await page.evaluate('window.openGate()');
+  await page.getByText('Cancelled. The unfinished file was removed.').waitFor();
+  expect(await readFileState(page)).toEqual({
+    chunks: 1,
+    isSaved: false,
+    isAborted: true,
+    isRemoved: true,
+  });
+
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('rows = count: 1,200 = 1,200').waitFor();
+  expect(await readFileState(page)).toMatchObject({ isSaved: true });
+  expectQuiet();
+  await close();
+});
+
+test('goes on in the corner when its panel is closed, and can be cancelled from there', async () => {
+  const options = { initScripts: [gatedPicker] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('0 of 1,200 rows').waitFor();
+  await page.keyboard.press('Escape');
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await page.getByText('0 of 1,200 rows').waitFor();
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByRole('button', { name: 'CANCEL' }).click();
+  await page.evaluate('window.openGate()');
+  await page.getByText('Cancelled. The unfinished file was removed.').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('tells a token without analytics:read why it may not export', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const body = { name: 'reader', scopes: ['enrichment:read'] };
+  const answer = await filled.service.call('POST', '/tokens', { body });
+  await page.goto(`/#${bigLeaf}`);
+  await signIn(page, answer.json.token);
+  await recordRows(page).first().waitFor();
+  const button = page.getByRole('button', { name: 'EXPORT CSV' });
+  expect(await button.getAttribute('aria-disabled')).toBe('true');
+  await page.getByText('needs analytics:read').waitFor();
+  // Reached by key as well as by mouse, and told to both.
+  const reason = page.getByRole('tooltip').getByText('preset support-readonly');
+  await page.getByRole('button', { name: 'Copy digest' }).focus();
+  await page.keyboard.press('Tab');
+  await reason.waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await reason.waitFor({ state: 'detached' });
+  await button.hover();
+  await reason.waitFor();
+  await button.click({ force: true });
+  expect(await drawerOf(page).count()).toBe(0);
+  expectQuiet();
+  await close();
+});
+
+/** Runs a line in a shell that knows svcctl; answers the one file that it left. */
+async function runLine(line: string): Promise<{ name: string; rows: number }> {
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-line-'));
+  try {
+    const script = `svcctl() { "${process.execPath}" "${svcctl}" "$@"; }\n${line}`;
+    const { url, token } = filled.service;
+    const env = { PATH: process.env.PATH, HOME: dir, SVC_URL: url, SVC_TOKEN: token };
+    await run('sh', ['-c', script], { cwd: dir, env, timeout: 60_000 });
+    const names = (await readdir(dir)).filter((name) => name.endsWith('.csv'));
+    expect(names).toHaveLength(1);
+    const name = names[0] ?? '';
+    const csv = await readFile(join(dir, name), 'utf8');
+    return { name, rows: readCsv(csv).length - 1 };
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+test.each([
+  ['a month and a kind', `${bigLeaf}&kind=arrival`, '400', 'TX_DFW_2001-03_arrival.csv'],
+  [
+    'days of a month',
+    `${bigLeaf}&from=2001-03-02&to=2001-03-03`,
+    '86',
+    'TX_DFW_2001-03-02_2001-03-03.csv',
+  ],
+  ['a tenant', '/records?tenant=CA', '1,200', 'CA.csv'],
+])(
+  'shows the command line for %s, which exports the same rows',
+  async (_, place, rows, name) => {
+    const { page, expectQuiet, close } = await openPage(browser, filled.service);
+    await openSignedIn(page, filled.service, place);
+    await recordRows(page).first().waitFor();
+    await page.locator('section[aria-label="The chosen node"] dd').first().waitFor();
+    await openExport(page, rows);
+    const line = await page
+      .getByRole('region', { name: 'The same on the command line' })
+      .locator('code')
+      .innerText();
+    expect(await runLine(line)).toEqual({ name, rows: Number(rows.replace(',', '')) });
+    expectQuiet();
+    await close();
+  },
+  patient.timeout * 3,
+);

@@ -1,0 +1,299 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows,
+  waitForRecord,
+} from './lib/browser.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+/** A line of the sheet: what it says and the keys it names. */
+type Line = { text: string; keys: string[] };
+
+async function readSheet(page: Page): Promise<Line[]> {
+  await page.keyboard.press('?');
+  const sheet = page.getByRole('dialog', { name: 'Keys' });
+  await sheet.waitFor();
+  const lines = await sheet.locator('dl > div').evaluateAll((rows) =>
+    rows.map((row) => ({
+      text: `${row.closest('section')?.querySelector('h3')?.textContent}: ${row.querySelector('dt')?.textContent}`,
+      keys: [...row.querySelectorAll('kbd')].map((key) => key.textContent ?? ''),
+    })),
+  );
+  await page.keyboard.press('Escape');
+  await sheet.waitFor({ state: 'detached' });
+  return lines;
+}
+
+const pressNames: Readonly<Record<string, string>> = {
+  Ctrl: 'Control',
+  Esc: 'Escape',
+  '↑': 'ArrowUp',
+  '↓': 'ArrowDown',
+  '←': 'ArrowLeft',
+  '→': 'ArrowRight',
+  PgUp: 'PageUp',
+  PgDn: 'PageDown',
+  'a … z': 't',
+};
+
+/** Presses the nth key that a line names, or all of them as one combination. */
+type Press = (index: number | 'together') => Promise<void>;
+type Check = { from: string; run: (page: Page, press: Press) => Promise<void> };
+
+const node = (page: Page, key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
+const search = (page: Page) => page.locator('[data-search]');
+const bar = (page: Page, day: number) => page.locator(`button[aria-label^="${day}, "]`);
+const expectFocus = async (page: Page, selector: string) =>
+  page.locator(`${selector}:focus`).waitFor({ state: 'attached' });
+const expectNode = (page: Page, key: string) =>
+  expectFocus(page, `[role="treeitem"][data-key="${key}"]`);
+const expectBar = (page: Page, day: number) => expectFocus(page, `button[aria-label^="${day}, "]`);
+const expectHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
+
+/** In the tree, from its first node, with TX open. */
+const inTree = (run: Check['run']): Check => ({
+  from: '/records?open=TX',
+  run: async (page, press) => {
+    await node(page, 'TX/IAH').waitFor();
+    await node(page, 'CA').focus();
+    await run(page, press);
+  },
+});
+const onBars = (run: Check['run']): Check => ({
+  from: bigLeaf,
+  run: async (page, press) => {
+    await bar(page, 1).focus();
+    await run(page, press);
+  },
+});
+const inTable = (run: Check['run']): Check => ({
+  from: bigLeaf,
+  run: async (page, press) => {
+    await recordRows(page).nth(1).focus();
+    await run(page, press);
+  },
+});
+const expectRow = async (page: Page, index: number) => {
+  const key = await recordRows(page).nth(index).getAttribute('data-key');
+  await expectFocus(page, `tbody tr[data-key="${key}"]`);
+};
+const upAndDown = inTable(async (page, press) => {
+  await press(0);
+  await expectRow(page, 0);
+  await press(1);
+  await expectRow(page, 1);
+});
+
+const checks: Readonly<Record<string, Check>> = {
+  'Anywhere: Go to a page, a node or a record': {
+    from: bigLeaf,
+    run: async (page, press) => {
+      await press('together');
+      await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+      await page.keyboard.press('Escape');
+    },
+  },
+  'Anywhere: Search on this page': {
+    from: bigLeaf,
+    run: async (page, press) => {
+      await press(0);
+      await expectFocus(page, '[data-search]');
+    },
+  },
+  'Anywhere: Go to RECORDS': {
+    from: '/no-such-page',
+    run: async (page, press) => {
+      await press(0);
+      await press(1);
+      await page.getByRole('tree').waitFor();
+    },
+  },
+  'Anywhere: These keys': {
+    from: bigLeaf,
+    run: async (page, press) => {
+      await press(0);
+      await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+      await page.keyboard.press('Escape');
+    },
+  },
+  'Anywhere: Close what is on top': {
+    from: bigLeaf,
+    run: async (page, press) => {
+      await recordRows(page).first().click();
+      await waitForRecord(page);
+      await press(0);
+      await drawerOf(page).waitFor({ state: 'detached' });
+    },
+  },
+  'In the search of RECORDS: To the tree': {
+    from: '/records',
+    run: async (page, press) => {
+      await node(page, 'CA').waitFor();
+      await search(page).focus();
+      await press(0);
+      await expectFocus(page, '[role="treeitem"]');
+    },
+  },
+  'In the search of RECORDS: Empty the search': {
+    from: '/records',
+    run: async (page, press) => {
+      await search(page).fill('T');
+      await press(0);
+      expect(await search(page).inputValue()).toBe('');
+    },
+  },
+  'On the bars of days or months: Previous, next day or month': onBars(async (page, press) => {
+    await press(1);
+    await expectBar(page, 2);
+    await press(0);
+    await expectBar(page, 1);
+  }),
+  'On the bars of days or months: First, last day or month': onBars(async (page, press) => {
+    await press(1);
+    await expectBar(page, 31);
+    await press(0);
+    await expectBar(page, 1);
+  }),
+  'On the bars of days or months: That day only; open that month': onBars(async (page, press) => {
+    await press(0);
+    await expectHash(page, 'from=2001-03-01&to=2001-03-01');
+  }),
+  'On the bars of days or months: All days up to that day': onBars(async (page, press) => {
+    await page.keyboard.press('Enter');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-01');
+    await bar(page, 4).focus();
+    await press('together');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-04');
+  }),
+  'In the tree of RECORDS: Previous, next line': inTree(async (page, press) => {
+    await press(1);
+    await expectNode(page, 'TX');
+    await press(0);
+    await expectNode(page, 'CA');
+  }),
+  'In the tree of RECORDS: A screen up, down': inTree(async (page, press) => {
+    await press(1);
+    await expectNode(page, 'TX/IAH');
+    await press(0);
+    await expectNode(page, 'CA');
+  }),
+  'In the tree of RECORDS: First, last line': inTree(async (page, press) => {
+    await press(1);
+    await expectNode(page, 'TX/IAH');
+    await press(0);
+    await expectNode(page, 'CA');
+  }),
+  'In the tree of RECORDS: Open a node, then go inside': inTree(async (page, press) => {
+    await press(0);
+    await node(page, 'CA/AUS').waitFor();
+    await press(0);
+    await expectNode(page, 'CA/AUS');
+  }),
+  'In the tree of RECORDS: Close a node, then go out of it': inTree(async (page, press) => {
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await expectNode(page, 'TX/AUS');
+    await press(0);
+    await expectNode(page, 'TX');
+    await press(0);
+    await node(page, 'TX/AUS').waitFor({ state: 'detached' });
+  }),
+  'In the tree of RECORDS: Open this node and those after it': {
+    from: '/records',
+    run: async (page, press) => {
+      await node(page, 'CA').focus();
+      await press(0);
+      await node(page, 'CA/AUS').waitFor();
+      await node(page, 'TX/AUS').waitFor();
+    },
+  },
+  'In the tree of RECORDS: Show its records': inTree(async (page, press) => {
+    await press(0);
+    await expectHash(page, 'tenant=CA');
+  }),
+  'In the tree of RECORDS: Jump to a name': inTree(async (page, press) => {
+    await press(0);
+    await expectNode(page, 'TX');
+  }),
+  'On the edge of the tree: Narrower, wider tree': {
+    from: '/records',
+    run: async (page, press) => {
+      const edge = page.getByRole('separator', { name: 'Width of the tree' });
+      const width = async () => Number(await edge.getAttribute('aria-valuenow'));
+      await edge.focus();
+      const before = await width();
+      await press(1);
+      await expect.poll(width, patient).toBeGreaterThan(before);
+      await press(0);
+      await expect.poll(width, patient).toBe(before);
+    },
+  },
+  'In the table of records: Previous, next record': upAndDown,
+  'In the table of records: The same, from a row': upAndDown,
+  'In the table of records: Open the record': inTable(async (page, press) => {
+    await press(0);
+    await waitForRecord(page);
+  }),
+};
+
+test('names no key but those that do what it says', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  const lines = await readSheet(page);
+  expect(lines.map(({ text }) => text).sort()).toEqual(Object.keys(checks).sort());
+  for (const { text, keys } of lines) {
+    const check = checks[text];
+    const names = keys.map((key) => pressNames[key] ?? key);
+    // From one place straight to the same place, nothing would begin anew.
+    await page.goto('/#/nowhere');
+    await page.getByText('There is no such page').waitFor();
+    await page.goto(`/#${check?.from}`);
+    await check?.run(page, (index) =>
+      page.keyboard.press(index === 'together' ? names.join('+') : (names[index] ?? '')),
+    );
+  }
+  expectQuiet();
+  await close();
+}, 120_000);
+
+test('reads the months of a chart by key, and opens one', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW');
+  const chart = page.getByRole('slider', { name: /^Records per month/ });
+  const expectMonth = async (text: string, label: string) => {
+    await expect.poll(() => chart.getAttribute('aria-valuetext'), patient).toBe(text);
+    await page.getByText(label, { exact: true }).waitFor();
+  };
+  await chart.focus();
+  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200');
+  await page.keyboard.press('ArrowLeft');
+  await expectMonth('2001-02: 200 records', '2001-02 · 200');
+  await page.keyboard.press('End');
+  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200');
+  await page.keyboard.press('Home');
+  await expectMonth('2001-02: 200 records', '2001-02 · 200');
+  await page.keyboard.press('Tab');
+  await page.getByText('2001-02 · 200', { exact: true }).waitFor({ state: 'hidden' });
+  await chart.focus();
+  await page.keyboard.press('Enter');
+  await page.getByText('1–100 of 200').waitFor();
+  await expectHash(page, 'month=2001-02');
+  expectQuiet();
+  await close();
+});
