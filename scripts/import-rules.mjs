@@ -16,8 +16,10 @@ const feature = [contracts, /^(kernel|platform)\//];
  */
 const serverRules = [
   { files: /\.test\.ts$/, may: [/^/] },
+  // What tests share; it is not built.
+  { files: /\/testing\//, may: [/^/] },
   { files: contracts, may: [contracts, /^kernel\//], packages: ['typebox'] },
-  { files: /^app\.ts$/, may: [anything] },
+  { files: /^app(\.ts$|\/)/, may: [anything] },
   { files: /^kernel\//, may: [/^kernel\//] },
   { files: /^config\//, may: [/^(config|kernel)\//] },
   { files: /^platform\//, may: [/^(platform|kernel)\//] },

@@ -12,6 +12,135 @@ create table access_tokens (
   constraint access_tokens_pkey PRIMARY KEY (id)
 );
 
+create table audit_log (
+  id bigint not null,
+  at timestamp with time zone not null default now(),
+  token_id text collate "C",
+  token_name text not null,
+  action text collate "C" not null,
+  target text collate "C",
+  tenant text collate "C",
+  request_id text,
+  address text,
+  user_agent text,
+  before json,
+  after json,
+  constraint audit_log_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX audit_log_action_idx ON public.audit_log USING btree (action, at, id);
+
+CREATE INDEX audit_log_at_idx ON public.audit_log USING btree (at, id);
+
+CREATE INDEX audit_log_tenant_idx ON public.audit_log USING btree (tenant, at, id);
+
+CREATE INDEX audit_log_token_idx ON public.audit_log USING btree (token_id, at, id);
+
+create table dead_letter_counts (
+  endpoint_id text collate "C" not null,
+  status text not null,
+  failure_class text not null,
+  tenant text collate "C" not null,
+  count bigint not null,
+  constraint dead_letter_counts_pkey PRIMARY KEY (endpoint_id, status, failure_class)
+);
+
+CREATE INDEX dead_letter_counts_tenant_idx ON public.dead_letter_counts USING btree (tenant, status);
+
+create table dead_letter_jobs (
+  id text collate "C" not null,
+  action text not null,
+  state text not null,
+  status text,
+  tenant text collate "C",
+  endpoint_id text collate "C",
+  failure_class text,
+  failed_from timestamp with time zone,
+  failed_to timestamp with time zone,
+  reach text[] collate "C",
+  rate integer,
+  rows_total bigint not null,
+  rows_done bigint not null default 0,
+  rows_skipped bigint not null default 0,
+  position json,
+  snapshot_at timestamp with time zone not null default now(),
+  created_by text not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint dead_letter_jobs_pkey PRIMARY KEY (id),
+  constraint dead_letter_jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
+);
+
+CREATE INDEX dead_letter_jobs_created_at_idx ON public.dead_letter_jobs USING btree (created_at, id);
+
+CREATE INDEX dead_letter_jobs_open_idx ON public.dead_letter_jobs USING btree (created_at, id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
+
+create table deliveries (
+  lane smallint not null,
+  id text collate "C" not null,
+  incident_id text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  tenant text collate "C" not null,
+  event_type text not null,
+  target text not null,
+  idempotency_key text collate "C" not null,
+  status text not null default 'queued'::text,
+  version integer not null default 0,
+  attempts integer not null default 0,
+  max_attempts integer not null,
+  schedule_from integer not null default 0,
+  next_attempt_at timestamp with time zone default now(),
+  held_by text,
+  is_probe boolean not null default false,
+  lease bigint,
+  leased_until timestamp with time zone,
+  last_status integer,
+  failure_class text,
+  error text,
+  created_at timestamp with time zone not null default now(),
+  last_attempt_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint deliveries_pkey PRIMARY KEY (lane, id),
+  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1))),
+  constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
+  constraint deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'abandoned'::text, 'delivered'::text, 'discarded'::text])))
+);
+
+CREATE INDEX dead_letters_endpoint_idx ON public.deliveries USING btree (endpoint_id, status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX dead_letters_group_idx ON public.deliveries USING btree (endpoint_id, status, failure_class, last_attempt_at) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX dead_letters_idx ON public.deliveries USING btree (status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX dead_letters_tenant_idx ON public.deliveries USING btree (tenant, status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX deliveries_created_at_idx ON public.deliveries USING btree (created_at, id);
+
+CREATE INDEX deliveries_due_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
+CREATE INDEX deliveries_endpoint_idx ON public.deliveries USING btree (endpoint_id, created_at, id);
+
+CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_id);
+
+CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
+
+CREATE INDEX deliveries_tenant_idx ON public.deliveries USING btree (tenant, created_at, id);
+
+create table delivery_attempts (
+  lane smallint not null,
+  delivery_id text collate "C" not null,
+  number integer not null,
+  started_at timestamp with time zone not null,
+  duration_ms integer not null,
+  target text not null,
+  status integer,
+  failure_class text,
+  error text,
+  response bytea,
+  constraint delivery_attempts_pkey PRIMARY KEY (lane, delivery_id, number)
+);
+
 create table enrichment_records (
   tenant text collate "C" not null,
   store text collate "C" not null,
@@ -35,6 +164,34 @@ create table export_links (
   expires_at timestamp with time zone not null,
   constraint export_links_pkey PRIMARY KEY (hash)
 );
+
+create table incident_keys (
+  tenant text collate "C" not null,
+  idempotency_key text collate "C" not null,
+  incident_id text collate "C" not null,
+  digest bytea not null,
+  created_at timestamp with time zone not null default now(),
+  constraint incident_keys_pkey PRIMARY KEY (tenant, idempotency_key)
+);
+
+CREATE INDEX incident_keys_created_at_idx ON public.incident_keys USING btree (created_at);
+
+CREATE INDEX incident_keys_incident_idx ON public.incident_keys USING btree (incident_id);
+
+create table incidents (
+  id text collate "C" not null,
+  tenant text collate "C" not null,
+  store text collate "C",
+  type text not null,
+  occurred_at timestamp with time zone not null,
+  body text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint incidents_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX incidents_created_at_idx ON public.incidents USING btree (created_at, id);
+
+CREATE INDEX incidents_tenant_idx ON public.incidents USING btree (tenant, created_at, id);
 
 create table leaf_days (
   tenant text collate "C" not null,
@@ -99,6 +256,7 @@ create table sessions (
   token_id text collate "C" not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
+  confirmed_until timestamp with time zone,
   constraint sessions_pkey PRIMARY KEY (hash)
 );
 
@@ -116,6 +274,32 @@ create table signing_keys (
   key bytea not null,
   constraint signing_keys_pkey PRIMARY KEY (name)
 );
+
+create table webhook_endpoints (
+  id text collate "C" not null,
+  lane smallint not null,
+  tenant text collate "C" not null,
+  url text not null,
+  description text,
+  event_types text[] not null,
+  enabled boolean not null,
+  disabled_reason text,
+  max_attempts integer,
+  retry_schedule integer[],
+  rate_limit integer,
+  secret bytea not null,
+  previous_secret bytea,
+  previous_secret_until timestamp with time zone,
+  failures_in_row integer not null default 0,
+  paused_until timestamp with time zone,
+  pauses_in_row integer not null default 0,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
+  constraint webhook_endpoints_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 
 CREATE OR REPLACE FUNCTION public.record_digest(tenant text, store text, occurred_at timestamp with time zone, event_id text, kind text, source text, model text, confidence text, enrichment json)
  RETURNS bigint

@@ -7,14 +7,19 @@ import sql from 'sql-template-tag';
 import {
   actorOfToken,
   addAccessRoutes,
+  auditLocally,
   authenticate,
+  createAudit,
   createRateLimit,
   createSignInCode,
   createToken,
+  describeToken,
   findOrMakeSigningKey,
   makeFirstAdminToken,
   type NewToken,
 } from './access/index.ts';
+import { cursorKey, type State } from './app/state.ts';
+import { addWebhooks, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { addExportRoutes } from './exports/index.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -29,6 +34,13 @@ import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { rejectCodes } from './records/contract.ts';
 import { addRecordsRoutes, createIngest } from './records/index.ts';
+import {
+  createSecretBox,
+  createWakeUp,
+  findSecretKey,
+  startForgetting,
+  type WakeUp,
+} from './webhooks/index.ts';
 
 export { createLog } from './platform/log.ts';
 
@@ -62,11 +74,20 @@ export async function startService(
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
     const db = await openOwnDatabase(settings, log, closers, signal);
-    const state: State = { cursorKey: null };
-    const http = createHttp(settings, log, db, state);
+    const state: State = { cursorKey: null, secretBox: null };
+    const metrics = observeDatabase(db);
+    const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
+    const http = createHttp({ settings, log, db, state, metrics, wakeUp, closers });
     closers.push(() => http.fastify.close());
     await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
+    if (settings.roles.includes('drainer')) {
+      const drainer = startDelivery(db, { settings, log, state, metrics });
+      wakeUp.attach((endpointIds) => drainer.wake(endpointIds));
+      closers.push(() => drainer.stop());
+      const forgetting = startForgetting(db, { days: settings.deliveryDays, log });
+      closers.push(() => forgetting.stop());
+    }
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
@@ -92,14 +113,50 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
   try {
     const db = await openOwnDatabase(settings, log, closers);
     await migrate(db);
-    return await createToken(db, request, { tenants: null, nowMillis: systemClock() });
+    return await db.transaction(async (connection) => {
+      const maker = { tenants: null, nowMillis: systemClock() };
+      const made = await createToken(connection, request, maker);
+      await auditLocally(connection, 'this machine', {
+        action: 'token.create',
+        target: made.id,
+        after: describeToken(made),
+      });
+      return made;
+    });
   } finally {
     for (const closer of closers.reverse()) await closer();
   }
 }
 
-/** What is known only once the database has answered; null = not ready yet. */
-type State = { cursorKey: Buffer | null };
+/**
+ * Runs a drainer until nothing is due that is not paused, or the signal aborts; answers how many
+ * attempts succeeded and failed. It is the drainer of `serve`, on the same settings.
+ */
+export async function drainOnce(
+  settings: Settings,
+  log: Log,
+  signal: AbortSignal,
+): Promise<{ delivered: number; failed: number }> {
+  const closers: Closers = [];
+  const sum = { delivered: 0, failed: 0 };
+  try {
+    await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+    const db = await openOwnDatabase(settings, log, closers, signal);
+    await migrate(db);
+    const state = { secretBox: createSecretBox(await findSecretKey(db, settings)) };
+    const metrics = {
+      observeAttempt(result: string) {
+        sum[result === 'delivered' ? 'delivered' : 'failed'] += 1;
+      },
+    };
+    const drainer = startDelivery(db, { settings, log, state, metrics });
+    closers.push(() => drainer.stop());
+    await drainer.untilIdle(signal);
+  } finally {
+    for (const closer of closers.reverse()) await closer();
+  }
+  return sum;
+}
 
 async function openOwnDatabase(
   settings: Settings,
@@ -137,23 +194,41 @@ async function startOwnPostgres(
 async function prepare(db: Database, settings: Settings, state: State): Promise<string | null> {
   await migrate(db);
   const path = await makeFirstAdminToken(db, settings.dataDir, systemClock());
+  state.secretBox = createSecretBox(await findSecretKey(db, settings));
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
   return path;
 }
 
-function createHttp(settings: Settings, log: Log, db: Database, state: State): HttpServer {
-  const metrics = createMetrics(() => ({
+function observeDatabase(db: Database): Metrics {
+  return createMetrics(() => ({
     total: db.pool.totalCount,
     idle: db.pool.idleCount,
     waiting: db.pool.waitingCount,
   }));
+}
+
+function createHttp(parts: {
+  settings: Settings;
+  log: Log;
+  db: Database;
+  state: State;
+  metrics: Metrics;
+  wakeUp: WakeUp;
+  closers: Closers;
+}): HttpServer {
+  const { settings, log, db, state, metrics, wakeUp, closers } = parts;
   const http = createHttpServer({
     log,
     authenticate: (request) => authenticate(db, request),
     admit: createRateLimit(settings.rateLimit, systemClock),
+    // A payload may be spelled with escapes, six bytes for one.
+    jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
     assertReady: () => assertReady(state),
   });
-  if (settings.roles.includes('api')) addApi(http, settings, log, db, state);
+  if (settings.roles.includes('api')) {
+    addApi(http, settings, log, db, state);
+    addWebhooks(http, db, { settings, log, state, wakeUp, closers });
+  }
   addOriginRoutes(http, {
     metrics,
     assertReady: async () => {
@@ -169,7 +244,11 @@ function createHttp(settings: Settings, log: Log, db: Database, state: State): H
 }
 
 function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, state: State): void {
-  addAccessRoutes(http, db, systemClock);
+  addAccessRoutes(http, db, {
+    clock: systemClock,
+    cursorKey: () => cursorKey(state),
+    audit: createAudit(),
+  });
   addRecordsRoutes(http, db, {
     cursorKey: () => cursorKey(state),
     ingest: createIngest(db, {
@@ -191,20 +270,13 @@ function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, st
       Math.floor(settings.databaseConnections / 2),
     ),
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
+    audit: createAudit(),
     log,
   });
 }
 
 function assertReady(state: State): void {
   cursorKey(state);
-}
-
-function cursorKey(state: State): Buffer {
-  if (state.cursorKey !== null) return state.cursorKey;
-  throw new AppError('not_ready', {
-    detail: 'The service is starting. Try again in a second.',
-    retryAfterSeconds: 1,
-  });
 }
 
 function observe(http: HttpServer, metrics: Metrics): void {

@@ -1,11 +1,18 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { recordsContract } from './records/contract.ts';
+import { webhooksContract } from './webhooks/contract.ts';
 
 /** All that clients may see of the API: routes as data, by name. */
-export const apiContract = { ...accessContract, ...recordsContract, ...exportsContract } as const;
+export const apiContract = {
+  ...accessContract,
+  ...recordsContract,
+  ...exportsContract,
+  ...webhooksContract,
+} as const;
 
 export * from './access/contract.ts';
 export * from './exports/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export * from './records/contract.ts';
+export * from './webhooks/contract.ts';

@@ -45,6 +45,7 @@ test.each([
   ['GET', '/tokens', 'support-readonly', 'admin'],
   ['POST', '/tokens', 'curator', 'admin'],
   ['DELETE', '/tokens/tok_x', 'curator', 'admin'],
+  ['GET', '/audit', 'curator', 'admin'],
   ['GET', '/enrichment/datasets', 'pipeline', 'enrichment:read'],
   ['GET', '/enrichment/records', 'pipeline', 'enrichment:read'],
   ['GET', '/enrichment/records/one', 'pipeline', 'enrichment:read'],
@@ -80,6 +81,7 @@ test('/me tells name, scopes, tenants and expiry', async () => {
     scopes: ['enrichment:read'],
     tenants: ['TX'],
     expires_at: '2199-01-01T00:00:00.000000Z',
+    confirmed_until: null,
   });
 });
 

@@ -2,7 +2,10 @@ import { Type } from 'typebox';
 import { presets, scopes } from '../kernel/actor.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
+  cursorSchema,
+  dateSchema,
   instantSchema,
+  limitSchema,
   nameSchema,
   problem,
   tenantSchema,
@@ -21,6 +24,10 @@ export const actorSchema = Type.Object({
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
   expires_at: expirySchema,
+  confirmed_until: Type.Union([instantSchema, Type.Null()], {
+    description:
+      'Until when this console session need not confirm; null = it must, or a token calls, which never need.',
+  }),
 });
 
 export const tokenSchema = Type.Object({
@@ -61,6 +68,64 @@ export const signInSchema = Type.Object(
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
 );
 
+/** The access token of a console session, given once more. */
+export const confirmationSchema = Type.Object(
+  { token: Type.String({ maxLength: 200, description: 'the one that the session stands for' }) },
+  { additionalProperties: false },
+);
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+/** One entry of the audit log. */
+export const auditEntrySchema = Type.Object({
+  id: Type.String(),
+  at: instantSchema,
+  actor: Type.Object({
+    token_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'null = not through the API but on the machine of the service',
+    }),
+    name: Type.String({ description: 'of the token, as it was then' }),
+  }),
+  action: Type.String({ examples: ['token.create'] }),
+  target: Type.Union([Type.String(), Type.Null()], {
+    description: 'Id of what it was done to.',
+  }),
+  tenant: Type.Union([Type.String(), Type.Null()], {
+    description: 'null = concerns no single tenant',
+  }),
+  request_id: nullableText,
+  address: Type.Union([Type.String(), Type.Null()], { description: 'The caller’s IP address.' }),
+  user_agent: nullableText,
+  before: Type.Unknown({ description: 'What it was; null = nothing to tell. Never a secret.' }),
+  after: Type.Unknown({ description: 'What it has become; null = nothing to tell.' }),
+});
+
+export const auditQuerySchema = Type.Object(
+  {
+    actor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        pattern: '^[!-~]+$',
+        description: 'a token’s id',
+      }),
+    ),
+    action: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        pattern: '^[a-z_]+[.]([a-z_]+[.])*([a-z_]+)?$',
+        description: 'an action such as token.create, or all that begin alike: token.',
+      }),
+    ),
+    tenant: Type.Optional(tenantSchema),
+    from: Type.Optional(dateSchema),
+    to: Type.Optional(dateSchema),
+    limit: Type.Optional(limitSchema),
+    cursor: Type.Optional(cursorSchema),
+  },
+  { additionalProperties: false },
+);
+
 export const accessContract = {
   signIn: {
     id: 'signIn',
@@ -83,6 +148,22 @@ export const accessContract = {
     scope: null,
     responses: { 204: { description: 'Signed out, or never signed in.' } },
   },
+  confirmSession: {
+    id: 'confirmSession',
+    method: 'POST',
+    path: '/session/confirm',
+    tag: 'Access',
+    summary: 'Confirm the console session with its access token',
+    description:
+      'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
+    scope: 'any',
+    body: confirmationSchema,
+    responses: {
+      200: { description: 'Confirmed.', schema: Type.Object({ confirmed_until: instantSchema }) },
+      400: problem,
+      401: { ...problem, description: 'No session, or not the token that it was opened with.' },
+    },
+  },
   whoAmI: {
     id: 'whoAmI',
     method: 'GET',
@@ -100,6 +181,7 @@ export const accessContract = {
     summary: 'Make an access token',
     description: 'The answer is the only place where the token itself ever shows.',
     scope: 'admin',
+    stepUp: true,
     body: newTokenSchema,
     responses: {
       201: {
@@ -131,7 +213,26 @@ export const accessContract = {
     summary: 'Revoke a token',
     description: 'Effective at once, in every process.',
     scope: 'admin',
+    stepUp: true,
     params: Type.Object({ id: Type.String() }),
     responses: { 204: { description: 'Revoked.' }, 404: problem },
+  },
+  listAuditLog: {
+    id: 'listAuditLog',
+    method: 'GET',
+    path: '/audit',
+    tag: 'Access',
+    summary: 'Read the audit log, newest first',
+    description:
+      'Every write by an operator, and every export and download. A token limited to tenants sees only entries of those tenants.',
+    scope: 'admin',
+    query: auditQuerySchema,
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({ data: Type.Array(auditEntrySchema), next_cursor: nullableText }),
+      },
+      400: problem,
+    },
   },
 } as const satisfies Record<string, RouteContract>;

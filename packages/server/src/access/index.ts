@@ -1,6 +1,7 @@
+export { auditLocally, createAudit } from './audit.ts';
 export { accessContract } from './contract.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { createRateLimit } from './rate-limit.ts';
 export { addAccessRoutes } from './routes.ts';
 export { actorOfToken, authenticate, type Credentials, createSignInCode } from './sessions.ts';
-export { createToken, makeFirstAdminToken, type NewToken } from './tokens.ts';
+export { createToken, describeToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

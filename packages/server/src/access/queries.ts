@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Scope } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
@@ -45,16 +45,30 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
   return rows[0];
 }
 
-/** The token that a live session stands for. */
+/** The token that a live session stands for, and until when the session is confirmed if it is. */
 export async function findTokenBySession(
   db: Queryable,
   hash: Buffer,
-): Promise<TokenState | undefined> {
-  const rows = await db.query<TokenState>(sql`
-    select ${state} from access_tokens where id = (
-      select token_id from sessions where sessions.hash = ${hash} and sessions.expires_at > now()
-    )`);
+): Promise<(TokenState & { confirmed_until: string | null }) | undefined> {
+  const rows = await db.query<TokenState & { confirmed_until: string | null }>(sql`
+    select ${state}, case when sessions.confirmed_until > now()
+      then ${instantText('sessions.confirmed_until')} end as confirmed_until
+    from access_tokens join sessions on sessions.token_id = access_tokens.id
+    where sessions.hash = ${hash} and sessions.expires_at > now()`);
   return rows[0];
+}
+
+/** Confirms a live session from now on; answers until when, or undefined if there is no such session. */
+export async function confirmSession(
+  db: Queryable,
+  hash: Buffer,
+  seconds: number,
+): Promise<string | undefined> {
+  const rows = await db.query<{ confirmed_until: string }>(sql`
+    update sessions set confirmed_until = now() + make_interval(secs => ${seconds})
+    where hash = ${hash} and expires_at > now()
+    returning ${instantText('confirmed_until')} as confirmed_until`);
+  return rows[0]?.confirmed_until;
 }
 
 /** Clears away what has ended, too: there are few, and nobody else does. */
@@ -132,16 +146,16 @@ export async function listLiveTokens(
     order by access_tokens.created_at desc, id`);
 }
 
-/** Whether there was such a token, not yet revoked. */
+/** The token as it was, or undefined if there was none such, not yet revoked. */
 export async function revokeToken(
   db: Queryable,
   id: string,
   reach: readonly string[] | null,
-): Promise<boolean> {
-  const rows = await db.query(sql`
+): Promise<TokenRow | undefined> {
+  const rows = await db.query<TokenRow>(sql`
     update access_tokens set revoked_at = now() where id = ${id} and revoked_at is null
-      and (${reach}::text[] is null or tenants <@ ${reach}::text[]) returning id`);
-  return rows.length === 1;
+      and (${reach}::text[] is null or tenants <@ ${reach}::text[]) returning ${columns}`);
+  return rows[0];
 }
 
 export async function touchToken(db: Queryable, id: string): Promise<void> {
@@ -174,4 +188,88 @@ export async function findOrMakeSigningKey(
   );
   if (rows[0] === undefined) throw new Error(`signing key ${name} vanished`);
   return rows[0].key;
+}
+
+/** An entry as it is written; `before` and `after` are JSON text. */
+export type NewAuditRow = {
+  /** Null: on the machine that holds the database settings. */
+  tokenId: string | null;
+  tokenName: string;
+  action: string;
+  target: string | null;
+  tenant: string | null;
+  requestId: string | null;
+  address: string | null;
+  userAgent: string | null;
+  before: string | null;
+  after: string | null;
+};
+
+export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promise<void> {
+  await db.query(sql`
+    insert into audit_log (token_id, token_name, action, target, tenant, request_id, address,
+      user_agent, before, after)
+    values (${entry.tokenId}, ${entry.tokenName}, ${entry.action}, ${entry.target}, ${entry.tenant},
+      ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
+}
+
+export type AuditRow = {
+  id: string;
+  at: string;
+  token_id: string | null;
+  token_name: string;
+  action: string;
+  target: string | null;
+  tenant: string | null;
+  request_id: string | null;
+  address: string | null;
+  user_agent: string | null;
+  before: unknown;
+  after: unknown;
+};
+
+export type AuditFilter = {
+  tokenId?: string | undefined;
+  /** Whole, or what it begins with: then it ends with a dot. */
+  action?: string | undefined;
+  tenant?: string | undefined;
+  /** Days, inclusive. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** Only entries of these tenants; null = all entries. */
+  reach: readonly string[] | null;
+};
+
+/** The entries older than `after` (at and id of the last one seen), newest first. */
+export async function listAuditEntries(
+  db: Queryable,
+  filter: AuditFilter,
+  page: { after: readonly string[] | null; limit: number },
+): Promise<AuditRow[]> {
+  const conditions = auditConditions(filter);
+  if (page.after !== null) {
+    const [at, id] = page.after;
+    conditions.push(sql`(audit_log.at, audit_log.id) < (${at}::timestamptz, ${id}::bigint)`);
+  }
+  const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
+  return db.query<AuditRow>(sql`
+    select audit_log.id::text as id, ${instantText('audit_log.at')} as at, token_id, token_name, action,
+      target, tenant, request_id, address, user_agent, before, after
+    from audit_log ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
+}
+
+function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {
+  const conditions: Sql[] = [];
+  if (tokenId !== undefined) conditions.push(sql`token_id = ${tokenId}`);
+  if (action?.endsWith('.')) {
+    // U+10FFFF is the last character in byte order.
+    conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
+  } else if (action !== undefined) conditions.push(sql`action = ${action}`);
+  if (tenant !== undefined) conditions.push(sql`tenant = ${tenant}`);
+  if (reach !== null) conditions.push(sql`tenant = any(${reach})`);
+  if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
+  if (to !== undefined) {
+    conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
+  }
+  return conditions;
 }

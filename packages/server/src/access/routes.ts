@@ -1,15 +1,24 @@
 import type { Actor } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
+import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { listAuditLog } from './audit-log.ts';
 import { accessContract } from './contract.ts';
-import { listLiveTokens } from './queries.ts';
-import { closeSession, openSession } from './sessions.ts';
-import { createToken, revokeToken } from './tokens.ts';
+import { listLiveTokens, type TokenRow } from './queries.ts';
+import { closeSession, confirmSession, openSession } from './sessions.ts';
+import { createToken, describeToken, revokeToken } from './tokens.ts';
 
-export function addAccessRoutes(http: HttpServer, db: Database, clock: Clock): void {
+export type AccessOptions = {
+  readonly clock: Clock;
+  readonly cursorKey: () => Buffer;
+  readonly audit: Audit;
+};
+
+export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
+  const { audit, clock, cursorKey } = options;
   http.route(accessContract.signIn, async ({ body, request, reply }) => {
-    const { cookie, actor } = await openSession(db, body, request.protocol === 'https');
+    const { cookie, actor } = await openSession(db, body, { request, audit });
     reply.header('set-cookie', cookie);
     return actorAnswer(actor);
   });
@@ -17,20 +26,54 @@ export function addAccessRoutes(http: HttpServer, db: Database, clock: Clock): v
     reply.header('set-cookie', await closeSession(db, request.headers));
     return reply.send();
   });
+  http.route(accessContract.confirmSession, async ({ body, actor, request }) => ({
+    confirmed_until: await confirmSession(db, body.token, { actor, request, audit }),
+  }));
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
-  http.route(accessContract.createToken, ({ body, actor }) =>
-    createToken(db, body, { tenants: actor.tenants, nowMillis: clock() }),
+  http.route(accessContract.createToken, ({ body, actor, request }) =>
+    db.transaction(async (connection) => {
+      const maker = { tenants: actor.tenants, nowMillis: clock() };
+      const made = await createToken(connection, body, maker);
+      await audit(connection, {
+        actor,
+        request,
+        action: 'token.create',
+        target: made.id,
+        tenant: onlyTenant(made),
+        after: describeToken(made),
+      });
+      return made;
+    }),
   );
   http.route(accessContract.listTokens, async ({ actor }) => ({
     data: await listLiveTokens(db, actor.tenants),
     next_cursor: null,
   }));
-  http.route(accessContract.revokeToken, async ({ params, actor, reply }) => {
-    await revokeToken(db, params.id, actor);
+  http.route(accessContract.revokeToken, async ({ params, actor, request, reply }) => {
+    await db.transaction(async (connection) => {
+      const revoked = await revokeToken(connection, params.id, actor);
+      await audit(connection, {
+        actor,
+        request,
+        action: 'token.revoke',
+        target: revoked.id,
+        tenant: onlyTenant(revoked),
+        before: describeToken(revoked),
+      });
+    });
     return reply.send();
   });
+  http.route(accessContract.listAuditLog, ({ query, actor }) =>
+    listAuditLog(db, cursorKey(), actor, query),
+  );
 }
 
-function actorAnswer({ name, scopes, tenants, expiresAt }: Actor) {
-  return { name, scopes, tenants, expires_at: expiresAt };
+/** The tenant that an entry about a token concerns, if it is one: who is limited to it sees the entry. */
+function onlyTenant({ tenants }: TokenRow): string | null {
+  return tenants?.length === 1 ? (tenants[0] ?? null) : null;
+}
+
+function actorAnswer({ name, scopes, tenants, expiresAt, session }: Actor) {
+  const confirmed_until = session?.confirmedUntil ?? null;
+  return { name, scopes, tenants, expires_at: expiresAt, confirmed_until };
 }

@@ -1,10 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import { type Actor, requireScope, type Scope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
+import type { Audit } from '../platform/audit.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
 import { authenticateToken, toActor } from './tokens.ts';
+
+/** What is written down of a request that changes a session. */
+type Audited = { readonly request: FastifyRequest; readonly audit: Audit };
 
 export type Credentials = { readonly method: string; readonly headers: IncomingHttpHeaders };
 
@@ -12,6 +17,8 @@ const cookieName = 'svc_session';
 /** A session ends a day after sign-in, however busy it is. */
 const sessionSeconds = 24 * 60 * 60;
 const linkSeconds = 60 * 60;
+/** How long a session that has given its token again may do what is destructive. */
+const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
 
 /** The caller behind a request: an access token in the header, or else a console session. Throws 401. */
@@ -23,25 +30,70 @@ export async function authenticate(db: Database, request: Credentials): Promise<
   }
   if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers);
   const row = await queries.findTokenBySession(db, hashSecret(secret));
-  if (row === undefined) {
-    throw new AppError('session_expired', { detail: 'The session has ended. Sign in again.' });
-  }
-  return toActor(db, row);
+  if (row === undefined) throw sessionEnded();
+  const actor = await toActor(db, row);
+  return { ...actor, session: { confirmedUntil: row.confirmed_until } };
 }
 
 /** Opens a session for a token or a one-time sign-in code; answers who it is and the cookie to set. */
 export async function openSession(
   db: Database,
-  request: { token?: string; code?: string },
-  isSecure: boolean,
+  { token, code }: { token?: string; code?: string },
+  { request, audit }: Audited,
 ): Promise<{ actor: Actor; cookie: string }> {
   const actor =
-    request.code === undefined
-      ? await authenticateToken(db, `Bearer ${request.token?.trim()}`)
-      : await redeemLink(db, request.code);
+    code === undefined
+      ? await authenticateToken(db, `Bearer ${token?.trim()}`)
+      : await redeemLink(db, code);
   const secret = randomText(43);
-  await queries.insertSession(db, hashSecret(secret), actor.tokenId, sessionSeconds);
-  return { actor, cookie: cookieText(secret, sessionSeconds, isSecure) };
+  await db.transaction(async (connection) => {
+    await queries.insertSession(connection, hashSecret(secret), actor.tokenId, sessionSeconds);
+    await audit(connection, {
+      actor,
+      request,
+      action: 'session.open',
+      target: null,
+      tenant: null,
+      after: { by: code === undefined ? 'token' : 'link' },
+    });
+  });
+  return { actor, cookie: cookieText(secret, sessionSeconds, request.protocol === 'https') };
+}
+
+/**
+ * Confirms the session of a request with its token, given once more; answers until when. Throws 401, also
+ * for a token that is not the one of the session.
+ */
+export async function confirmSession(
+  db: Database,
+  token: string,
+  { actor, request, audit }: Audited & { actor: Actor },
+): Promise<string> {
+  const secret = readCookie(request.headers.cookie);
+  if (actor.session === undefined || secret === undefined) {
+    throw new AppError('session_expired', {
+      detail: 'There is no console session to confirm. A call with an access token needs none.',
+    });
+  }
+  const { tokenId } = await authenticateToken(db, `Bearer ${token.trim()}`);
+  if (tokenId !== actor.tokenId) {
+    throw new AppError('token_unknown', {
+      detail: `This is not the access token of the session, which stands for "${actor.name}".`,
+    });
+  }
+  return db.transaction(async (connection) => {
+    const until = await queries.confirmSession(connection, hashSecret(secret), confirmationSeconds);
+    if (until === undefined) throw sessionEnded();
+    await audit(connection, {
+      actor,
+      request,
+      action: 'session.confirm',
+      target: null,
+      tenant: null,
+      after: { confirmed_until: until },
+    });
+    return until;
+  });
 }
 
 /** Ends the session of a request, if it has one; answers the cookie that clears it. */
@@ -76,6 +128,10 @@ async function redeemLink(db: Database, code: string): Promise<Actor> {
   throw new AppError('sign_in_link_invalid', {
     detail: 'This sign-in link was used already or is too old. Sign in with an access token.',
   });
+}
+
+function sessionEnded(): AppError {
+  return new AppError('session_expired', { detail: 'The session has ended. Sign in again.' });
 }
 
 /**

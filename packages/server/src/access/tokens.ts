@@ -5,6 +5,7 @@ import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { auditLocally } from './audit.ts';
 import * as queries from './queries.ts';
 
 export type NewToken = {
@@ -44,6 +45,7 @@ export async function createToken(
     tenants: request.tenants ?? null,
     expiresAt: expiresAt === null ? null : formatMicros(expiresAt),
   });
+  if (row === undefined) throw new Error('the token just made was not answered');
   return { ...row, token };
 }
 
@@ -86,12 +88,19 @@ export async function toActor(db: Database, row: queries.TokenState): Promise<Ac
   };
 }
 
-/** Throws 404 `token_not_found`, also for a token that reaches tenants which the caller does not. */
-export async function revokeToken(db: Queryable, id: string, actor: Actor): Promise<void> {
+/**
+ * Answers the token as it was. Throws 404 `token_not_found`, also for a token that reaches tenants which
+ * the caller does not.
+ */
+export async function revokeToken(
+  db: Queryable,
+  id: string,
+  actor: Actor,
+): Promise<queries.TokenRow> {
   const isId = /^\w{1,100}$/.test(id);
-  if (!isId || !(await queries.revokeToken(db, id, actor.tenants))) {
-    throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
-  }
+  const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : undefined;
+  if (revoked !== undefined) return revoked;
+  throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
 }
 
 /**
@@ -113,6 +122,11 @@ export async function makeFirstAdminToken(
       { name: 'first admin', preset: 'admin' },
       { tenants: null, nowMillis },
     );
+    await auditLocally(connection, 'first start', {
+      action: 'token.create',
+      target: made.id,
+      after: describeToken(made),
+    });
     const path = join(dataDir, 'admin-token');
     const draft = `${path}.${process.pid}`;
     await writeFile(draft, `${made.token}\n`, { mode: 0o600, flush: true });
@@ -120,4 +134,9 @@ export async function makeFirstAdminToken(
     await rename(draft, path);
     return path;
   });
+}
+
+/** What the audit log keeps of a token. */
+export function describeToken({ name, scopes, tenants, expires_at }: queries.TokenRow) {
+  return { name, scopes, tenants, expires_at };
 }

@@ -49,6 +49,18 @@ test.each([
   [['--profile', 'ops', 'tokens', 'r'], ['revoke']],
   [['analytics', 'export', '--profile', 's'], ['spreadsheet']],
   [['tokens', 'create', '--preset', 'su'], ['support-readonly']],
+  [
+    ['dlq', 'ls', '--status', ''],
+    ['pending', 'abandoned'],
+  ],
+  [
+    ['dlq', 'ret'],
+    ['retry', 'retries'],
+  ],
+  [
+    ['listen', '--mode', 're'],
+    ['reset', 'redirect'],
+  ],
   [['completion', 'z'], ['zsh']],
   [['records', 'ls', '--q', ''], []],
   [['__'], []],

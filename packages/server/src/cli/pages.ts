@@ -8,11 +8,25 @@ import type { RouteInput, RouteQuery } from './routes.ts';
 
 /** Rows of one page, at most (the API's limit). */
 export const maxPageRows = 500;
+const maxDeadLetterRows = 200;
 
 /** One page of a list: its rows as the API wrote them, and where the next page begins. */
-export type Page = { rows: string[]; nextCursor: string | null };
+export type Page = {
+  rows: string[];
+  nextCursor: string | null;
+  /** Rows on all pages, where the list says so. */
+  total: number | null;
+};
 
-type ListRoute = 'GET /enrichment/datasets' | 'GET /enrichment/records';
+type ListRoute =
+  | 'GET /audit'
+  | 'GET /enrichment/datasets'
+  | 'GET /enrichment/records'
+  | 'GET /incidents'
+  | 'GET /webhook/deliveries'
+  | 'GET /webhook/dlq'
+  | 'GET /webhook/dlq/retries'
+  | 'GET /webhook/endpoints';
 export type PageWalk<R extends ListRoute> = {
   route: R;
   query: RouteQuery<R>;
@@ -31,9 +45,10 @@ export async function* walkPages<R extends ListRoute>(
 ): AsyncGenerator<Page, void, undefined> {
   let left = most;
   let cursor: string | null | undefined;
+  const pageRows = route === 'GET /webhook/dlq' ? maxDeadLetterRows : maxPageRows;
   while (cursor !== null && left > 0) {
     const here = cursor === undefined ? {} : { cursor };
-    const limit = Math.min(maxPageRows, left);
+    const limit = Math.min(pageRows, left);
     const read = () => client.text(route, { query: { ...query, ...here, limit } } as RouteInput<R>);
     const page = readPage(cursor === undefined ? await read() : await withRetries(io, read));
     if (page.nextCursor !== null && page.nextCursor === cursor) {
@@ -53,5 +68,10 @@ export function readPage(text: string): Page {
   if (data === undefined || (nextCursor !== null && typeof nextCursor !== 'string')) {
     throw new AppError('answer_unexpected', { detail: 'The answer is not a page of a list.' });
   }
-  return { rows: elementsOf(data), nextCursor };
+  const total = parseAnswer(members.get('total') ?? 'null');
+  return {
+    rows: elementsOf(data),
+    nextCursor,
+    total: typeof total === 'number' ? total : null,
+  };
 }

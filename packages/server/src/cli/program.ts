@@ -1,9 +1,34 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addExport } from './commands/analytics/export.ts';
+import { addAuditLs } from './commands/audit/ls.ts';
 import { addComplete } from './commands/complete.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addConfig } from './commands/config.ts';
+import { addDeliveriesLs } from './commands/deliveries/ls.ts';
+import { addDlqCancel } from './commands/dlq/cancel.ts';
+import { addDlqGroups } from './commands/dlq/groups.ts';
+import { addDlqLs } from './commands/dlq/ls.ts';
+import { addDlqPause } from './commands/dlq/pause.ts';
+import { addDlqPurge } from './commands/dlq/purge.ts';
+import { addDlqResume } from './commands/dlq/resume.ts';
+import { addDlqRetries } from './commands/dlq/retries.ts';
+import { addDlqRetry } from './commands/dlq/retry.ts';
+import { addDlqShow } from './commands/dlq/show.ts';
+import { addDrain } from './commands/drain.ts';
+import { addEndpointsChange } from './commands/endpoints/change.ts';
+import { addEndpointsCreate } from './commands/endpoints/create.ts';
+import { addEndpointsDelete } from './commands/endpoints/delete.ts';
+import { addEndpointsDisable } from './commands/endpoints/disable.ts';
+import { addEndpointsEnable } from './commands/endpoints/enable.ts';
+import { addEndpointsLs } from './commands/endpoints/ls.ts';
+import { addEndpointsPing } from './commands/endpoints/ping.ts';
+import { addEndpointsRotateSecret } from './commands/endpoints/rotate-secret.ts';
+import { addEndpointsShow } from './commands/endpoints/show.ts';
+import { addIncidentsLs } from './commands/incidents/ls.ts';
+import { addIncidentsSend } from './commands/incidents/send.ts';
+import { addIncidentsShow } from './commands/incidents/show.ts';
+import { addListen } from './commands/listen.ts';
 import { addLogin } from './commands/login.ts';
 import { addLogout } from './commands/logout.ts';
 import { addRecordsIngest } from './commands/records/ingest.ts';
@@ -56,12 +81,47 @@ export function createProgram(context: Context, help: HelpOutput): Command {
   const analytics = addNoun(program, 'analytics', 'slices of records for analysis');
   addExport(analytics, context);
 
+  const dlq = addNoun(program, 'dlq', 'failed webhook deliveries: look, retry, discard');
+  addDlqLs(dlq, context);
+  addDlqShow(dlq, context);
+  addDlqRetry(dlq, context);
+  addDlqRetries(dlq, context);
+  addDlqPause(dlq, context);
+  addDlqResume(dlq, context);
+  addDlqCancel(dlq, context);
+  addDlqGroups(dlq, context);
+  addDlqPurge(dlq, context);
+
+  const endpoints = addNoun(program, 'endpoints', 'where webhooks are sent');
+  addEndpointsLs(endpoints, context);
+  addEndpointsShow(endpoints, context);
+  addEndpointsCreate(endpoints, context);
+  addEndpointsChange(endpoints, context);
+  addEndpointsEnable(endpoints, context);
+  addEndpointsDisable(endpoints, context);
+  addEndpointsDelete(endpoints, context);
+  addEndpointsRotateSecret(endpoints, context);
+  addEndpointsPing(endpoints, context);
+
+  const incidents = addNoun(program, 'incidents', 'what webhooks report');
+  addIncidentsSend(incidents, context);
+  addIncidentsLs(incidents, context);
+  addIncidentsShow(incidents, context);
+
+  const deliveries = addNoun(program, 'deliveries', 'webhook deliveries in every state');
+  addDeliveriesLs(deliveries, context);
+
   const tokens = addNoun(program, 'tokens', 'access tokens');
   addTokensCreate(tokens, context);
   addTokensLs(tokens, context);
   addTokensRevoke(tokens, context);
 
+  const audit = addNoun(program, 'audit', 'who did what, when and from where');
+  addAuditLs(audit, context);
+
   addServe(program, context);
+  addDrain(program, context);
+  addListen(program, context);
   addLogin(program, context);
   addLogout(program, context);
   addWhoami(program, context);

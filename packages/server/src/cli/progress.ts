@@ -15,6 +15,8 @@ export type ProgressOptions = {
   total: number;
   /** "364,120 of 512,991 rows" of what is done. */
   describe: (done: number) => string;
+  /** How fast it goes, of what `update` calls bytes; default MB/s. */
+  speed?: (perSecond: number) => string;
 };
 
 const redrawMs = 100;
@@ -46,8 +48,9 @@ export type ProgressState = { done: number; bytes: number; elapsedMs: number };
 
 /** `tx-q1.csv  ███████████████░░░░░  71 %   364,120 of 512,991 rows   92 MB/s   0:01 left` */
 export function progressLine(options: ProgressOptions, state: ProgressState): string {
-  const speed = `${formatBytes(Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMs)))}/s`;
-  const counted = `${options.describe(state.done)}   ${speed}`;
+  const { speed = (perSecond) => `${formatBytes(perSecond)}/s` } = options;
+  const perSecond = Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMs));
+  const counted = `${options.describe(state.done)}   ${speed(perSecond)}`;
   if (options.total === 0) return `${options.label}  ${counted}`;
   const share = Math.min(1, state.done / options.total);
   const full = Math.round(share * barCells);

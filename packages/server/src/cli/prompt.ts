@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { AppError } from '../kernel/errors.ts';
 import type { Context } from './context.ts';
 import { interrupted } from './retry.ts';
 
@@ -12,7 +13,7 @@ export async function askSecret(context: Context, question: string): Promise<str
   try {
     let answer = '';
     for await (const chunk of typed(context)) {
-      for (const character of chunk) {
+      for (const character of chunk.toString()) {
         if (character === '\r' || character === '\n') return answer.trim();
         if (character === '\u0003') throw interrupted();
         if (character === '\u007f' || character === '\b') answer = answer.slice(0, -1);
@@ -30,10 +31,23 @@ export async function askSecret(context: Context, question: string): Promise<str
 export async function readFirstLine(context: Context): Promise<string> {
   let text = '';
   for await (const chunk of typed(context)) {
-    text += chunk;
+    text += chunk.toString();
     if (text.includes('\n') || text.length > longestSecret) break;
   }
   return (text.split('\n')[0] ?? '').trim();
+}
+
+/** All of stdin as text. Throws `body_too_large`, and `interrupted` on Ctrl-C. */
+export async function readStdin(context: Context, maxBytes: number): Promise<string> {
+  const pieces: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of typed(context)) {
+    const piece = Buffer.from(chunk);
+    sizeBytes += piece.length;
+    if (sizeBytes > maxBytes) throw new AppError('body_too_large');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
 }
 
 /** Asks y/N at the terminal. */
@@ -48,7 +62,7 @@ export async function askYes(context: Context, question: string): Promise<boolea
 }
 
 /** What comes in on stdin, until the command is interrupted: a read alone would wait for ever. */
-async function* typed({ io }: Context): AsyncGenerator<string> {
+async function* typed({ io }: Context): AsyncGenerator<string | Buffer> {
   if (io.signal.aborted) throw interrupted();
   const pieces = io.stdin[Symbol.asyncIterator]();
   const interruption = new Promise<never>((_resolve, reject) => {
@@ -57,6 +71,6 @@ async function* typed({ io }: Context): AsyncGenerator<string> {
   for (;;) {
     const { value, done } = await Promise.race([pieces.next(), interruption]);
     if (done) return;
-    yield value.toString();
+    yield value;
   }
 }

@@ -25,8 +25,9 @@ export type RouteQuery<R extends Route> = Loose<InputOf<Routes[R]>['query']>;
 type Schema<X> = X extends { readonly schema: infer S extends TSchema } ? Static<S> : undefined;
 
 /** What the route answers when all is well. */
-export type RouteAnswer<R extends Route> = Routes[R]['responses'] extends { readonly 200: infer X }
-  ? Schema<X>
-  : Routes[R]['responses'] extends { readonly 201: infer X }
-    ? Schema<X>
-    : undefined;
+export type RouteAnswer<R extends Route> = AnswerOf<Routes[R]['responses']>;
+
+/** One of several when the route has several, such as a preview or a job. */
+type AnswerOf<Responses> = [keyof Responses & (200 | 201 | 202)] extends [never]
+  ? undefined
+  : Schema<Responses[keyof Responses & (200 | 201 | 202)]>;

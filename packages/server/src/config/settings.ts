@@ -43,7 +43,11 @@ export const settingRows = {
     'Private networks that webhooks may be sent to, as CIDRs separated by commas.',
   ),
   secretKey: {
-    ...text('SVC_SECRET_KEY', undefined, 'Key that webhook secrets are encrypted with.'),
+    ...text(
+      'SVC_SECRET_KEY',
+      undefined,
+      'Key that webhook secrets are encrypted with, 32 characters or more; unset = made in the data folder.',
+    ),
     secret: true,
   },
   rateLimit: integer(
@@ -122,6 +126,13 @@ export const settingRows = {
     1,
     120,
     'One delivery attempt in all, from name look-up to the last byte.',
+  ),
+  drainerInFlight: integer(
+    'SVC_DRAINER_IN_FLIGHT',
+    512,
+    1,
+    10_000,
+    'Webhooks that one process sends at once, at most; a tenant has a quarter of them, an endpoint 64 and at most half of its tenant’s.',
   ),
   webhookMaxBytes: bytes(
     'SVC_WEBHOOK_MAX_BYTES',

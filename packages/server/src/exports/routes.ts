@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
+import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -17,14 +18,22 @@ export type ExportOptions = {
   maxConcurrent: number;
   /** The caller behind a token's id, checked anew. Throws 401, 403. */
   actorOf(tokenId: string): Promise<Actor>;
+  audit: Audit;
   log: Log;
 };
 
-type Download = { body: CsvRequest; actor: Actor; request: FastifyRequest; reply: FastifyReply };
+type Download = {
+  body: CsvRequest;
+  actor: Actor;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  isByLink: boolean;
+};
 
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   let running = 0;
-  async function download({ body, actor, request, reply }: Download): Promise<FastifyReply> {
+  async function download(call: Download): Promise<FastifyReply> {
+    const { body, actor, request, reply } = call;
     if (request.raw.httpVersionMinor === 0) {
       throw new AppError('http_version_unsupported', {
         detail:
@@ -40,7 +49,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     }
     running += 1;
     try {
-      await streamCsv({ db, slice, body, request, reply, options });
+      await streamCsv({ ...call, db, slice, options });
     } finally {
       running -= 1;
     }
@@ -48,13 +57,28 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   }
 
   http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
-    if (body.delivery !== 'link') return download({ body, actor, request, reply });
+    if (body.delivery !== 'link') return download({ body, actor, request, reply, isByLink: false });
     reply.status(201);
-    return createLink(db, body, actor);
+    reply.status(201);
+    return db.transaction(async (connection) => {
+      const link = await createLink(connection, body, actor);
+      const { row_count, expires_at } = link;
+      await options.audit(connection, {
+        actor,
+        request,
+        action: 'export.link',
+        target: null,
+        tenant: body.tenant,
+        after: { ...body, row_count, expires_at },
+      });
+      return link;
+    });
   });
   http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
     const link = await takeLink(db, params.code);
-    return download({ ...link, actor: await options.actorOf(link.tokenId), request, reply });
+    const { body, tokenId } = link;
+    const actor = await options.actorOf(tokenId);
+    return download({ body, actor, request, reply, isByLink: true });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
     const { count, bytes } = await measureSlice(db, toSlice(query, actor, '?'));
@@ -62,15 +86,10 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   });
 }
 
-async function streamCsv(call: {
-  db: Database;
-  slice: Slice;
-  body: CsvRequest;
-  request: FastifyRequest;
-  reply: FastifyReply;
-  options: ExportOptions;
-}): Promise<void> {
-  const { db, slice, body, request, reply, options } = call;
+async function streamCsv(
+  call: Download & { db: Database; slice: Slice; options: ExportOptions },
+): Promise<void> {
+  const { db, slice, body, actor, request, reply, options } = call;
   const { columns = exportColumns, header = true, profile = 'machine' } = body;
   const csv = startCsvExport(
     db,
@@ -88,6 +107,15 @@ async function streamCsv(call: {
   response.on('close', onClose);
   try {
     const rowCount = await csv.rowCount;
+    // Before the first byte: nothing leaves that is not written down.
+    await options.audit(db, {
+      actor,
+      request,
+      action: 'export.csv',
+      target: null,
+      tenant: body.tenant,
+      after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+    });
     const gzip = acceptsGzip(request.headers['accept-encoding']);
     const head = {
       'x-request-id': request.id,

@@ -27,7 +27,12 @@ export type Actor = {
   readonly scopes: readonly Scope[];
   readonly tenants: readonly string[] | null;
   readonly expiresAt: string | null;
+  /** Present when a console session calls, rather than the token itself. */
+  readonly session?: ConsoleSession;
 };
+
+/** `confirmedUntil`: how long it need not give its access token again; null = it must. */
+export type ConsoleSession = { readonly confirmedUntil: string | null };
 
 export function hasScope(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);
@@ -37,6 +42,14 @@ export function requireScope(actor: Actor, scope: Scope): void {
   if (hasScope(actor, scope)) return;
   throw new AppError('scope_missing', {
     detail: `This token lacks the scope ${scope}. It is "${actor.name}" with ${actor.scopes.join(', ')}. Ask an admin for a token with ${scope}.`,
+  });
+}
+
+/** For what is destructive: throws 403 `step_up_required` to a console session that must confirm first. */
+export function requireConfirmation({ session }: Actor): void {
+  if (session === undefined || session.confirmedUntil !== null) return;
+  throw new AppError('step_up_required', {
+    detail: 'Confirm with your access token: POST /session/confirm.',
   });
 }
 

@@ -1,9 +1,11 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export type Metrics = {
   readonly registry: Registry;
   /** One answered request. `route` is the pattern, never the path: few values. */
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void;
+  /** One attempt to deliver a webhook. `result`: delivered, or the class of its failure. */
+  observeAttempt(result: string, seconds: number): void;
 };
 
 export function createMetrics(
@@ -27,8 +29,24 @@ export function createMetrics(
       for (const [state, value] of Object.entries(poolState())) this.set({ state }, value);
     },
   });
+  const attempts = new Counter({
+    name: 'svcctl_delivery_attempts_total',
+    help: 'Attempts to deliver a webhook, by what came of them.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+  const attemptSeconds = new Histogram({
+    name: 'svcctl_delivery_attempt_duration_seconds',
+    help: 'Time of one attempt, from the look-up of the name to the end of the answer.',
+    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15],
+    registers: [registry],
+  });
   return {
     registry,
+    observeAttempt(result, seconds) {
+      attempts.inc({ result });
+      attemptSeconds.observe(seconds);
+    },
     observeRequest: ({ method, route, status }, seconds) =>
       requests.observe({ method, route, status: String(status) }, seconds),
   };

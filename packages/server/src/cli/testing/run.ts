@@ -12,9 +12,12 @@ export type RunOptions = {
   /** Whether stdin, stdout and stderr are a terminal of 100 columns. */
   isTerminal?: boolean;
   signal?: AbortSignal;
+  /** Default: always `nowMs`. */
+  now?: () => number;
   timeouts?: Partial<Timeouts>;
   /** Called with each piece of stdout; throw to have the write fail with that error. */
   onStdout?: (text: string) => void;
+  onStderr?: (text: string) => void;
 };
 export type RunResult = { code: number; stdout: string; stderr: string; sleepsMs: number[] };
 
@@ -25,7 +28,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const cwd = options.cwd ?? (await newFolder());
   const isTTY = options.isTerminal === true;
   const stdout = collector(isTTY, options.onStdout);
-  const stderr = collector(isTTY);
+  const stderr = collector(isTTY, options.onStderr);
   const sleepsMs: number[] = [];
   const io: Io = {
     env: { HOME: cwd, ...options.env },
@@ -34,7 +37,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     stdout: stdout.stream,
     stderr: stderr.stream,
     signal: options.signal ?? new AbortController().signal,
-    now: () => nowMs,
+    now: options.now ?? (() => nowMs),
     sleep: async (ms, signal) => {
       sleepsMs.push(ms);
       signal.throwIfAborted();

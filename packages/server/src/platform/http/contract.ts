@@ -16,6 +16,8 @@ export type RouteContract = {
   readonly description?: string;
   /** Scope needed; `any` = any valid token; null = open to all. */
   readonly scope: Scope | 'any' | null;
+  /** Whether a console session must have given its access token again within ten minutes. */
+  readonly stepUp?: true;
   readonly params?: TSchema;
   /** An object of text, integer and boolean properties. */
   readonly query?: TSchema;

@@ -42,6 +42,8 @@ test.each([
 
 test.each([
   ['DELETE', '/tokens/%00', undefined, 404],
+  ['DELETE', '/tokens/%00', {}, 404],
+  ['DELETE', '/tokens/%00', { force: true }, 400],
   ['POST', '/exports/csv', { tenant: 'T', kind: '\u0000' }, 400],
   ['POST', '/exports/csv', { tenant: '\ud800' }, 400],
   ['POST', '/tokens', { name: 'a\ud800', preset: 'pipeline' }, 400],

@@ -60,6 +60,16 @@ test('the server URL carries the version and the paths do not', () => {
   expect(Object.keys(document.paths)).toContain('/enrichment/records');
 });
 
+test('a destructive route says that a session must confirm, and ends with its scope all the same', () => {
+  const paragraphs = only({ description: 'Ends it.', stepUp: true }).description.split('\n\n');
+  expect(paragraphs).toEqual([
+    'Ends it.',
+    expect.stringContaining('`POST /session/confirm`'),
+    'Needs the scope `admin`.',
+  ]);
+  expect(operation('/tokens', 'get').description).not.toContain('confirm');
+});
+
 test('methods of one path stand together', () => {
   expect(Object.keys(document.paths['/tokens'] ?? {}).toSorted()).toEqual(['get', 'post']);
 });

@@ -171,12 +171,17 @@ const problemDocument = {
 
 function operationOf(contract: RouteContract): Operation {
   const { scope } = contract;
+  const paragraphs = [
+    contract.description,
+    contract.stepUp && stepUpSentence,
+    scopeSentence(scope),
+  ];
   const parameters = [...pathParameters(contract), ...queryParameters(contract)];
   return {
     operationId: contract.id,
     tags: [contract.tag],
     summary: contract.summary,
-    description: [contract.description, `${scopeSentence(scope)}`].filter(Boolean).join('\n\n'),
+    description: paragraphs.filter(Boolean).join('\n\n'),
     security: scope === null ? [] : [{ bearer: [] }],
     'x-required-scope': scope,
     ...(parameters.length > 0 && { parameters }),
@@ -184,6 +189,9 @@ function operationOf(contract: RouteContract): Operation {
     responses: responsesOf(contract),
   };
 }
+
+const stepUpSentence =
+  'A console session must have confirmed with its access token within ten minutes (`POST /session/confirm`), else 403 `step_up_required`; a call with the token itself needs no more.';
 
 function scopeSentence(scope: RouteContract['scope']): string {
   if (scope === null) return 'Open to all: needs no token.';

@@ -20,8 +20,7 @@ export class Validator {
     return (value) => {
       if (validate(value)) return;
       // Of a large body only the first: a megabyte of faults would be a hundred of answer.
-      const isSmall = JSON.stringify(value).length <= maxBytesForAll;
-      const errors = isSmall && !validateAll(value) ? validateAll.errors : validate.errors;
+      const errors = isSmall(value) && !validateAll(value) ? validateAll.errors : validate.errors;
       const faults = (errors ?? []).slice(0, maxFaults).map((error) => describe(error, place));
       throw new AppError('request_invalid', {
         detail: faults.map((fault) => `${fault.path.slice(1)}: ${fault.message}`).join('; '),
@@ -33,6 +32,15 @@ export class Validator {
 
 const maxFaults = 20;
 const maxBytesForAll = 16_384;
+
+function isSmall(value: unknown): boolean {
+  try {
+    return JSON.stringify(value).length <= maxBytesForAll;
+  } catch {
+    // Nested deeper than the stack is.
+    return false;
+  }
+}
 
 function createAjv(options: { allErrors: boolean }): Ajv2020 {
   // `verbose` gives each error its schema, whose description says what fits.

@@ -26,6 +26,16 @@ export type Database = Queryable & {
    * caller: a COPY cut half-way leaves it unusable.
    */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+  /** Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. */
+  openSession(): Promise<Session>;
+  close(): Promise<void>;
+};
+
+/** A connection of its own. Its advisory locks and its listening end with it. */
+export type Session = Queryable & {
+  /** Aborted when the connection is lost or closed. */
+  readonly lost: AbortSignal;
+  onNotification(handler: (payload: string) => void): void;
   close(): Promise<void>;
 };
 
@@ -44,18 +54,21 @@ export function openDatabase(options: {
   maxConnections: number;
   onError: (error: Error) => void;
 }): Database {
-  const pool = new pg.Pool({
+  const connection: pg.ClientConfig = {
     connectionString: options.url,
-    max: options.maxConnections,
     application_name: `svcctl:${process.pid}`,
     connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 60_000,
     keepAlive: true,
     // Compiling costs more than these short statements take.
     options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis}`,
     // A server that hangs rather than dies would hang us with it.
     query_timeout: answerMillis,
     types: { getTypeParser },
+  };
+  const pool = new pg.Pool({
+    ...connection,
+    max: options.maxConnections,
+    idleTimeoutMillis: 60_000,
   });
   // A connection that breaks while idle: the pool drops it and makes another.
   pool.on('error', options.onError);
@@ -78,6 +91,7 @@ export function openDatabase(options: {
         }
       }
     },
+    openSession: () => openSession(connection),
     close: () => pool.end(),
   };
   return database;
@@ -108,7 +122,29 @@ async function withConnection<T>(
   }
 }
 
-async function run<R extends Row>(on: pg.Pool | pg.PoolClient, statement: Sql): Promise<R[]> {
+async function openSession(config: pg.ClientConfig): Promise<Session> {
+  const client = new pg.Client(config);
+  const lost = new AbortController();
+  client.on('error', () => lost.abort());
+  client.on('end', () => lost.abort());
+  try {
+    await client.connect();
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+  return {
+    lost: lost.signal,
+    query: (statement) => run(client, statement),
+    onNotification: (handler) => client.on('notification', ({ payload }) => handler(payload ?? '')),
+    async close() {
+      lost.abort();
+      // A connection that is broken already has nothing left to end.
+      await client.end().catch(() => {});
+    },
+  };
+}
+
+async function run<R extends Row>(on: pg.Pool | pg.ClientBase, statement: Sql): Promise<R[]> {
   try {
     const { text, values } = statement;
     const result = await on.query<R>({ text, values, name: statementName(text) });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { AppError } from '../../../kernel/errors.ts';
+import { confirm } from '../../confirm.ts';
 import type { Context } from '../../context.ts';
 import { withExamples } from '../../help.ts';
 
@@ -18,18 +18,11 @@ export function addTokensRevoke(tokens: Command, context: Context): void {
 }
 
 async function revoke(context: Context, id: string, { yes }: { yes?: true }): Promise<void> {
-  const { io } = context;
-  if (!yes) {
-    if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
-      throw new AppError('usage_invalid', {
-        detail: 'There is no terminal to ask at. Revoke without asking: --yes',
-      });
-    }
-    const { askYes } = await import('../../prompt.ts');
-    if (!(await askYes(context, `Revoke ${id}? Whoever uses it is locked out at once.`))) {
-      throw new AppError('interrupted', { detail: 'Nothing was revoked.' });
-    }
-  }
+  await confirm(context, yes, {
+    question: `Revoke ${id}? Whoever uses it is locked out at once.`,
+    act: 'Revoke',
+    refused: 'Nothing was revoked.',
+  });
   const client = await context.connect();
   await client.json('DELETE /tokens/:id', { params: { id } });
   context.note(`Revoked ${id}.`);

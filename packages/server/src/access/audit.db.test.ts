@@ -1,0 +1,262 @@
+import fc from 'fast-check';
+import type { FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { createLocalToken, createLog } from '../app.ts';
+import { loadSettings } from '../config/settings.ts';
+import type { Actor } from '../kernel/actor.ts';
+import { createAudit } from './audit.ts';
+
+let service: TestService;
+let admin: { id: string; name: string };
+beforeAll(async () => {
+  service = await startTestService();
+  [admin] = (await service.call('GET', '/tokens')).json.data;
+  await service.db.query(sql`
+    insert into audit_log (at, token_id, token_name, action, target, tenant, after)
+    select '2001-03-01T23:59:59.999999Z'::timestamptz + (n / 3) * interval '1 microsecond', 'tok_' || n % 2, 'ops',
+      case n % 4 when 0 then 'endpoint.create' when 1 then 'endpoint.delete' else 'endpoints.x' end,
+      'ep_' || n, case when n % 5 < 4 then 'T' || n % 5 end, json_build_object('n', n)
+    from generate_series(0, 19) n`);
+});
+afterAll(() => service.stop());
+
+type Entry = { id: string; at: string; action: string; target: string; tenant: string | null };
+
+async function list(query: string, token = service.adminToken) {
+  const answer = await service.call('GET', `/audit?${query}`, { token });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json as { data: Entry[]; next_cursor: string | null };
+}
+const targets = async (query: string, token?: string) =>
+  (await list(`from=2001-03-01&to=2001-03-02&${query}`, token)).data.map((entry) =>
+    Number(entry.target.slice(3)),
+  );
+
+test('answers 401 without a token and 403 without admin', async () => {
+  expect((await service.call('GET', '/audit', { token: null })).status).toBe(401);
+  const { token } = await service.makeToken({ preset: 'curator' });
+  const answer = await service.call('GET', '/audit', { token });
+  expect(answer.json).toMatchObject({ status: 403, code: 'scope_missing' });
+});
+
+test.each([
+  ['limit=0', '?limit'],
+  ['limit=501', '?limit'],
+  ['from=2001-03-01', '?to'],
+  ['to=2001-03-01', '?from'],
+  ['from=2001-03-02&to=2001-03-01', '?from'],
+  ['from=2001-02-30&to=2001-03-01', '?from'],
+  ['action=endpoint', '?action'],
+  ['action=End.', '?action'],
+  ['actor=', '?actor'],
+  ['token_id=tok_1', '?token_id'],
+])('refuses ?%s', async (query, path) => {
+  const answer = await service.call('GET', `/audit?${query}`);
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toContainEqual(expect.objectContaining({ path }));
+});
+
+test('refuses a cursor of other filters and a tampered one', async () => {
+  const { next_cursor } = await list('action=endpoint.&limit=2');
+  const cursor = next_cursor ?? '';
+  for (const query of [
+    `action=endpoint.create&cursor=${cursor}`,
+    `action=endpoint.&cursor=A${cursor}`,
+  ]) {
+    expect((await service.call('GET', `/audit?${query}`)).json.code).toBe('cursor_invalid');
+  }
+});
+
+test('filters by actor, by action or its beginning, by tenant and by days, newest first', async () => {
+  const all = Array.from({ length: 20 }, (_, n) => 19 - n);
+  expect(await targets('')).toEqual(all);
+  expect(await targets('actor=tok_1')).toEqual(all.filter((n) => n % 2 === 1));
+  expect(await targets('action=endpoint.')).toEqual(all.filter((n) => n % 4 < 2));
+  expect(await targets('action=endpoint.create')).toEqual(all.filter((n) => n % 4 === 0));
+  expect(await targets('tenant=T3')).toEqual([18, 13, 8, 3]);
+  expect(await targets('tenant=T3&actor=tok_0&action=endpoints.x')).toEqual([18]);
+  expect((await list('from=2001-03-01&to=2001-03-01')).data.map(({ target }) => target)).toEqual([
+    'ep_2',
+    'ep_1',
+    'ep_0',
+  ]);
+  expect((await list('from=2001-03-02&to=2001-03-02')).data).toHaveLength(17);
+  expect((await list('from=2001-03-03&to=2999-12-31&action=endpoint.')).data).toEqual([]);
+});
+
+test('pages of any size hold every entry exactly once', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 25 }), async (limit) => {
+      const seen: Entry[] = [];
+      let cursor: string | null = '';
+      while (cursor !== null) {
+        const from: string = cursor === '' ? '' : `&cursor=${cursor}`;
+        const page = await list(`from=2001-03-01&to=2001-03-02&limit=${limit}${from}`);
+        seen.push(...page.data);
+        cursor = page.next_cursor;
+      }
+      expect(seen.map(({ target }) => target)).toEqual(
+        Array.from({ length: 20 }, (_, n) => `ep_${19 - n}`),
+      );
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('a token limited to tenants sees only entries of those tenants', async () => {
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['T1', 'T2'] });
+  const seen = await targets('', token);
+  expect(seen).toEqual([17, 16, 12, 11, 7, 6, 2, 1]);
+  expect(await targets('tenant=T2', token)).toEqual([17, 12, 7, 2]);
+  expect(await targets('tenant=T3', token)).toEqual([]);
+  expect((await list('action=token.', token)).data).toEqual([]);
+});
+
+test('making and revoking a token is told with who, from where, what it was, and no secret', async () => {
+  const made = (
+    await service.call('POST', '/tokens', {
+      body: { name: 'ops', preset: 'pipeline', tenants: ['TX'] },
+      headers: { 'user-agent': 'x'.repeat(300) },
+    })
+  ).json;
+  const revoked = await service.call('DELETE', `/tokens/${made.id}`);
+  const [revoke, create] = (await list('action=token.&tenant=TX')).data;
+  const about = {
+    name: 'ops',
+    scopes: ['enrichment:write', 'incidents:write'],
+    tenants: ['TX'],
+    expires_at: null,
+  };
+  expect(create).toEqual({
+    id: expect.stringMatching(/^\d+$/),
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+    actor: { token_id: admin.id, name: admin.name },
+    action: 'token.create',
+    target: made.id,
+    tenant: 'TX',
+    request_id: expect.stringMatching(/^req_/),
+    address: '127.0.0.1',
+    user_agent: 'x'.repeat(200),
+    before: null,
+    after: about,
+  });
+  expect(revoke).toMatchObject({
+    action: 'token.revoke',
+    target: made.id,
+    request_id: revoked.headers.get('x-request-id'),
+    before: about,
+    after: null,
+  });
+});
+
+test('the first admin token and what is made on the machine itself stand in the log, without a token id', async () => {
+  const settings = loadSettings({
+    DATABASE_URL: service.db.url,
+    SVC_DATA_DIR: service.dataDir,
+  });
+  const made = await createLocalToken(settings, createLog('silent'), {
+    name: 'new admin',
+    preset: 'admin',
+  });
+  const { data } = await list('action=token.create');
+  expect(data[0]).toMatchObject({
+    actor: { token_id: null, name: 'this machine' },
+    target: made.id,
+    after: { name: 'new admin', scopes: ['admin'], tenants: null, expires_at: null },
+    address: null,
+  });
+  expect(data.at(-1)).toMatchObject({
+    actor: { token_id: null, name: 'first start' },
+    target: admin.id,
+  });
+});
+
+test('a refused change leaves no entry', async () => {
+  const before = (await list('action=token.')).data.length;
+  await service.call('DELETE', '/tokens/tok_nobody');
+  await service.call('POST', '/tokens', { body: { name: 'x' } });
+  expect((await list('action=token.')).data).toHaveLength(before);
+});
+
+test('what is not done in the end is not told', async () => {
+  const { id } = await service.makeToken({ preset: 'pipeline' });
+  const before = await list('action=token.');
+  await service.db.pool.query(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+    create constraint trigger refuse after insert or update of revoked_at on access_tokens
+      deferrable initially deferred for each row execute function refuse()`);
+  const body = { name: 'x', preset: 'pipeline' };
+  expect((await service.call('POST', '/tokens', { body })).status).toBe(500);
+  expect((await service.call('DELETE', `/tokens/${id}`)).status).toBe(500);
+  await service.db.pool.query('drop trigger refuse on access_tokens; drop function refuse()');
+  expect(await list('action=token.')).toEqual(before);
+});
+
+test('what cannot be told is not done', async () => {
+  const { id } = await service.makeToken({ preset: 'pipeline' });
+  const tokens = async () => (await service.call('GET', '/tokens')).text;
+  const before = await tokens();
+  await service.db.query(
+    sql`alter table audit_log add constraint closed check (action like 'endpoint%') not valid`,
+  );
+  const body = { name: 'x', preset: 'pipeline' };
+  expect((await service.call('POST', '/tokens', { body })).status).toBe(500);
+  expect((await service.call('DELETE', `/tokens/${id}`)).status).toBe(500);
+  const session = await service.call('POST', '/session', { body: { token: service.adminToken } });
+  expect(session.status).toBe(500);
+  expect(session.headers.get('set-cookie')).toBeNull();
+  await service.db.query(sql`alter table audit_log drop constraint closed`);
+  expect(await tokens()).toBe(before);
+  expect(await service.db.query(sql`select token_id from sessions`)).toEqual([]);
+});
+
+test('no token, secret, cookie or code stands in the log, even when an entry hands one over', async () => {
+  const made = await service.makeToken({ preset: 'admin' });
+  const opened = await service.call('POST', '/session', { body: { token: made.token } });
+  const cookie = opened.headers.get('set-cookie')?.split(/[=;]/)[1] ?? '';
+  const code = (await service.createSignInLink())?.split('code=')[1] ?? '';
+  await service.call('POST', '/session', { body: { code } });
+  const actor: Actor = {
+    tokenId: made.id,
+    name: 'ops',
+    scopes: ['admin'],
+    tenants: null,
+    expiresAt: null,
+  };
+  const request = { id: 'req_1', ip: '::1', headers: {} } as FastifyRequest;
+  await createAudit()(service.db, {
+    actor,
+    request,
+    action: 'endpoint.create',
+    target: 'ep_x',
+    tenant: null,
+    before: { url: 'https://h/', was: made.token },
+    after: { secret: 'whsec_c2VjcmV0', list: ['whsec_b3RoZXI=', { token: made.token }] },
+  });
+  const [entry] = (await list(`actor=${made.id}&action=endpoint.create`)).data;
+  expect(entry).toMatchObject({
+    before: { url: 'https://h/', was: '(secret)' },
+    after: { list: ['(secret)', {}] },
+  });
+  const rows = JSON.stringify(
+    await service.db.query(sql`select audit_log::text as row from audit_log`),
+  );
+  expect(cookie).toHaveLength(43);
+  expect(code).toHaveLength(32);
+  for (const secret of [made.token, service.adminToken, cookie, code, 'c2VjcmV0', 'b3RoZXI']) {
+    expect(rows).not.toContain(secret);
+  }
+});
+
+test('signing in is told with by what', async () => {
+  const made = await service.makeToken({ preset: 'curator' });
+  await service.call('POST', '/session', { token: null, body: { token: made.token } });
+  const [byToken] = (await list(`actor=${made.id}`)).data;
+  expect(byToken).toMatchObject({ action: 'session.open', target: null, after: { by: 'token' } });
+  const code = (await service.createSignInLink())?.split('code=')[1];
+  await service.call('POST', '/session', { token: null, body: { code } });
+  const [byLink] = (await list(`actor=${admin.id}&action=session.open`)).data;
+  expect(byLink).toMatchObject({ after: { by: 'link' } });
+});

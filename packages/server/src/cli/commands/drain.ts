@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import { loadSettings } from '../../config/settings.ts';
+import type { Context } from '../context.ts';
+import { formatCount } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { interrupted } from '../retry.ts';
+
+type Options = { json?: true };
+
+export function addDrain(program: Command, context: Context): void {
+  const command = program
+    .command('drain')
+    .summary('deliver what is due, and end')
+    .description(
+      'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused.\nWhat is due later does not hold it. It uses the database itself, also that of a service that runs.',
+    )
+    .option('--json', 'print the counts as JSON')
+    .action((options: Options) => drain(context, options));
+  withExamples(command, [
+    'svcctl drain',
+    'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_SECRET_KEY=… svcctl drain',
+  ]);
+}
+
+async function drain(context: Context, { json }: Options): Promise<void> {
+  const { io } = context;
+  const settings = loadSettings(io.env);
+  const app = await import('../../app.ts');
+  // Without a wish for more, only what is wrong: the result is a line of its own.
+  const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+  const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
+  context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
+  if (io.signal.aborted) throw interrupted();
+  if (json) await context.out.write(`${JSON.stringify({ delivered, failed })}\n`);
+  const left = await countLeft(context);
+  if (left !== null) context.note(left);
+}
+
+/** What is left, as far as a service of this folder tells; another service may have another database. */
+async function countLeft(context: Context): Promise<string | null> {
+  try {
+    const client = await context.connect();
+    if (client.connection.source !== 'local service') return null;
+    const count = async (status: 'pending' | 'abandoned') => {
+      const { total } = await client.json('GET /webhook/dlq', { query: { status, limit: 1 } });
+      return `${formatCount(total ?? 0)} ${status}`;
+    };
+    return `left: ${await count('pending')}, ${await count('abandoned')}`;
+  } catch {
+    // No service to ask: what was delivered is said, and that was the point.
+    return null;
+  }
+}

@@ -1,0 +1,68 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Context } from '../context.ts';
+import { wholeNumber, withExamples } from '../help.ts';
+import { type ListenOptions, modes } from '../listen/options.ts';
+import { jsonFlags, jsonHelp } from '../output.ts';
+
+export function addListen(program: Command, context: Context): void {
+  const command = program
+    .command('listen')
+    .summary('receive webhooks here, and fail if told to')
+    .description(
+      'Receives webhooks here and prints a line for each: whether its signature is right, whether it came\nbefore, and what it was answered. Can be told to fail in the ways that receivers do. Ends with\nCtrl-C and a summary.',
+    )
+    .option('--port <port>', 'port to listen on (default: a free one)', wholeNumber(0))
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--secret <secret>', 'whsec_… to check signatures with; - reads it from stdin')
+    .option(
+      '--register',
+      'register this receiver as an endpoint of --tenant, and delete it at the end',
+    )
+    .option('--tenant <tenant>', 'with --register: the tenant')
+    .addOption(new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok'))
+    .option('--status <status>', 'HTTP status of the answer (default: 204; fail: 500)', parseStatus)
+    .option('--fail-first <number>', 'fail so many times, then accept', wholeNumber(0))
+    .option('--delay <time>', 'wait before each answer, as 500ms, 2s or 1m', parseDelay)
+    .option('--once [number]', 'end after one delivery, or so many', wholeNumber(1))
+    .option(jsonFlags, jsonHelp)
+    .option('--ndjson', 'print one JSON object a line, as they come')
+    .addHelpText('after', modesHelp)
+    .action(async (options: ListenOptions) => {
+      // Loaded here: nothing else needs a server.
+      const { listen } = await import('../listen/listen.ts');
+      await listen(context, options);
+    });
+  withExamples(command, [
+    'svcctl listen --register --tenant TX',
+    'svcctl listen --register --tenant TX --mode hang --fail-first 3',
+    'svcctl listen --port 9000 --secret - --status 503 < secret.txt',
+    'svcctl listen --register --tenant TX --once 10 --ndjson',
+  ]);
+}
+
+const modesHelp = `
+Modes:
+  ok        accepts (204)
+  fail      answers 500, or --status
+  hang      takes the request and never answers
+  slow      accepts after 5 s, or --delay
+  reset     cuts the connection
+  bomb      answers 200 with a small body that inflates to 64 MiB
+  redirect  answers 302
+  gone      answers 410: the service then disables the endpoint
+  flaky     fails the first attempt of each delivery, accepts the second`;
+
+function parseStatus(text: string): number {
+  const status = /^[2-5]\d\d$/.test(text) ? Number(text) : 0;
+  if (status > 0) return status;
+  throw new InvalidArgumentError('It is not a status from 200 to 599.');
+}
+
+const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000 };
+
+function parseDelay(text: string): number {
+  const [, amount, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
+  const ms = Number(amount) * (unitMs[unit ?? ''] ?? Number.NaN);
+  if (ms >= 0) return ms;
+  throw new InvalidArgumentError('It is not a time such as 500ms, 2s or 1m.');
+}

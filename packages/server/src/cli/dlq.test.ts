@@ -1,0 +1,398 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+import type { DeliveryRow } from './webhooks/deliveries.ts';
+import type { RetryJob } from './webhooks/retry-jobs.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const row: DeliveryRow = {
+  id: 'dlv_070t1x2y3Kq2LmN0pAbC7Kq2',
+  idempotency_key: 'msg_4fTq9Zx7Kq2L91ac',
+  target: 'https://hooks.acme.example/in',
+  attempts: 8,
+  max_attempts: 8,
+  last_status: 503,
+  next_retry: null,
+  error: 'Service Unavailable',
+  failure_class: 'status',
+  status: 'abandoned',
+  tenant: 'TX',
+  endpoint_id: 'ep_1',
+  incident_id: 'inc_1',
+  event_type: 'incident.created',
+  created_at: '2026-03-05T09:00:00.000000Z',
+  last_attempt_at: '2026-03-05T10:00:00.000000Z',
+  finished_at: null,
+};
+const job: RetryJob = {
+  id: 'rty_1',
+  state: 'running',
+  status: 'abandoned',
+  tenant: null,
+  endpoint_id: null,
+  failure_class: null,
+  failed_from: null,
+  failed_to: null,
+  rate: null,
+  rows_total: 1204,
+  rows_done: 0,
+  rows_skipped: 0,
+  created_by: 'ops',
+  created_at: '2026-03-05T11:00:00.000000Z',
+  updated_at: '2026-03-05T11:00:00.000000Z',
+  finished_at: null,
+};
+const preview = {
+  count: 1204,
+  skipped: 3,
+  groups: [{ endpoint_id: 'ep_1', target: row.target, failure_class: 'status', count: 1204 }],
+};
+const list = (rows: object[], total: number | null) =>
+  json({ data: rows, next_cursor: null, total });
+const dlq = (argv: string[], options: { isTerminal?: boolean; typed?: string } = {}) => {
+  const stdin = new PassThrough();
+  if (options.typed !== undefined) stdin.write(options.typed);
+  return run(['dlq', ...argv], {
+    env: { ...api.env, NO_COLOR: '1' },
+    isTerminal: options.isTerminal ?? options.typed !== undefined,
+    stdin,
+  });
+};
+/** The API of bulk retries: a preview, a job, and how it goes on. */
+const offerJob = (...states: Partial<RetryJob>[]) => {
+  api.on('POST /webhook/dlq/retry', (request, response) => {
+    const isPreview = JSON.parse(String(request.body)).dry_run === true;
+    (isPreview ? json(preview) : json(job, 202))(request, response);
+  });
+  let polls = 0;
+  api.on('GET /webhook/dlq/retries/rty_1', (request, response) => {
+    polls += 1;
+    json({ ...job, ...states[Math.min(polls, states.length) - 1] })(request, response);
+  });
+};
+const asked = (method: string) => api.requests.filter((request) => request.method === method);
+const bodies = () => asked('POST').map(({ body }) => JSON.parse(String(body)));
+
+test.each([
+  [['ls'], 'Give --status pending or --status abandoned'],
+  [['ls', '--status', 'delivered'], 'Allowed choices are pending, abandoned'],
+  [['ls', '--status', 'pending', '--class', 'bad'], 'Allowed choices are dns'],
+  [['ls', '--status', 'pending', '--json', 'nothing'], 'there is no field'],
+  [['groups'], 'Give --status pending or --status abandoned'],
+  [['retry'], 'give ids, or --all'],
+  [['retry', 'dlv_1', '--all', '--yes'], 'give ids, or --all'],
+  [['retry', 'dlv_1', '--tenant', 'TX'], '--tenant goes with --all'],
+  [['retry', 'dlv_1', '--dry-run'], '--dry-run goes with --all'],
+  [['retry', '--all'], 'Retry without asking: --yes'],
+  [['retry', '--all', '--yes', '--from', 'monday'], 'neither a time'],
+  [['purge', 'dlv_1'], 'Discard without asking: --yes'],
+  [['purge'], 'missing required argument'],
+  [['resume', 'rty_1', '--rate', '0'], 'nor none'],
+])('dlq %j is a usage error, before anything is asked', async (argv, message) => {
+  const { code, stdout, stderr } = await dlq(argv);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+test('dlq ls is a table with the total and what to do next on a terminal', async () => {
+  const timedOut = { ...row, last_status: null, error: 'connect timed out after 5 s' };
+  api.on('GET /webhook/dlq', list([row, timedOut], 2));
+  const { code, stdout, stderr } = await dlq(['ls', '--status', 'abandoned', '--tenant', 'T X'], {
+    isTerminal: true,
+  });
+  expect(code).toBe(0);
+  const [header, first, second] = stdout.split('\n');
+  expect(header).toMatch(/^ID +KEY +TARGET +ATTEMPTS +LAST +FAILED +ERROR$/);
+  expect(first).toMatch(
+    /^dlv_070t1x2y3Kq2LmN0pAbC7Kq2 {2}msg…91ac +https.* 8\/8 +503 +2 h ago +Serv/,
+  );
+  expect(second).toMatch(/8\/8 +– +2 h ago +connect/);
+  expect(stderr).toBe(
+    "2 of 2 abandoned · retry one: svcctl dlq retry dlv_… · retry all: svcctl dlq retry --all --status abandoned --tenant 'T X'\n",
+  );
+  expect(api.requests[0]?.query).toEqual({ status: 'abandoned', tenant: 'T X', limit: '200' });
+});
+
+test('dlq ls of pending rows says when they are tried next', async () => {
+  const pending = {
+    ...row,
+    attempts: 3,
+    status: 'pending',
+    next_retry: '2026-03-05T12:30:00.000000Z',
+  };
+  api.on('GET /webhook/dlq', list([pending], 1));
+  const shown = await dlq(['ls', '--status', 'pending'], { isTerminal: true });
+  expect(shown.stdout).toMatch(/NEXT RETRY +ERROR\n.* 3\/8 +503 +in 30 min +Serv/);
+  const piped = await dlq(['ls', '--status', 'pending']);
+  expect(piped).toMatchObject({ stderr: '' });
+  expect(piped.stdout).toBe(
+    `${row.id}\t${row.idempotency_key}\t${row.target}\t3\t503\t2026-03-05T12:30:00.000000Z\tService Unavailable\n`,
+  );
+});
+
+test('dlq ls turns all pages in a pipe, 200 rows each, with all its filters', async () => {
+  api.on('GET /webhook/dlq', pages([JSON.stringify(row)], [JSON.stringify(row)]));
+  const filters = ['--endpoint', 'ep_1', '--class', 'status', '--q', 'acme'];
+  const { stdout } = await dlq([
+    'ls',
+    '--status',
+    'abandoned',
+    ...filters,
+    '--json',
+    'id,attempts',
+  ]);
+  expect(JSON.parse(stdout)).toEqual(Array(2).fill({ id: row.id, attempts: 8 }));
+  const query = { status: 'abandoned', endpoint_id: 'ep_1', failure_class: 'status', q: 'acme' };
+  expect(api.requests.map((request) => request.query)).toEqual([
+    { ...query, limit: '200' },
+    { ...query, limit: '200', cursor: 'c1' },
+  ]);
+});
+
+test.each([
+  [[], 'DLQ is clean: none pending.'],
+  [['--q', 'x'], 'None pending that match.'],
+])('dlq ls %j says so when there is nothing', async (argv, text) => {
+  api.on('GET /webhook/dlq', list([], 0));
+  const { stdout, stderr } = await dlq(['ls', '--status', 'pending', ...argv], {
+    isTerminal: true,
+  });
+  expect({ stdout, stderr }).toEqual({ stdout: '', stderr: `${text}\n` });
+});
+
+test('dlq ls stops at its limit and says that there is more; it offers no retry of what --q finds', async () => {
+  api.on('GET /webhook/dlq', pages([JSON.stringify(row)], [JSON.stringify(row)]));
+  const argv = ['ls', '--status', 'abandoned', '--limit', '1', '--q', 'acme'];
+  const { stderr } = await dlq(argv, { isTerminal: true });
+  expect(stderr).toBe('1 abandoned · more: --limit · retry one: svcctl dlq retry dlv_…\n');
+});
+
+const detail = {
+  ...row,
+  payload: { type: 'incident.created', timestamp: row.created_at, data: { n: 1 } },
+  body: '{}',
+  attempt_log: [
+    {
+      number: 8,
+      started_at: '2026-03-05T10:00:00.000000Z',
+      duration_ms: 120,
+      target: row.target,
+      status: 503,
+      failure_class: 'status',
+      error: '503 Service Unavailable',
+      response: 'down\u001b[31m for\u009b31m maintenance',
+    },
+  ],
+  waiting: {
+    reason: 'parked',
+    until: null,
+    text: '8 of 8 attempts failed: retry to send it again',
+  },
+};
+
+test('dlq show tells why it waits, what it sends and its attempts, without control characters', async () => {
+  api.on(`GET /webhook/dlq/${row.id}`, json(detail));
+  const { stdout, stderr } = await dlq(['show', row.id], { isTerminal: true });
+  expect(stdout).toMatch(/^waiting +8 of 8 attempts failed: retry to send it again$/m);
+  expect(stdout).toContain('PAYLOAD\n{\n  "type": "incident.created",\n');
+  expect(stdout).toMatch(
+    /^ {2}8 {2}2026-03-05 10:00:00 +120 ms {2}503 Service Unavailable \(status\)$/m,
+  );
+  expect(stdout).toContain('     down [31m for 31m maintenance\n');
+  expect(stdout).not.toMatch(/[\u001b\u009b]/);
+  expect(stderr).toContain(`retry: svcctl dlq retry ${row.id}`);
+  expect(JSON.parse((await dlq(['show', row.id])).stdout)).toEqual(detail);
+  const picked = await dlq(['show', row.id, '--json', 'waiting']);
+  expect(JSON.parse(picked.stdout)).toEqual({ waiting: detail.waiting });
+});
+
+test('dlq retry says where it goes, and that the drainer sends it', async () => {
+  api.on(`POST /webhook/dlq/${row.id}/retry`, json({ ...row, status: 'queued' }, 202));
+  expect(await dlq(['retry', row.id])).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: `Retry queued for ${row.id} (https://hooks.acme.example/in). The drainer sends it when it runs.\n`,
+  });
+  const { stdout } = await dlq(['retry', row.id, row.id, '--json']);
+  expect(JSON.parse(stdout)).toEqual([{ ...row, status: 'queued' }]);
+});
+
+test('dlq retry of several ids goes on after a refusal and ends with 7', async () => {
+  api.on('POST /webhook/dlq/dlv_1/retry', json(row, 202));
+  api.on(
+    'POST /webhook/dlq/dlv_2/retry',
+    problem(409, 'endpoint_disabled', 'The endpoint is off.'),
+  );
+  api.on('POST /webhook/dlq/dlv_3/retry', json(row, 202));
+  const { code, stderr } = await dlq(['retry', 'dlv_1', 'dlv_2', 'dlv_3']);
+  expect(code).toBe(7);
+  expect(stderr).toContain('✗ dlv_2: The endpoint is off. (409 endpoint_disabled)\n');
+  expect(stderr).toContain('Retry queued for dlv_3');
+  expect(stderr).toContain('error: 1 of 3 refused (partly_done)');
+});
+
+test.each([
+  [404, 'delivery_not_found', 3],
+  [409, 'delivery_finished', 6],
+])('dlq retry of one id that is refused with %d %s ends with %d', async (status, code, exit) => {
+  api.on('POST /webhook/dlq/dlv_1/retry', problem(status, code, 'No.'));
+  expect(await dlq(['retry', 'dlv_1', '--json'])).toMatchObject({ code: exit, stdout: '' });
+});
+
+test('dlq retry of several ids stops at what would befall them all', async () => {
+  api.on('POST /webhook/dlq/dlv_1/retry', json(row, 202));
+  api.on('POST /webhook/dlq/dlv_2/retry', problem(401, 'token_revoked', 'The token is revoked.'));
+  expect(await dlq(['retry', 'dlv_1', 'dlv_2', 'dlv_3'])).toMatchObject({ code: 4 });
+  expect(api.requests.map(({ path }) => path)).not.toContain('/webhook/dlq/dlv_3/retry');
+});
+
+test('dlq retry --all --dry-run prints what it would do and does nothing', async () => {
+  offerJob();
+  const argv = [
+    'retry',
+    '--all',
+    '--status',
+    'abandoned',
+    '--from',
+    '2h',
+    '--to',
+    '2026-03-05',
+    '--dry-run',
+  ];
+  expect((await dlq(argv)).stdout).toBe(`1204\tstatus\tep_1\t${row.target}\n`);
+  expect(bodies()).toEqual([
+    {
+      status: 'abandoned',
+      failed_from: '2026-03-05T10:00:00.000000Z',
+      failed_to: '2026-03-05T23:59:59.999999Z',
+      dry_run: true,
+    },
+  ]);
+  expect(JSON.parse((await dlq([...argv, '--json'])).stdout)).toEqual(preview);
+  expect((await dlq(argv, { isTerminal: true })).stderr).toContain(
+    '1,204 rows would be retried; 3 left alone, because their endpoint is disabled · do it: svcctl dlq retry --all --status abandoned --from 2h --to 2026-03-05',
+  );
+});
+
+test('dlq retry --all shows which rows, asks, and follows the job to its end', async () => {
+  offerJob({ rows_done: 500 }, { state: 'completed', rows_done: 1201, rows_skipped: 3 });
+  const { code, stdout, stderr } = await dlq(['retry', '--all', '--rate', '100'], { typed: 'y\n' });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).toMatch(/ROWS +CLASS +ENDPOINT +TARGET\n1,204 +status +ep_1 +https/);
+  expect(stderr).toContain('Retry 1,204 rows? [y/N]');
+  expect(stderr).toContain(
+    '✓ Retry queued for 1,201 rows, 3 left alone, because their endpoint is disabled.',
+  );
+  expect(bodies()).toEqual([{ dry_run: true }, { rate: 100 }]);
+});
+
+test('dlq retry --all does nothing after a no', async () => {
+  offerJob();
+  expect(await dlq(['retry', '--all'], { typed: 'n\n' })).toMatchObject({ code: 130, stdout: '' });
+  expect(bodies()).toEqual([{ dry_run: true }]);
+});
+
+test('dlq retry --all says so when there is nothing to retry', async () => {
+  api.on('POST /webhook/dlq/retry', json({ count: 0, skipped: 0, groups: [] }));
+  expect(await dlq(['retry', '--all', '--yes'])).toMatchObject({
+    code: 0,
+    stderr: 'Nothing to retry.\n',
+  });
+  expect(asked('POST')).toHaveLength(1);
+});
+
+test('dlq retry --all --no-wait prints the job alone; --json prints it whole', async () => {
+  offerJob({ state: 'completed', rows_done: 1204 });
+  expect((await dlq(['retry', '--all', '--yes', '--no-wait'])).stdout).toBe('rty_1\n');
+  expect(asked('GET')).toEqual([]);
+  const { stdout } = await dlq(['retry', '--all', '--yes', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', rows_done: 1204 });
+});
+
+test('dlq retry --all leaves the job at work on Ctrl-C and says how to look and to stop it', async () => {
+  offerJob({ rows_done: 500 });
+  const interrupt = new AbortController();
+  const waiting = run(['dlq', 'retry', '--all', '--yes'], {
+    env: api.env,
+    signal: interrupt.signal,
+  });
+  await expect.poll(() => asked('GET').length).toBeGreaterThan(0);
+  interrupt.abort();
+  const { code, stderr } = await waiting;
+  expect(code).toBe(130);
+  expect(stderr).toContain(
+    'goes on without this command. Look: svcctl dlq retries · stop it: svcctl dlq cancel rty_1',
+  );
+  expect(asked('DELETE')).toEqual([]);
+});
+
+test('dlq retry --all tells a pause once and ends with 7 when the job is cancelled', async () => {
+  offerJob({ state: 'paused' }, { state: 'paused' }, { state: 'cancelled', rows_done: 500 });
+  const { code, stderr } = await dlq(['retry', '--all', '--yes']);
+  expect(code).toBe(7);
+  expect(stderr.match(/rty_1 is paused\. Go on: svcctl dlq resume rty_1/g)).toHaveLength(1);
+  expect(stderr).toContain('rty_1 was cancelled after 500 of 1,204 rows');
+});
+
+test('dlq retries lists the jobs with their filters', async () => {
+  api.on('GET /webhook/dlq/retries', json({ data: [{ ...job, rate: 5 }], next_cursor: null }));
+  const { stdout } = await dlq(['retries']);
+  expect(stdout).toBe(
+    'rty_1\trunning\t0\t1204\t0\tstatus=abandoned rate=5\tops\t2026-03-05T11:00:00.000000Z\n',
+  );
+});
+
+test('dlq pause, resume and cancel change the job', async () => {
+  api.on('PATCH /webhook/dlq/retries/rty_1', json({ ...job, rows_done: 7 }));
+  api.on('DELETE /webhook/dlq/retries/rty_1', (_request, response) => {
+    response.writeHead(204).end();
+  });
+  api.on('GET /webhook/dlq/retries/rty_1', json({ ...job, state: 'completed' }));
+  expect((await dlq(['pause', 'rty_1'])).stderr).toContain('Paused rty_1 at 7 of 1,204.');
+  await dlq(['resume', 'rty_1']);
+  await dlq(['resume', 'rty_1', '--rate', 'none']);
+  expect(asked('PATCH').map(({ body }) => JSON.parse(String(body)))).toEqual([
+    { state: 'paused' },
+    { state: 'running' },
+    { state: 'running', rate: null },
+  ]);
+  expect((await dlq(['cancel', 'rty_1'])).stderr).toBe('rty_1 had ended already: completed.\n');
+});
+
+test('dlq groups sums up by endpoint and class', async () => {
+  const group = {
+    endpoint_id: 'ep_1',
+    tenant: 'TX',
+    target: row.target,
+    failure_class: 'status',
+    count: 1204,
+    first_seen: '2026-03-05T09:00:00.000000Z',
+    last_seen: '2026-03-05T11:00:00.000000Z',
+    error: 'Service Unavailable',
+  };
+  api.on('GET /webhook/dlq/groups', json({ data: [group], next_cursor: null }));
+  const { stdout } = await dlq(['groups', '--status', 'abandoned'], { isTerminal: true });
+  expect(stdout).toMatch(/\n1,204 +status +TX +ep_1 +https.* 3 h ago +1 h ago +Serv/);
+  expect(api.requests[0]?.query).toEqual({ status: 'abandoned' });
+});
+
+test.each([
+  ['y\n', 0, 2],
+  ['n\n', 130, 0],
+])('dlq purge asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
+  api.on('*', (_request, response) => {
+    response.writeHead(204).end();
+  });
+  const { code, stderr } = await dlq(['purge', 'dlv_1', 'dlv_2'], { typed });
+  expect(code).toBe(exit);
+  expect(stderr).toContain('Discard 2 deliveries? It cannot be undone. [y/N]');
+  expect(asked('DELETE')).toHaveLength(calls);
+});

@@ -1,0 +1,107 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { ListenOptions, Mode } from './options.ts';
+
+/** What one delivery is answered with. */
+export type Answer = {
+  readonly mode: Exclude<Mode, 'flaky' | 'slow'>;
+  readonly status: number;
+  readonly delayMs: number;
+};
+
+export type Arrival = {
+  /** From 1. */
+  readonly number: number;
+  readonly isDuplicate: boolean;
+};
+
+type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
+
+const slowMs = 5000;
+const bombBytes = 64 * 1024 * 1024;
+
+/** Decides what a delivery is answered with, by what was told and what came before. */
+export function chooseAnswer(told: Told, { number, isDuplicate }: Arrival): Answer {
+  const { mode, failFirst } = told;
+  const isOver = failFirst !== undefined && number > failFirst;
+  if (isOver || (mode === 'flaky' && isDuplicate)) return accept(told);
+  switch (mode) {
+    case 'ok':
+    case 'slow':
+      // A status of one's own is the answer, --fail-first or not.
+      return failFirst === undefined || told.status !== undefined
+        ? accept(told, told.status)
+        : fail(told);
+    case 'fail':
+    case 'flaky':
+      return fail(told);
+    case 'redirect':
+      return { ...fail(told), mode, status: redirectStatus(told.status) };
+    case 'gone':
+      return { ...fail(told), mode, status: 410 };
+    case 'bomb':
+      return { ...fail(told), mode, status: told.status ?? 200 };
+    case 'hang':
+    case 'reset':
+      return { ...fail(told), mode };
+  }
+}
+
+/** How the line of a delivery names its answer. */
+export function answerText({ mode, status }: Answer): string {
+  if (mode === 'hang' || mode === 'reset') return mode;
+  return mode === 'bomb' ? `${status} bomb` : String(status);
+}
+
+/** Whether the service takes this answer for a delivery. */
+export function isAccepting({ mode, status }: Answer): boolean {
+  return (mode === 'ok' || mode === 'fail') && status >= 200 && status < 300;
+}
+
+/** Answers. Resolves when the exchange is over, by whoever ended it. */
+export async function give(
+  answer: Answer,
+  { response, socket }: { response: ServerResponse; socket: Socket },
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new Promise<void>((resolve) => {
+    if (response.closed) resolve();
+    else response.once('close', () => resolve());
+  });
+  await delay(answer.delayMs, undefined, { signal });
+  switch (answer.mode) {
+    case 'ok':
+    case 'fail':
+    case 'gone':
+      response.writeHead(answer.status).end();
+      break;
+    case 'redirect':
+      response.writeHead(answer.status, { location: '/elsewhere' }).end();
+      break;
+    case 'bomb':
+      response.writeHead(answer.status, { 'content-encoding': 'gzip' });
+      response.end(gzipSync(Buffer.alloc(bombBytes)));
+      break;
+    case 'reset':
+      socket.resetAndDestroy();
+      break;
+    case 'hang':
+      break;
+  }
+  await over;
+}
+
+function accept(told: Told, status = 204): Answer {
+  const delayMs = told.delay ?? (told.mode === 'slow' ? slowMs : 0);
+  return { mode: 'ok', status, delayMs };
+}
+
+function fail(told: Told): Answer {
+  return { mode: 'fail', status: told.status ?? 500, delayMs: told.delay ?? 0 };
+}
+
+function redirectStatus(status: number | undefined): number {
+  return status !== undefined && status >= 300 && status < 400 ? status : 302;
+}

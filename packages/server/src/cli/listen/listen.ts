@@ -1,0 +1,185 @@
+import { AppError } from '../../kernel/errors.ts';
+import { formatMicros } from '../../kernel/instant.ts';
+import { ApiError } from '../api-error.ts';
+import type { Context } from '../context.ts';
+import { formatNumberOf } from '../format.ts';
+import { createRowPrinter } from '../output.ts';
+import type { Column } from '../table.ts';
+import { shortId } from '../webhooks/deliveries.ts';
+import { answerText, isAccepting } from './behaviour.ts';
+import type { ListenOptions } from './options.ts';
+import { type Delivery, startReceiver } from './receiver.ts';
+import { type Registration, register } from './register.ts';
+import { parseSecret } from './verify.ts';
+
+/** Receives webhooks until Ctrl-C, or until as many came as `once` says. */
+export async function listen(context: Context, options: ListenOptions): Promise<void> {
+  const { tenant } = options;
+  if (options.register && tenant === undefined) {
+    throw new AppError('usage_invalid', { detail: '--register needs --tenant.' });
+  }
+  if (options.register && options.secret !== undefined) {
+    throw new AppError('usage_invalid', { detail: 'Give either --register or --secret.' });
+  }
+  const secret = await findSecret(context, options);
+  const report = createReport(context, options);
+  const end = new AbortController();
+  const ended = whenAborted(AbortSignal.any([context.io.signal, end.signal]));
+  const most = options.once === true ? 1 : (options.once ?? Number.POSITIVE_INFINITY);
+  let over = 0;
+  const receiver = await startReceiver(options, {
+    now: context.io.now,
+    onDelivery: (delivery) => report.add(delivery),
+    onOver: () => {
+      over += 1;
+      if (over >= most) end.abort();
+    },
+  });
+  try {
+    if (secret !== undefined) receiver.setSecret(secret);
+    const made =
+      options.register && tenant !== undefined
+        ? await register(context, receiver.url, tenant)
+        : undefined;
+    try {
+      if (made !== undefined) receiver.setSecret(parseSecret(made.secret));
+      const as = made === undefined ? '' : `, as ${made.id} of ${tenant}`;
+      context.note(`Listening on ${receiver.url}${as}. Ctrl-C ends it.`);
+      await Promise.race([ended, report.broken]);
+    } finally {
+      if (made !== undefined) {
+        await removeEndpoint(context, made);
+      }
+    }
+  } finally {
+    await receiver.close();
+  }
+  await report.end();
+}
+
+async function removeEndpoint(context: Context, made: Registration): Promise<void> {
+  const { id } = made;
+  try {
+    await made.remove();
+    context.note(`Deleted ${id}.`);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'endpoint_not_found') return;
+    context.note(`${id} is still registered. Delete it: svcctl endpoints delete ${id}`);
+    throw error;
+  }
+}
+
+async function findSecret(
+  context: Context,
+  { secret }: ListenOptions,
+): Promise<Buffer | undefined> {
+  if (secret === undefined) return undefined;
+  if (secret !== '-') return parseSecret(secret);
+  const { readFirstLine } = await import('../prompt.ts');
+  return parseSecret(await readFirstLine(context));
+}
+
+type Row = {
+  at: string;
+  id: string;
+  type: string;
+  verified: boolean | null;
+  fault: string | null;
+  duplicate: boolean;
+  bytes: number;
+  answered: string;
+};
+
+const fields = [
+  'at',
+  'id',
+  'type',
+  'verified',
+  'fault',
+  'duplicate',
+  'bytes',
+  'answered',
+] as const satisfies readonly (keyof Row)[];
+
+/** Prints deliveries in the order in which they came, and sums them up. */
+function createReport(context: Context, options: ListenOptions) {
+  const { json } = options;
+  const isNdjson = options.ndjson === true;
+  const printer = createRowPrinter<Row>(context, { columns, fields, json, isNdjson });
+  const sum = { all: 0, verified: 0, unverified: 0, duplicates: 0, accepted: 0 };
+  let writing = Promise.resolve();
+  let fail: (error: unknown) => void = () => {};
+  const broken = new Promise<never>((_resolve, reject) => {
+    fail = reject;
+  });
+  // Whoever waits hears it; before anyone does, it must not end the process.
+  broken.catch(() => {});
+  return {
+    /** Rejects when the reader of stdout has gone. */
+    broken,
+    add(delivery: Delivery) {
+      sum.all += 1;
+      if (delivery.fault === null) sum.verified += 1;
+      else if (delivery.fault !== undefined) sum.unverified += 1;
+      if (delivery.isDuplicate) sum.duplicates += 1;
+      if (isAccepting(delivery.answer)) sum.accepted += 1;
+      const text = JSON.stringify(rowOf(delivery));
+      writing = writing.then(() => printer.write([text]));
+      writing.catch(fail);
+    },
+    async end() {
+      await writing;
+      await printer.end();
+      const signatures =
+        sum.verified + sum.unverified === 0
+          ? 'signatures not checked'
+          : `${sum.verified} verified, ${sum.unverified} not`;
+      context.note(
+        [
+          formatNumberOf(sum.all, 'delivery', 'deliveries'),
+          signatures,
+          formatNumberOf(sum.duplicates, 'duplicate'),
+          `${sum.accepted} accepted, ${sum.all - sum.accepted} failed`,
+        ].join(' · '),
+      );
+    },
+  };
+}
+
+function rowOf({ at, id, type, fault, isDuplicate, bytes, answer }: Delivery): Row {
+  return {
+    at: formatMicros(at * 1000),
+    id,
+    type,
+    verified: fault === undefined ? null : fault === null,
+    fault: fault ?? null,
+    duplicate: isDuplicate,
+    bytes,
+    answered: answerText(answer),
+  };
+}
+
+/** Widths come from the first row, which here stands alone: the titles keep room for the next ones. */
+const columns: readonly Column<Row>[] = [
+  { title: 'AT (UTC)', value: (row) => row.at, shown: (row) => row.at.slice(11, 19) },
+  { title: 'ID'.padEnd(8), value: (row) => row.id, shown: (row) => shortId(row.id) || '–' },
+  { title: 'SIGNATURE', value: signatureText },
+  {
+    title: 'SEEN'.padEnd('duplicate'.length),
+    value: (row) => (row.duplicate ? 'duplicate' : 'new'),
+  },
+  { title: 'ANSWERED', value: (row) => row.answered },
+  { title: 'TYPE', value: (row) => row.type, shown: (row) => row.type || '–' },
+];
+
+function signatureText({ verified, fault }: Row): string {
+  if (verified === null) return 'unchecked';
+  return verified ? '✓' : `✗ ${fault}`;
+}
+
+function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

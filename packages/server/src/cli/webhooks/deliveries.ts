@@ -1,0 +1,97 @@
+import type { DeadLetterStatus } from '../../webhooks/contract.ts';
+import { formatRelative } from '../format.ts';
+import type { RouteAnswer } from '../routes.ts';
+import type { Column } from '../table.ts';
+
+export type DeliveryRow = RouteAnswer<'GET /webhook/deliveries'>['data'][number];
+
+/** Names that `--json a,b` may select. */
+export const deliveryFields = [
+  'id',
+  'idempotency_key',
+  'target',
+  'attempts',
+  'max_attempts',
+  'last_status',
+  'next_retry',
+  'error',
+  'failure_class',
+  'status',
+  'tenant',
+  'endpoint_id',
+  'incident_id',
+  'event_type',
+  'created_at',
+  'last_attempt_at',
+  'finished_at',
+] as const satisfies readonly (keyof DeliveryRow)[];
+
+/** The id stands whole: it is what `dlq retry` wants pasted. */
+const id: Column<DeliveryRow> = { title: 'ID', value: (row) => row.id };
+const target: Column<DeliveryRow> = {
+  title: 'TARGET',
+  isElastic: true,
+  value: (row) => row.target,
+};
+const attempts: Column<DeliveryRow> = {
+  title: 'ATTEMPTS',
+  align: 'right',
+  value: (row) => row.attempts,
+  shown: (row) => `${row.attempts}/${row.max_attempts}`,
+};
+const lastStatus: Column<DeliveryRow> = {
+  title: 'LAST',
+  align: 'right',
+  value: (row) => row.last_status,
+};
+const error: Column<DeliveryRow> = { title: 'ERROR', isElastic: true, value: (row) => row.error };
+
+/** Columns of the dead-letter queue; what is scheduled says when, what is parked since when. */
+export function deadLetterColumns(
+  status: DeadLetterStatus,
+  nowMs: number,
+): readonly Column<DeliveryRow>[] {
+  return [
+    id,
+    {
+      title: 'KEY',
+      value: (row) => row.idempotency_key,
+      shown: (row) => shortId(row.idempotency_key),
+    },
+    target,
+    attempts,
+    lastStatus,
+    status === 'pending'
+      ? time('NEXT RETRY', nowMs, (row) => row.next_retry)
+      : time('FAILED', nowMs, (row) => row.last_attempt_at),
+    error,
+  ];
+}
+
+/** Columns of the history. */
+export function deliveryColumns(nowMs: number): readonly Column<DeliveryRow>[] {
+  return [
+    id,
+    { title: 'STATUS', value: (row) => row.status },
+    { title: 'EVENT', isElastic: true, value: (row) => row.event_type },
+    { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
+    target,
+    attempts,
+    lastStatus,
+    time('CREATED', nowMs, (row) => row.created_at),
+    error,
+  ];
+}
+
+/** `dlv_0712…7Kq2` as `dlv…7Kq2`. */
+export function shortId(text: string): string {
+  return text.length <= 12 ? text : `${text.slice(0, 3)}…${text.slice(-4)}`;
+}
+
+function time(
+  title: string,
+  nowMs: number,
+  value: (row: DeliveryRow) => string | null,
+): Column<DeliveryRow> {
+  return { title, value, shown: (row) => formatRelative(value(row), nowMs) };
+}

@@ -1,0 +1,38 @@
+import type { Context } from '../context.ts';
+import { type JsonOption, printObject } from '../output.ts';
+import { styled } from '../style.ts';
+import { printable } from '../text-width.ts';
+
+/** One thing in words for a terminal, as JSON for --json and in a pipe. */
+export async function printDetails(
+  context: Context,
+  object: string,
+  output: {
+    json: JsonOption;
+    fields: readonly string[];
+    lines: () => readonly string[];
+  },
+): Promise<void> {
+  if (output.json !== undefined || !context.isTerminal) {
+    await printObject(context, object, output);
+    return;
+  }
+  await context.out.write(`${output.lines().join('\n')}\n`);
+}
+
+/** `name   value` lines with the values aligned. */
+export function nameValueLines(
+  context: Context,
+  rows: readonly (readonly [string, string | null])[],
+): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return rows.map(
+    ([name, value]) =>
+      styled(context.io, context.io.stdout, 'dim', name.padEnd(width)) + printable(value ?? '–'),
+  );
+}
+
+/** The heading of a section. */
+export function heading(context: Context, text: string): string {
+  return styled(context.io, context.io.stdout, 'bold', text);
+}

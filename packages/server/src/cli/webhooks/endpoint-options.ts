@@ -1,0 +1,61 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { wholeNumber } from '../help.ts';
+
+/** What an endpoint may be made with and changed to. commander makes '' of a null: so it is a word here. */
+export type EndpointOptions = {
+  url?: string;
+  event?: string[];
+  description?: string;
+  maxAttempts?: number | 'default';
+  retrySchedule?: number[] | 'default';
+  rateLimit?: number | 'default';
+};
+
+export function addEndpointOptions(command: Command, urlHelp: string): Command {
+  return command
+    .option('--url <url>', urlHelp)
+    .option('--event <type...>', 'types of events that it gets (default: all)')
+    .option('--description <text>', 'what it is, for people')
+    .option(
+      '--max-attempts <number>',
+      'attempts before a delivery is abandoned, or default',
+      orDefault(wholeNumber(1)),
+    )
+    .option(
+      '--retry-schedule <seconds>',
+      'seconds before attempt 2, 3, …, as 5,300,1800 (the last repeats), or default',
+      orDefault(parseSchedule),
+    )
+    .option(
+      '--rate-limit <number>',
+      'deliveries a second, at most, or default (no limit)',
+      orDefault(wholeNumber(1)),
+    );
+}
+
+/** The same under the API's names. */
+export function endpointBody(options: EndpointOptions) {
+  return {
+    url: options.url,
+    event_types: options.event,
+    max_attempts: orNull(options.maxAttempts),
+    retry_schedule: orNull(options.retrySchedule),
+    rate_limit: orNull(options.rateLimit),
+  };
+}
+
+function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {
+  return (text) => (text === 'default' ? text : parse(text));
+}
+
+function orNull<T>(value: T | 'default'): T | null {
+  return value === 'default' ? null : value;
+}
+
+function parseSchedule(text: string): number[] {
+  return text.split(',').map((part) => {
+    const seconds = /^\d{1,6}$/.test(part.trim()) ? Number(part) : 0;
+    if (seconds >= 1) return seconds;
+    throw new InvalidArgumentError('It is not a list of seconds such as 5,300,1800.');
+  });
+}

@@ -1,0 +1,59 @@
+import { formatInstant, formatRelative } from '../format.ts';
+import type { RouteAnswer } from '../routes.ts';
+
+export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
+
+export const endpointFields = [
+  'id',
+  'tenant',
+  'url',
+  'description',
+  'event_types',
+  'enabled',
+  'disabled_reason',
+  'max_attempts',
+  'retry_schedule',
+  'rate_limit',
+  'breaker',
+  'previous_secret_until',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof Endpoint)[];
+
+/** Whether it is sent to now, and if not, why. */
+export function stateOf({ enabled, disabled_reason, breaker }: Endpoint, nowMs: number): string {
+  if (!enabled) return disabled_reason === 'gone' ? 'disabled (410 Gone)' : 'disabled';
+  switch (breaker.state) {
+    case 'closed':
+      return 'enabled';
+    case 'probing':
+      return 'probing';
+    case 'open':
+      return `paused, again ${formatRelative(breaker.paused_until, nowMs)}`;
+  }
+}
+
+/** An endpoint as `name value` rows. */
+export function endpointRows(
+  endpoint: Endpoint,
+  nowMs: number,
+): readonly (readonly [string, string | null])[] {
+  const { breaker, retry_schedule, rate_limit, max_attempts, previous_secret_until } = endpoint;
+  return [
+    ['id', endpoint.id],
+    ['tenant', endpoint.tenant],
+    ['url', endpoint.url],
+    ['description', endpoint.description],
+    ['events', endpoint.event_types.join(', ')],
+    ['state', stateOf(endpoint, nowMs)],
+    ['failures in row', String(breaker.failures_in_row)],
+    ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
+    ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
+    ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
+    ...(previous_secret_until === null
+      ? []
+      : [['old secret until', `${formatInstant(previous_secret_until)} UTC`] as const]),
+    ['created', `${formatInstant(endpoint.created_at)} UTC`],
+    ['updated', `${formatInstant(endpoint.updated_at)} UTC`],
+  ];
+}

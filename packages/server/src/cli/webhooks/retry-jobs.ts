@@ -1,0 +1,91 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import { formatCount, formatNumberOf } from '../format.ts';
+import { createProgress } from '../progress.ts';
+import { withRetries } from '../retry.ts';
+import type { RouteAnswer } from '../routes.ts';
+
+export type RetryJob = RouteAnswer<'GET /webhook/dlq/retries/:id'>;
+
+export const retryJobFields = [
+  'id',
+  'state',
+  'status',
+  'tenant',
+  'endpoint_id',
+  'failure_class',
+  'failed_from',
+  'failed_to',
+  'rate',
+  'rows_total',
+  'rows_done',
+  'rows_skipped',
+  'created_by',
+  'created_at',
+  'updated_at',
+  'finished_at',
+] as const satisfies readonly (keyof RetryJob)[];
+
+const pollMs = 500;
+
+/**
+ * Shows the progress of a bulk re-arm until it ends, and says how it ended; the job itself is the service's.
+ * Throws `partly_done` when it was cancelled.
+ */
+export async function followJob(
+  context: Context,
+  client: Client,
+  started: RetryJob,
+): Promise<RetryJob> {
+  const progress = createProgress(context.io, {
+    label: started.id,
+    total: started.rows_total,
+    describe: (done) => `${formatCount(done)} of ${formatNumberOf(started.rows_total, 'row')}`,
+    speed: (perSecond) => `${formatNumberOf(perSecond, 'row')}/s`,
+  });
+  let job = started;
+  let isPauseTold = false;
+  try {
+    while (job.state === 'running' || job.state === 'paused') {
+      if (job.state === 'paused' && !isPauseTold) {
+        isPauseTold = true;
+        progress.clear();
+        context.note(`${job.id} is paused. Go on: svcctl dlq resume ${job.id}`);
+      }
+      await context.io.sleep(pollMs, context.io.signal);
+      job = await withRetries(context.io, () =>
+        client.json('GET /webhook/dlq/retries/:id', { params: { id: started.id } }),
+      );
+      const handled = job.rows_done + job.rows_skipped;
+      progress.update(handled, handled);
+    }
+  } catch (error) {
+    progress.clear();
+    context.note(
+      `The retry goes on without this command. Look: svcctl dlq retries · stop it: svcctl dlq cancel ${job.id}`,
+    );
+    throw error;
+  }
+  progress.clear();
+  return job;
+}
+
+/** Says how a job ended. Throws `partly_done` when it was cancelled. */
+export function tellEnd(context: Context, job: RetryJob): void {
+  const { id, state, rows_done: done, rows_skipped: skipped } = job;
+  if (state === 'cancelled') {
+    throw new AppError('partly_done', {
+      detail: `${id} was cancelled after ${formatCount(done)} of ${formatNumberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
+    });
+  }
+  const left = skipped === 0 ? '' : `, ${leftAlone(skipped)}`;
+  context.note(
+    `✓ Retry queued for ${formatNumberOf(done, 'row')}${left}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
+  );
+}
+
+/** "3 left alone, because their endpoint is disabled" */
+export function leftAlone(count: number): string {
+  return `${formatCount(count)} left alone, because their endpoint is disabled`;
+}

@@ -1,0 +1,74 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { instantText } from '../../../platform/postgres/instant-sql.ts';
+import type { FailureClass } from '../../contract.ts';
+import { laneLockClass } from '../../drainer/queries.ts';
+import { type DeliveryRow, deliveryColumns } from '../lists/queries.ts';
+import type { WaitFacts } from './waiting.ts';
+
+export async function findDelivery(
+  db: Queryable,
+  lane: number,
+  id: string,
+): Promise<DeliveryRow | undefined> {
+  const rows = await db.query<DeliveryRow>(sql`
+    select ${deliveryColumns} from deliveries d where d.lane = ${lane} and d.id = ${id}`);
+  return rows[0];
+}
+
+/** What a delivery sends, and what bears on why it waits. */
+export async function findCircumstances(
+  db: Queryable,
+  lane: number,
+  id: string,
+): Promise<(WaitFacts & { body: string }) | undefined> {
+  const rows = await db.query<WaitFacts & { body: string }>(sql`
+    select incidents.body, d.status, d.attempts, d.max_attempts, d.held_by, d.is_probe,
+      ${instantText('d.next_attempt_at')} as next_retry,
+      coalesce(d.next_attempt_at > now(), false) as is_early,
+      case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
+      coalesce(e.enabled, false) as is_enabled, e.disabled_reason,
+      e.id is null or e.deleted_at is not null as is_deleted, e.rate_limit,
+      coalesce(e.failures_in_row, 0) as failures_in_row,
+      case when e.paused_until > now() then ${instantText('e.paused_until')} end as paused_until
+    from deliveries d
+    join incidents on incidents.id = d.incident_id
+    left join webhook_endpoints e on e.id = d.endpoint_id
+    where d.lane = ${lane} and d.id = ${id}`);
+  return rows[0];
+}
+
+export type AttemptRow = {
+  number: number;
+  started_at: string;
+  duration_ms: number;
+  target: string;
+  status: number | null;
+  failure_class: FailureClass | null;
+  error: string | null;
+  response: Buffer | null;
+};
+
+/** Newest first. */
+export async function listAttempts(
+  db: Queryable,
+  lane: number,
+  id: string,
+  limit: number,
+): Promise<AttemptRow[]> {
+  return db.query<AttemptRow>(sql`
+    select number, ${instantText('started_at')} as started_at, duration_ms, target, status, failure_class,
+      error, response
+    from delivery_attempts where lane = ${lane} and delivery_id = ${id}
+    order by number desc limit ${limit}`);
+}
+
+/** Whether any process drains this database: drainers hold a lock per lane that they work. */
+export async function isDrainerRunning(db: Queryable): Promise<boolean> {
+  const rows = await db.query<{ is_running: boolean }>(sql`
+    select exists (
+      select from pg_locks where locktype = 'advisory' and classid = ${laneLockClass}::oid and granted
+        and database = (select oid from pg_database where datname = current_database())
+    ) as is_running`);
+  return rows[0]?.is_running ?? false;
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { type WaitFacts, whyStillDue, whyWaiting } from './waiting.ts';
+
+const later = '2026-03-05T14:07:09.123456Z';
+const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
+  status: 'pending',
+  attempts: 3,
+  max_attempts: 8,
+  next_retry: later,
+  is_early: true,
+  held_by: 'schedule',
+  is_probe: false,
+  leased_until: null,
+  is_enabled: true,
+  disabled_reason: null,
+  is_deleted: false,
+  paused_until: null,
+  failures_in_row: 0,
+  rate_limit: null,
+  ...changes,
+});
+
+test('nothing is waited for when it is delivered or discarded', () => {
+  expect(whyWaiting(facts({ status: 'delivered', is_enabled: false }))).toBe('finished');
+  expect(whyWaiting(facts({ status: 'discarded', is_deleted: true }))).toBe('finished');
+});
+
+test.each([
+  [{ is_enabled: false, leased_until: later }, 'disabled', null, /operator/],
+  [{ is_enabled: false, disabled_reason: 'gone' }, 'disabled', null, /410 Gone/],
+  [{ is_deleted: true }, 'disabled', null, /^the endpoint is disabled: it was deleted/],
+  [{ leased_until: later, status: 'queued' }, 'in_flight', later, /under way/],
+  [
+    { status: 'abandoned', attempts: 8, paused_until: later },
+    'parked',
+    null,
+    /8 of 8 .*retry to send it again/,
+  ],
+  [{ paused_until: later, failures_in_row: 20 }, 'breaker', later, /20 failures in a row/],
+  [{ paused_until: later, is_probe: true }, 'schedule', later, /attempt 4 of 8/],
+  [{ held_by: 'retry_after' }, 'retry_after', later, /Retry-After/],
+] as const)('%o is told as %s', (changes, reason, until, text) => {
+  expect(whyWaiting(facts(changes))).toMatchObject({
+    reason,
+    until,
+    text: expect.stringMatching(text),
+  });
+});
+
+test('what is due waits for a drainer, for the rate of its endpoint, or only for its turn', () => {
+  const due = facts({ status: 'queued', is_early: false, rate_limit: 5 });
+  expect(whyWaiting(due)).toBe('ask_for_drainer');
+  expect(whyStillDue(due, false)).toMatchObject({
+    reason: 'no_drainer',
+    text: expect.stringContaining('svcctl drain'),
+  });
+  expect(whyStillDue(due, true)).toMatchObject({
+    reason: 'rate',
+    text: expect.stringContaining('5 '),
+  });
+  expect(whyStillDue(facts({ is_early: false }), true).reason).toBe('due');
+});

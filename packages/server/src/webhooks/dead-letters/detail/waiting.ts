@@ -1,0 +1,75 @@
+import type { DeliveryStatus, WaitReason } from '../../contract.ts';
+
+/** What bears on why a delivery is not delivered yet. Times are in the future, or null. */
+export type WaitFacts = {
+  status: DeliveryStatus;
+  attempts: number;
+  max_attempts: number;
+  next_retry: string | null;
+  /** Whether next_retry is still to come. */
+  is_early: boolean;
+  held_by: string | null;
+  is_probe: boolean;
+  leased_until: string | null;
+  is_enabled: boolean;
+  disabled_reason: string | null;
+  is_deleted: boolean;
+  paused_until: string | null;
+  failures_in_row: number;
+  rate_limit: number | null;
+};
+
+export type Waiting = { reason: WaitReason; until: string | null; text: string };
+
+/** Why a delivery is not delivered yet, or whether a drainer runs if that is all there is left to know. */
+export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_drainer' {
+  if (facts.status === 'delivered' || facts.status === 'discarded') return 'finished';
+  if (facts.is_deleted || !facts.is_enabled) {
+    return { reason: 'disabled', until: null, text: disabledText(facts) };
+  }
+  if (facts.leased_until !== null) {
+    const text = `an attempt is under way; its outcome is known by ${facts.leased_until}`;
+    return { reason: 'in_flight', until: facts.leased_until, text };
+  }
+  if (facts.status === 'abandoned') {
+    const tries = `${facts.attempts} of ${facts.max_attempts} attempts failed`;
+    return { reason: 'parked', until: null, text: `${tries}: retry to send it again` };
+  }
+  if (facts.paused_until !== null && !facts.is_probe) {
+    const text = `the breaker of the endpoint is open after ${facts.failures_in_row} failures in a row, until ${facts.paused_until}; a retry passes it`;
+    return { reason: 'breaker', until: facts.paused_until, text };
+  }
+  if (facts.is_early && facts.next_retry !== null) return scheduled(facts, facts.next_retry);
+  return 'ask_for_drainer';
+}
+
+/** Why a delivery that is due, to an endpoint that takes it, is not delivered yet. */
+export function whyStillDue(facts: WaitFacts, isDrainerRunning: boolean): Waiting {
+  if (!isDrainerRunning) {
+    const text =
+      'it is due, but no drainer runs. Start one: svcctl serve with the role drainer, or svcctl drain';
+    return { reason: 'no_drainer', until: null, text };
+  }
+  if (facts.rate_limit !== null) {
+    const text = `it is due; the endpoint is sent ${facts.rate_limit} deliveries a second at most`;
+    return { reason: 'rate', until: null, text };
+  }
+  return { reason: 'due', until: null, text: 'it is due: a drainer sends it next' };
+}
+
+function scheduled(facts: WaitFacts, until: string): Waiting {
+  if (facts.held_by === 'retry_after') {
+    const text = `the receiver asked to wait until ${until} (Retry-After)`;
+    return { reason: 'retry_after', until, text };
+  }
+  const text = `attempt ${facts.attempts + 1} of ${facts.max_attempts} is scheduled for ${until}`;
+  return { reason: 'schedule', until, text };
+}
+
+function disabledText({ is_deleted, disabled_reason }: WaitFacts): string {
+  if (is_deleted)
+    return 'the endpoint is disabled: it was deleted, and its rows are being discarded';
+  return disabled_reason === 'gone'
+    ? 'the endpoint is disabled: its receiver answered 410 Gone. Enable it once the receiver is back'
+    : 'the endpoint is disabled: an operator switched it off. Enable it to deliver';
+}

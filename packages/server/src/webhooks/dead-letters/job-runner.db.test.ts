@@ -1,0 +1,171 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { startJobRunner } from './job-runner.ts';
+import { insertJob } from './jobs/queries.ts';
+import { runBatch } from './jobs/run-batch.ts';
+import {
+  clearQueue,
+  findWrongCounts,
+  type SeededEndpoint,
+  seedDeliveries,
+  seedEndpoint,
+} from './testing/seed.ts';
+
+let db: TestDatabase;
+let endpoint: SeededEndpoint;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+beforeEach(async () => {
+  await clearQueue(db);
+  endpoint = await seedEndpoint(db);
+});
+
+const asleep = { wake() {} };
+const makeJob = (id: string, rate: number | null = null) =>
+  insertJob(db, {
+    id,
+    status: null,
+    tenant: null,
+    endpoint_id: endpoint.id,
+    failure_class: null,
+    failed_from: null,
+    failed_to: null,
+    reach: null,
+    rate,
+    rowsTotal: 0,
+    createdBy: 'test',
+    maxAttempts: 8,
+  });
+const readJob = async (id: string) => {
+  const rows = await db.query<{ state: string; rows_done: number }>(
+    sql`select state, rows_done from dead_letter_jobs where id = ${id}`,
+  );
+  return rows[0];
+};
+const countRearms = async () => {
+  const rows = await db.query<{ rows: number; rearms: number }>(
+    sql`select count(*) filter (where status = 'queued') as rows, sum(version)::int as rearms from deliveries`,
+  );
+  return rows[0];
+};
+
+test('nothing is to do while no job is running', async () => {
+  expect(await runBatch(db, asleep)).toEqual({ hasWorked: false, waitMillis: null });
+  await makeJob('rty_p');
+  await db.query(sql`update dead_letter_jobs set state = 'paused'`);
+  expect((await runBatch(db, asleep)).hasWorked).toBe(false);
+});
+
+test('a batch that fails half-way leaves neither rows nor progress behind', async () => {
+  await seedDeliveries(db, endpoint, 20);
+  await makeJob('rty_f');
+  const failing: Database = {
+    ...db,
+    transaction: (work, options) =>
+      db.transaction(async (connection) => {
+        await work(connection);
+        throw new Error('killed');
+      }, options),
+  };
+  await expect(runBatch(failing, asleep)).rejects.toThrow('killed');
+  expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
+  expect(await readJob('rty_f')).toEqual({ state: 'running', rows_done: 0 });
+  expect(await findWrongCounts(db)).toEqual([]);
+});
+
+test('many runners share a job and do each row once', async () => {
+  await seedDeliveries(db, endpoint, 2600, { status: 'pending' });
+  await seedDeliveries(db, endpoint, 2600);
+  await makeJob('rty_m');
+  const woken: string[] = [];
+  const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
+  const log = pino({ level: 'silent' });
+  const runners = Array.from({ length: 4 }, () => startJobRunner(db, { wakeUp, log }));
+  const poll = { timeout: 30_000, interval: 10 };
+  await expect
+    .poll(() => {
+      for (const runner of runners) runner.poke();
+      return readJob('rty_m');
+    }, poll)
+    .toEqual({ state: 'completed', rows_done: 5200 });
+  await Promise.all(runners.map((runner) => runner.stop()));
+  expect(await countRearms()).toEqual({ rows: 5200, rearms: 5200 });
+  expect(new Set(woken)).toEqual(new Set([endpoint.id]));
+  expect(await findWrongCounts(db)).toEqual([]);
+});
+
+test('rows that fail after the job was made are left alone', async () => {
+  await makeJob('rty_s');
+  await seedDeliveries(db, endpoint, 3, { secondsAgo: -60 });
+  await runBatch(db, asleep);
+  await runBatch(db, asleep);
+  expect(await readJob('rty_s')).toEqual({ state: 'completed', rows_done: 0 });
+  expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
+});
+
+test('a paced job waits between its batches while another goes on', async () => {
+  await seedDeliveries(db, endpoint, 10);
+  await makeJob('rty_slow', 1);
+  await runBatch(db, asleep);
+  await runBatch(db, asleep);
+  const { hasWorked, waitMillis } = await runBatch(db, asleep);
+  expect(hasWorked).toBe(false);
+  expect(waitMillis).toBeGreaterThan(0);
+  expect(waitMillis).toBeLessThanOrEqual(1000);
+  expect((await readJob('rty_slow'))?.state).toBe('running');
+  await makeJob('rty_other');
+  expect((await runBatch(db, asleep)).hasWorked).toBe(true);
+});
+
+test('a job that another process has a batch of is passed over', async () => {
+  await seedDeliveries(db, endpoint, 3);
+  await makeJob('rty_held');
+  await db.transaction(async (holder) => {
+    await holder.query(sql`select id from dead_letter_jobs where id = 'rty_held' for update`);
+    expect((await runBatch(db, asleep)).hasWorked).toBe(false);
+  });
+  expect((await runBatch(db, asleep)).hasWorked).toBe(true);
+});
+
+test('a database that fails is logged and tried again', async () => {
+  await seedDeliveries(db, endpoint, 3);
+  await makeJob('rty_down');
+  const lines: string[] = [];
+  const log = pino(
+    new Writable({
+      write(line, _encoding, done) {
+        lines.push(String(line));
+        done();
+      },
+    }),
+  );
+  let isDown = true;
+  const flaky: Database = {
+    ...db,
+    transaction: (work, options) =>
+      isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
+  };
+  const runner = startJobRunner(flaky, { wakeUp: asleep, log });
+  runner.poke();
+  await expect.poll(() => lines.join('')).toContain('database is down');
+  isDown = false;
+  runner.poke();
+  await expect.poll(() => readJob('rty_down')).toEqual({ state: 'completed', rows_done: 3 });
+  await runner.stop();
+});
+
+test('a runner that is stopped does no more', async () => {
+  await seedDeliveries(db, endpoint, 3);
+  const runner = startJobRunner(db, { wakeUp: asleep, log: pino({ level: 'silent' }) });
+  await runner.stop();
+  await makeJob('rty_late');
+  runner.poke();
+  await runner.stop();
+  expect(await readJob('rty_late')).toEqual({ state: 'running', rows_done: 0 });
+});

@@ -1,0 +1,63 @@
+import type { Log } from '../../platform/log.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { WakeUp } from '../drainer/wake-up.ts';
+import { runBatch } from './jobs/run-batch.ts';
+
+/** Works off the bulk re-arms, in every process of the role api, one process a job at a time. */
+export type JobRunner = {
+  /** Looks for work now: a job was made or changed here. */
+  poke(): void;
+  /** Ends after the batch under way. */
+  stop(): Promise<void>;
+};
+
+/** Jobs are also looked for by themselves: a process that was killed leaves its own behind. */
+const lookMillis = 2000;
+
+export function startJobRunner(
+  db: Database,
+  { wakeUp, log }: { wakeUp: WakeUp; log: Log },
+): JobRunner {
+  let isStopped = false;
+  let isPoked = false;
+  let underWay: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Works until there is nothing to do; answers when to look again. */
+  async function workOff(): Promise<number> {
+    try {
+      while (!isStopped) {
+        isPoked = false;
+        const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
+        if (!hasWorked && !isPoked) return Math.min(waitMillis ?? lookMillis, lookMillis);
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'a batch of a bulk job failed and is tried again');
+    }
+    return lookMillis;
+  }
+  function look(): void {
+    clearTimeout(timer);
+    if (isStopped) return;
+    isPoked = true;
+    underWay ??= workOff().then((millis) => {
+      underWay = undefined;
+      lookIn(millis);
+    });
+  }
+  function lookIn(millis: number): void {
+    if (isStopped) return;
+    timer = setTimeout(look, millis);
+    timer.unref();
+  }
+
+  lookIn(lookMillis);
+  return {
+    poke: look,
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await underWay;
+    },
+  };
+}

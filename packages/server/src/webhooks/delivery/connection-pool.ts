@@ -1,0 +1,147 @@
+import type { Socket } from 'node:net';
+import { type buildConnector, Client } from 'undici';
+import { type DialOptions, type DialPhase, dialReceiver } from './dial.ts';
+
+/** scheme, host and port: connections are shared by whatever goes to the same. */
+export type Origin = {
+  readonly origin: string;
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly port: number;
+};
+
+/** One connection, or the making of one; carries one request at a time. */
+export type Connection = {
+  readonly origin: string;
+  readonly client: Client;
+  readonly dialing: AbortController;
+  readonly madeAtMillis: number;
+  phase: DialPhase;
+  /** Requests that the present socket has carried to their end. */
+  exchanges: number;
+};
+
+export type ConnectionPool = {
+  /** A connection that waits for work, or a new one. */
+  take(origin: Origin): Connection;
+  open(origin: Origin): Connection;
+  /** Its request has ended well: it waits for the next. */
+  release(connection: Connection): void;
+  discard(connection: Connection): void;
+  /** Ends the idle connections; from now on none is kept. */
+  close(): void;
+};
+
+export type PoolOptions = DialOptions & {
+  /** Idle connections kept over all receivers. */
+  readonly maxIdle: number;
+};
+
+const idleMillis = 10_000;
+/** A receiver may announce that it keeps idle connections longer. */
+const maxIdleMillis = 30_000;
+/** Then the name is looked up again, however busy the connection: receivers move. */
+const maxAgeMillis = 300_000;
+const maxHeaderBytes = 16 * 1024;
+
+/**
+ * Keep-alive connections, one undici Client each. Not undici's Agent: there a connection belongs to no
+ * request, so that none can say which phase it is in, and end it when its time is up.
+ */
+export function createConnectionPool(options: PoolOptions): ConnectionPool {
+  const idle = new Map<string, Connection[]>();
+  const inOrder = new Set<Connection>();
+  let isClosed = false;
+
+  const forget = (connection: Connection) => {
+    if (!inOrder.delete(connection)) return;
+    const siblings = idle.get(connection.origin) ?? [];
+    siblings.splice(siblings.lastIndexOf(connection), 1);
+    if (siblings.length === 0) idle.delete(connection.origin);
+  };
+  const discard = (connection: Connection) => {
+    forget(connection);
+    connection.dialing.abort();
+    void connection.client.destroy();
+  };
+  const open = (origin: Origin) => {
+    const connection = createConnection(options, origin);
+    connection.client.on('disconnect', () => {
+      if (inOrder.has(connection)) discard(connection);
+    });
+    return connection;
+  };
+  return {
+    open,
+    discard,
+    take(origin) {
+      for (;;) {
+        // The one used last: the others grow old and go.
+        const connection = idle.get(origin.origin)?.at(-1);
+        if (connection === undefined) return open(origin);
+        forget(connection);
+        if (performance.now() - connection.madeAtMillis < maxAgeMillis) return connection;
+        discard(connection);
+      }
+    },
+    release(connection) {
+      connection.exchanges += 1;
+      if (isClosed) return discard(connection);
+      inOrder.add(connection);
+      const siblings = idle.get(connection.origin);
+      if (siblings === undefined) idle.set(connection.origin, [connection]);
+      else siblings.push(connection);
+      if (inOrder.size <= options.maxIdle) return;
+      const [oldest] = inOrder;
+      if (oldest !== undefined) discard(oldest);
+    },
+    close() {
+      isClosed = true;
+      for (const connection of [...inOrder]) discard(connection);
+    },
+  };
+}
+
+function createConnection(options: DialOptions, target: Origin): Connection {
+  const dialing = new AbortController();
+  const client = new Client(target.origin, {
+    pipelining: 1,
+    // The attempt's own clock is the only one.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: idleMillis,
+    keepAliveMaxTimeout: maxIdleMillis,
+    maxHeaderSize: maxHeaderBytes,
+    // Asked for again by undici when the socket was closed while its next request waited.
+    connect: (_options, callback) => {
+      connection.exchanges = 0;
+      const onPhase = (phase: DialPhase) => {
+        connection.phase = phase;
+      };
+      void answerWith(
+        dialReceiver(options, { ...target, signal: dialing.signal, onPhase }),
+        callback,
+      );
+    },
+  });
+  const connection: Connection = {
+    origin: target.origin,
+    client,
+    dialing,
+    madeAtMillis: performance.now(),
+    phase: 'dns',
+    exchanges: 0,
+  };
+  return connection;
+}
+
+async function answerWith(socket: Promise<Socket>, callback: buildConnector.Callback) {
+  let open: Socket;
+  try {
+    open = await socket;
+  } catch (error) {
+    callback(error instanceof Error ? error : new Error('no connection', { cause: error }), null);
+    return;
+  }
+  callback(null, open);
+}

@@ -1,0 +1,116 @@
+import { connect as connectTcp, isIPv6, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { AddressRule } from './address.ts';
+import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
+import { type Lookup, literalAddress } from './lookup.ts';
+import { findObjection } from './vet.ts';
+
+/** How far a connection has got. */
+export type DialPhase = 'dns' | 'connect' | 'tls' | 'open';
+
+export type DialOptions = {
+  readonly rule: AddressRule;
+  readonly lookup: Lookup;
+  /** PEM certificates to trust instead of Node's own list. */
+  readonly ca?: string | undefined;
+};
+
+export type Dial = {
+  readonly protocol: string;
+  /** As WHATWG URL writes it: IPv6 in brackets or not. */
+  readonly hostname: string;
+  readonly port: number;
+  readonly signal: AbortSignal;
+  onPhase(phase: DialPhase): void;
+};
+
+/** Of several addresses, the next is tried when one has not answered for so long. */
+const nextAddressMillis = 1000;
+
+/**
+ * Connects to a receiver. The name is looked up here, every address judged, and only these addresses
+ * connected to, so that a name which changes its mind in between (DNS rebinding) gains nothing. The
+ * name stays what TLS asks for and checks. Rejects with an AttemptFault.
+ */
+export async function dialReceiver(options: DialOptions, dial: Dial): Promise<Socket> {
+  const { protocol, hostname } = dial;
+  dial.onPhase('dns');
+  const literal = literalAddress(hostname);
+  const addresses = literal === null ? await lookUp(options.lookup, hostname) : [literal];
+  const objection = findObjection(options.rule, { protocol, hostname, addresses });
+  if (objection !== null) throw new AttemptFault('blocked', objection.text);
+  dial.signal.throwIfAborted();
+  return await openSocket(dial, addresses, options.ca);
+}
+
+async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string[]> {
+  let addresses: readonly string[];
+  try {
+    addresses = await lookup(hostname);
+  } catch (error) {
+    throw dnsFault(hostname, error);
+  }
+  if (addresses.length === 0) {
+    throw new AttemptFault('dns', `${hostname} has no address`);
+  }
+  return addresses;
+}
+
+function openSocket(
+  dial: Dial,
+  addresses: readonly string[],
+  ca: string | undefined,
+): Promise<Socket> {
+  const isTls = dial.protocol === 'https:';
+  const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  const [first] = answers;
+  if (first === undefined) throw new AttemptFault('dns', `${dial.hostname} has no address`);
+  // Node asks here instead of the resolver; for an address it does not ask at all.
+  const lookup: LookupFunction = (_hostname, { all }, callback) => {
+    if (all === true) callback(null, answers);
+    else callback(null, first.address, first.family);
+  };
+  const host = literalAddress(dial.hostname) ?? dial.hostname;
+  const target = {
+    host,
+    port: dial.port,
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: nextAddressMillis,
+    noDelay: true,
+    keepAlive: true,
+  };
+  return new Promise((resolve, reject) => {
+    let isTcpOpen = false;
+    dial.onPhase('connect');
+    const socket = isTls
+      ? connectTls({
+          ...target,
+          ...serverName(host),
+          ALPNProtocols: ['http/1.1'],
+          ...(ca === undefined ? {} : { ca }),
+        })
+      : connectTcp(target);
+    const abort = () => socket.destroy();
+    const finish = () => {
+      dial.signal.removeEventListener('abort', abort);
+      dial.onPhase('open');
+      resolve(socket);
+    };
+    dial.signal.addEventListener('abort', abort);
+    socket.once('connect', () => {
+      isTcpOpen = true;
+      if (isTls) dial.onPhase('tls');
+      else finish();
+    });
+    socket.once('secureConnect', finish);
+    // Stays on for good: an error between here and the first request must not be unheard.
+    socket.on('error', (error) => reject(isTcpOpen ? tlsFault(error) : connectFault(error)));
+    socket.once('close', () => reject(new AttemptFault('connect', 'The connection was given up')));
+  });
+}
+
+/** SNI has no dot at the end, and is not for addresses. */
+function serverName(host: string): { servername?: string } {
+  return literalAddress(host) === null ? { servername: host.replace(/\.$/, '') } : {};
+}

@@ -1,0 +1,273 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  answer,
+  type Behaviour,
+  delayed,
+  drip,
+  endlessBody,
+  endlessHeaders,
+  gzipBomb,
+  hang,
+  raw,
+  reset,
+  startReceiver,
+} from '../../../test/receiver.ts';
+import { createSender, type SenderOptions } from './sender.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+function send(url: string, options: Partial<SenderOptions> = {}) {
+  const sender = createSender({ timeoutMillis: 10_000, allowTargets: ['127.0.0.0/8'], ...options });
+  closing.push(() => sender.close());
+  return sender.send({ url, body: '{}', headers: { 'webhook-id': 'msg_1' } });
+}
+
+async function outcomeOf(behaviour: Behaviour, options: Partial<SenderOptions> = {}) {
+  const receiver = await startReceiver({ behave: () => behaviour });
+  closing.push(() => receiver.close());
+  return await send(receiver.url(), options);
+}
+
+/** A port whose queue of connections is full: the kernel leaves the next one unanswered. */
+async function listenWithoutAccepting(): Promise<{ port: number; stop: () => Promise<void> }> {
+  const worker = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     const server = require('node:net').createServer();
+     server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port);
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+     });`,
+    { eval: true },
+  );
+  const [port] = await once(worker, 'message');
+  const queued = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  await Promise.race(queued.map((socket) => once(socket, 'connect')));
+  return {
+    port,
+    async stop() {
+      for (const socket of queued) socket.destroy();
+      await worker.terminate();
+    },
+  };
+}
+
+const short = { timeoutMillis: 300 };
+
+describe('the one clock', () => {
+  test('over the look-up of the name', async () => {
+    const result = await send('https://silent.example/', {
+      ...short,
+      lookup: () => new Promise(() => {}),
+    });
+    expect(result).toMatchObject({ failureClass: 'timeout_dns', status: null });
+    expect(result.error).toBe('silent.example was not looked up within 0.3 s');
+  });
+
+  test('over the connection', async () => {
+    const { port, stop } = await listenWithoutAccepting();
+    closing.push(stop);
+    const result = await send(`http://127.0.0.1:${port}/`, short);
+    expect(result).toMatchObject({ failureClass: 'timeout_connect', status: null });
+    expect(result.error).toBe('No connection to 127.0.0.1 within 0.3 s');
+  });
+
+  test('over TLS', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.on('error', () => {})));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closing.push(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const result = await send(`https://127.0.0.1:${port}/`, short);
+    expect(result).toMatchObject({ failureClass: 'timeout_tls', status: null });
+  });
+
+  test.each([
+    ['silence', hang()],
+    ['an answer that comes too late', delayed(60_000, answer(200))],
+    [
+      'informational answers without end',
+      raw('HTTP/1.1 103 Early Hints\r\n\r\n', { keepOpen: true }),
+    ],
+    ['half a status line', raw('HTTP/1.1 20', { keepOpen: true })],
+    ['half of the headers', raw('HTTP/1.1 200 OK\r\nx-a: b\r\nx', { keepOpen: true })],
+  ])('over the headers: %s', async (_name, behaviour) => {
+    const result = await outcomeOf(behaviour, short);
+    expect(result).toMatchObject({ failureClass: 'timeout_headers', status: null, response: null });
+    expect(result.error).toBe('No answer within 0.3 s');
+  });
+
+  test.each([
+    ['a drip', drip(20)],
+    [
+      'a body that stops',
+      raw('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n....', { keepOpen: true }),
+    ],
+    [
+      'a chunk extension without end',
+      raw('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n.\r\n1;x', { keepOpen: true }),
+    ],
+  ])('over the body, even after a 200: %s', async (_name, behaviour) => {
+    const result = await outcomeOf(behaviour, short);
+    expect(result).toMatchObject({ failureClass: 'timeout_body', status: 200 });
+    expect(result.error).toBe('200 OK, but the answer did not end within 0.3 s');
+    expect(result.response?.toString()).toMatch(/^\.+$/);
+  });
+
+  test('a status that is no 2xx decides, though its body does not end', async () => {
+    const slow = raw(
+      'HTTP/1.1 503 Service Unavailable\r\nretry-after: 9\r\ncontent-length: 9\r\n\r\n....',
+      { keepOpen: true },
+    );
+    expect(await outcomeOf(slow, short)).toMatchObject({
+      failureClass: 'status',
+      error: '503 Service Unavailable',
+      status: 503,
+      retryAfterSeconds: 9,
+    });
+    const gone = raw('HTTP/1.1 410 Gone\r\ncontent-length: 9\r\n\r\n....', { keepOpen: true });
+    expect(await outcomeOf(gone, short)).toMatchObject({ failureClass: 'gone', status: 410 });
+  });
+});
+
+describe('answers that are none', () => {
+  test.each([
+    ['a reset', reset()],
+    ['a closed connection', raw('')],
+  ])('%s is reset', async (_name, behaviour) => {
+    const result = await outcomeOf(behaviour);
+    expect(result).toMatchObject({ failureClass: 'reset', status: null, response: null });
+  });
+
+  test.each([
+    ['headers without end', endlessHeaders()],
+    ['a header of 100 KB', answer(200, { headers: { 'x-large': 'l'.repeat(100_000) } })],
+    ['no HTTP at all', raw('SSH-2.0-OpenSSH_9.6\r\n')],
+    ['HTTP/0.9', raw('hello')],
+    ['a status that is no number', raw('HTTP/1.1 abc OK\r\n\r\n')],
+    ['a line break inside a header name', raw('HTTP/1.1 200 OK\r\na b: c\r\n\r\n')],
+    ['two lengths', raw('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n..')],
+    ['a length that is no number', raw('HTTP/1.1 200 OK\r\ncontent-length: abc\r\n\r\n')],
+    [
+      'length and chunks',
+      raw('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n'),
+    ],
+    [
+      'another protocol',
+      raw('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+    ],
+  ])('%s is protocol', async (_name, behaviour) => {
+    const result = await outcomeOf(behaviour);
+    expect(result).toMatchObject({ failureClass: 'protocol', status: null, response: null });
+  });
+
+  test.each([
+    ['short of its length', 'content-length: 9\r\n\r\n....'],
+    ['inside a chunk', 'transfer-encoding: chunked\r\n\r\n9\r\n....'],
+    ['between chunks', 'transfer-encoding: chunked\r\n\r\n4\r\n....\r\n'],
+  ])('a body broken off %s is body, and what came of it is kept', async (_name, rest) => {
+    const result = await outcomeOf(raw(`HTTP/1.1 200 OK\r\n${rest}`));
+    expect(result).toMatchObject({ failureClass: 'body', status: 200 });
+    expect(result.response?.toString()).toBe('....');
+    expect(result.error).toBe('200 OK, but the answer broke off in its body');
+  });
+
+  test('a broken chunk is protocol, and its status is known', async () => {
+    const result = await outcomeOf(
+      raw('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n'),
+    );
+    expect(result).toMatchObject({ failureClass: 'protocol', status: 200 });
+    expect(result.error).toMatch(/^200 OK, but the answer is not valid HTTP/);
+  });
+
+  test('a broken body after an error status changes nothing', async () => {
+    const result = await outcomeOf(raw('HTTP/1.1 500 Oh No\r\ncontent-length: 9\r\n\r\n....'));
+    expect(result).toMatchObject({ failureClass: 'status', error: '500 Oh No' });
+    expect(result.response?.toString()).toBe('....');
+  });
+
+  test('informational answers are not the answer', async () => {
+    const hints = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+    const result = await outcomeOf(raw(`${hints}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`));
+    expect(result).toMatchObject({ failureClass: null, status: 200 });
+  });
+
+  test('an answer that ends with its connection is whole', async () => {
+    const result = await outcomeOf(raw('HTTP/1.0 200 OK\r\n\r\nall of it'));
+    expect(result).toMatchObject({ failureClass: null, status: 200 });
+    expect(result.response?.toString()).toBe('all of it');
+  });
+});
+
+describe('what is kept of an answer', () => {
+  const text = Array.from({ length: 2000 }, (_, n) => `line ${n}`).join('\n');
+
+  test.each([
+    ['as it is', undefined, Buffer.from(text)],
+    ['gzip', 'gzip', gzipSync(text)],
+    ['X-GZIP', 'X-GZIP', gzipSync(text)],
+    ['deflate', 'deflate', deflateSync(text)],
+    ['deflate without its header', 'deflate', deflateRawSync(text)],
+    ['brotli', 'br', brotliCompressSync(text)],
+  ])('its first 4 KiB: %s', async (_name, coding, body) => {
+    const headers: Record<string, string> =
+      coding === undefined ? {} : { 'content-encoding': coding };
+    const result = await outcomeOf(answer(200, { headers, body }));
+    expect(result.failureClass).toBeNull();
+    expect(result.response?.toString()).toBe(text.slice(0, 4096));
+  });
+
+  test('all of a small one; nothing of none', async () => {
+    expect((await outcomeOf(answer(200, { body: 'ok' }))).response?.toString()).toBe('ok');
+    expect((await outcomeOf(answer(200))).response).toBeNull();
+    const headers = { 'content-encoding': 'gzip' };
+    expect((await outcomeOf(answer(200, { headers }))).response).toBeNull();
+  });
+
+  test('an unknown coding is kept as it came, a corrupt one as far as it goes', async () => {
+    const unknown = answer(200, { headers: { 'content-encoding': 'zstd' }, body: 'raw' });
+    expect((await outcomeOf(unknown)).response?.toString()).toBe('raw');
+    const corrupt = answer(200, { headers: { 'content-encoding': 'gzip' }, body: 'no gzip' });
+    expect(await outcomeOf(corrupt)).toMatchObject({ failureClass: null, response: null });
+  });
+
+  test.each([
+    ['gzip', gzipSync(text)],
+    ['deflate', deflateSync(text)],
+    ['br', brotliCompressSync(text)],
+  ])('of a compressed one that breaks off, what can be read: %s', async (coding, body) => {
+    const start = body.subarray(0, body.length / 8).toString('latin1');
+    const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ncontent-length: 99999\r\n\r\n`;
+    const result = await outcomeOf(raw(head + start));
+    expect(result.failureClass).toBe('body');
+    expect(text.startsWith(result.response?.toString() ?? 'nothing')).toBe(true);
+  });
+
+  test('4 KiB of a gzip bomb', async () => {
+    const result = await outcomeOf(gzipBomb(8 * 2 ** 20));
+    expect(result).toMatchObject({ failureClass: null, status: 200 });
+    expect(result.response?.toString()).toBe('z'.repeat(4096));
+  });
+
+  test.each([
+    [200, null],
+    [500, 'status'],
+  ])(
+    'of a body without end, 64 KiB are read; then the status, %i, decides',
+    async (status, failureClass) => {
+      const result = await outcomeOf(endlessBody(status));
+      expect(result).toMatchObject({ status, failureClass });
+      expect(result.response?.toString()).toBe('b'.repeat(4096));
+    },
+  );
+});

@@ -1,0 +1,23 @@
+import type { FailureClass } from '../contract.ts';
+
+/** One POST to a receiver. */
+export type Request = {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** What came of it. Never thrown: an attempt that fails is data. */
+export type AttemptResult = {
+  readonly durationMillis: number;
+  /** The HTTP status, if one came. */
+  readonly status: number | null;
+  /** null: delivered, that is a 2xx whose body ended in time. */
+  readonly failureClass: FailureClass | null;
+  /** One sentence for an operator; null when delivered. */
+  readonly error: string | null;
+  /** The answer's body after decompression, its first 4 KiB; null when there was none. */
+  readonly response: Buffer | null;
+  /** From the Retry-After of a 429 or 503, in either form, 24 h at most. */
+  readonly retryAfterSeconds: number | null;
+};

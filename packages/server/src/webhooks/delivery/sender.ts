@@ -1,0 +1,64 @@
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { createAddressRule } from './address.ts';
+import { Attempt } from './attempt.ts';
+import { createConnectionPool } from './connection-pool.ts';
+import { createLookup, type Lookup } from './lookup.ts';
+import type { AttemptResult, Request } from './request.ts';
+
+export type { AttemptResult, Request } from './request.ts';
+
+export type Sender = {
+  send(request: Request): Promise<AttemptResult>;
+  /** Ends idle connections; attempts under way are waited for. */
+  close(): Promise<void>;
+};
+
+export type SenderOptions = {
+  /** For one attempt in all: look-up, connection, TLS, headers and body. */
+  readonly timeoutMillis: number;
+  /** CIDRs that are allowed although they are special, and that http may go to. */
+  readonly allowTargets: readonly string[];
+  readonly lookup?: Lookup;
+  /** Idle connections kept for the next request, over all receivers. */
+  readonly maxIdle?: number;
+  /** PEM certificates to trust instead of Node's own list. */
+  readonly ca?: string;
+  readonly clock?: Clock;
+};
+
+/**
+ * Sends deliveries over keep-alive connections to addresses that were vetted when connected to. How
+ * many at a time is up to the caller.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const pool = createConnectionPool({
+    rule: createAddressRule(options.allowTargets),
+    lookup: options.lookup ?? createLookup(),
+    ca: options.ca,
+    maxIdle: options.maxIdle ?? 1000,
+  });
+  const { timeoutMillis, clock = systemClock } = options;
+  const attemptOptions = { pool, timeoutMillis, clock };
+  let underWay = 0;
+  const waiting: (() => void)[] = [];
+  const ended = () => {
+    underWay -= 1;
+    if (underWay === 0) for (const wake of waiting.splice(0)) wake();
+  };
+  return {
+    send(request) {
+      underWay += 1;
+      return new Promise((resolve) => {
+        const finish = (result: AttemptResult) => {
+          resolve(result);
+          ended();
+        };
+        new Attempt(attemptOptions, request, finish).start();
+      });
+    },
+    async close() {
+      pool.close();
+      if (underWay > 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { AppError } from '../../kernel/errors.ts';
+import { createAddressRule } from './address.ts';
+import { createLookup, type Lookup, literalAddress } from './lookup.ts';
+import { findObjection } from './vet.ts';
+
+/** Which receivers webhooks may be sent to. */
+export type Target = {
+  /**
+   * Checks a URL that an endpoint is to have. Throws `target_invalid`, `target_blocked`.
+   * A name that cannot be looked up at the moment passes with https: every attempt checks again.
+   */
+  assertAllowed(url: string): Promise<void>;
+};
+
+export type TargetOptions = {
+  /** CIDRs that are allowed although they are special, and that http may go to. */
+  readonly allowTargets: readonly string[];
+  readonly lookup?: Lookup;
+  readonly lookupTimeoutMillis?: number;
+};
+
+const maxUrlLength = 2000;
+
+export function createTarget(options: TargetOptions): Target {
+  const rule = createAddressRule(options.allowTargets);
+  const lookup = options.lookup ?? createLookup();
+  const timeoutMillis = options.lookupTimeoutMillis ?? 5000;
+  return {
+    async assertAllowed(text) {
+      const url = parseTarget(text);
+      const literal = literalAddress(url.hostname);
+      const addresses =
+        literal === null ? await lookupInTime(lookup, url.hostname, timeoutMillis) : [literal];
+      if (addresses.length === 0) {
+        if (url.protocol === 'https:') return;
+        throw invalid(
+          `${url.hostname} cannot be looked up, and http is only for targets inside SVC_ALLOW_TARGETS. Use https, or try again once the name exists.`,
+        );
+      }
+      const { protocol, hostname } = url;
+      const objection = findObjection(rule, { protocol, hostname, addresses });
+      if (objection?.kind === 'plain') throw invalid(`${objection.text}. Use https.`);
+      if (objection?.kind === 'blocked') {
+        throw new AppError('target_blocked', {
+          detail: `${objection.text}. Use a public address, or let an administrator of the service add this one.`,
+        });
+      }
+    },
+  };
+}
+
+/** The form of a URL, apart from where it leads. Throws `target_invalid`. */
+function parseTarget(text: string): URL {
+  if (text.length > maxUrlLength)
+    throw invalid(`The URL is longer than ${maxUrlLength} characters.`);
+  // The parser would drop or encode these without a word.
+  if (/[\u0000-\u0020\u007f]/.test(text)) {
+    throw invalid('The URL contains white space or control characters. Leave them out.');
+  }
+  if (!URL.canParse(text))
+    throw invalid('This is not a URL. Give one such as https://example.com/hook.');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw invalid(`The URL begins with ${url.protocol} Use https.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalid('The URL contains credentials. Leave them out: deliveries are signed instead.');
+  }
+  if (text.includes('#')) {
+    throw invalid('The URL contains a fragment (#…), which is never sent. Leave it out.');
+  }
+  if (url.port === '0') throw invalid('Port 0 cannot be connected to. Name another port.');
+  return url;
+}
+
+function invalid(detail: string): AppError {
+  return new AppError('target_invalid', { detail });
+}
+
+/** The addresses of a name; none when there are none, or none in time. */
+async function lookupInTime(
+  lookup: Lookup,
+  hostname: string,
+  timeoutMillis: number,
+): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<readonly string[]>((resolve) => {
+    timer = setTimeout(resolve, timeoutMillis, []);
+  });
+  try {
+    return await Promise.race([lookup(hostname).catch(() => []), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,58 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { isStatus, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let receiver: Receiver;
+beforeAll(async () => {
+  [world, receiver] = await Promise.all([startWorld(), startReceiver()]);
+});
+afterAll(async () => {
+  await world?.stop();
+  await receiver?.close();
+});
+
+/** An endpoint that failed so often that it is paused, with all its deliveries abandoned or waiting. */
+async function breakOpen(): Promise<{ endpoint: string; ids: string[] }> {
+  receiver.behave(() => answer(500));
+  const { id: endpoint } = await world.addEndpoint(receiver.url(), { max_attempts: 1 });
+  const ids = await world.report(40);
+  const state = async () => {
+    const { json } = await world.call('GET', `/webhook/endpoints/${endpoint}`);
+    const leased = await world.db.query(sql`
+      select from deliveries where endpoint_id = ${endpoint} and lease is not null`);
+    return leased.length === 0 ? json.breaker.state : 'busy';
+  };
+  await expect.poll(state, { timeout: 20_000 }).toBe('open');
+  return { endpoint, ids };
+}
+
+const retryAll = async (endpoint: string) => {
+  const body = { endpoint_id: endpoint };
+  expect((await world.call('POST', '/webhook/dlq/retry', { body })).status).toBe(202);
+};
+
+test('a bulk re-arm probes a paused endpoint with one row, whose success lets the others go', async () => {
+  const { endpoint, ids } = await breakOpen();
+  receiver.behave(() => answer(204));
+  await retryAll(endpoint);
+  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.expectCountsToFit();
+});
+
+test('a bulk re-arm tries a paused endpoint that still fails once, and burns no more attempts', async () => {
+  const { endpoint, ids } = await breakOpen();
+  const before = receiver.requests.length;
+  await retryAll(endpoint);
+  const again = () =>
+    world.db.query(sql`
+      select from deliveries where endpoint_id = ${endpoint} and attempts = 2`);
+  await expect.poll(again, { timeout: 20_000 }).toHaveLength(1);
+  for (const id of ids) {
+    const { status, waiting } = await world.untilDelivery(id, () => true);
+    if (status === 'queued') expect(waiting.reason).toBe('breaker');
+    else expect(status).toBe('abandoned');
+  }
+  expect(receiver.requests.length - before).toBe(1);
+});

@@ -1,0 +1,66 @@
+import type { AttemptResult, Sender } from '../delivery/sender.ts';
+import { signatureHeaders } from '../delivery/sign.ts';
+import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
+import { outcomeOf } from './outcome.ts';
+import type { Ended } from './outcome-writer.ts';
+import type { ClaimedRow } from './queries.ts';
+
+/** Nothing goes out unsigned. */
+const unreadable: AttemptResult = {
+  durationMillis: 0,
+  status: null,
+  failureClass: 'unsendable',
+  error: 'The secret of the endpoint cannot be decrypted. Rotate it.',
+  response: null,
+  retryAfterSeconds: null,
+};
+
+/** Signs and sends a claimed delivery once. `nowMillis` is monotonic, `wallSeconds` since 1970. */
+export function deliverOnce(
+  sender: Sender,
+  row: ClaimedRow,
+  config: EndpointConfig,
+  time: { nowMillis: number; wallSeconds: number },
+): Promise<AttemptResult> {
+  const secrets = secretsAt(config, time.nowMillis);
+  if (secrets === null) return Promise.resolve(unreadable);
+  const headers = signatureHeaders({
+    id: row.idempotency_key,
+    timestampSeconds: time.wallSeconds,
+    body: row.body,
+    secrets,
+  });
+  return sender.send({ url: config.url, body: row.body, headers });
+}
+
+/** What the attempt makes of the delivery, as it is to be written. */
+export function endOf(
+  row: ClaimedRow,
+  config: EndpointConfig,
+  made: { result: AttemptResult; lease: number; startedAt: number; random: number },
+): Omit<Ended, 'breaker'> {
+  const { result, lease, startedAt, random } = made;
+  const delivery = {
+    attempts: row.attempts,
+    maxAttempts: row.max_attempts,
+    scheduleFrom: row.schedule_from,
+  };
+  return {
+    endpointId: row.endpoint_id,
+    tenant: row.tenant,
+    before: { status: row.status, failureClass: row.failure_class },
+    startedAt,
+    row: {
+      lane: row.lane,
+      id: row.id,
+      lease,
+      ...outcomeOf(delivery, result, config.schedule, random),
+      error: result.error,
+      httpStatus: result.status,
+      target: config.url,
+      agoMillis: 0,
+      durationMillis: result.durationMillis,
+      response: result.response,
+    },
+  };
+}

@@ -1,0 +1,285 @@
+import { setImmediate } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  after,
+  answer,
+  hang,
+  inTurn,
+  type Receiver,
+  reset,
+  startReceiver,
+} from '../../../test/receiver.ts';
+import { laneOf, newDeliveryId } from '../lanes.ts';
+import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let receiver: Receiver;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world?.stop());
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await world.expectCountsToFit();
+  await receiver.close();
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now(), enabled = false`);
+  await world.db.query(sql`delete from deliveries`);
+  await world.db.query(sql`delete from dead_letter_counts`);
+});
+
+const breakerOf = async (id: string) =>
+  (await world.call('GET', `/webhook/endpoints/${id}`)).json.breaker;
+
+test('delivers an incident signed as Standard Webhooks asks, and logs the attempt', async () => {
+  const { secret } = await world.addEndpoint(receiver.url());
+  receiver.behave(() => answer(200, { body: 'thank you' }));
+  const [id = ''] = await world.report();
+  const [request] = await receiver.waitFor(1);
+  const payload = new Webhook(secret).verify(request?.body ?? '', { ...request?.headers });
+  expect(payload).toMatchObject({ type: 'incident.created', data: { number: 0 } });
+  const delivery = await world.untilDelivery(id, isStatus('delivered'));
+  expect(request?.id).toBe(delivery.idempotency_key);
+  expect(delivery.waiting).toBeNull();
+  expect(delivery.attempt_log).toMatchObject([
+    { number: 1, status: 200, failure_class: null, error: null, response: 'thank you' },
+  ]);
+});
+
+test('signs with the old secret as well for a day after a rotation', async () => {
+  const { id, secret } = await world.addEndpoint(receiver.url());
+  const rotated = await world.call('POST', `/webhook/endpoints/${id}/rotate-secret`);
+  await world.report();
+  const [request] = await receiver.waitFor(1);
+  for (const one of [secret, rotated.json.secret]) {
+    new Webhook(one).verify(request?.body ?? '', { ...request?.headers });
+  }
+});
+
+test('keeps a failed delivery pending, and delivers it under the same webhook-id when it is due', async () => {
+  await world.addEndpoint(receiver.url());
+  receiver.behave(inTurn(answer(503, { body: 'not now' }), reset(), reset(), answer(204)));
+  const [id = ''] = await world.report();
+  const failed = await world.untilDelivery(id, isStatus('pending'));
+  expect(failed).toMatchObject({
+    attempts: 1,
+    last_status: 503,
+    failure_class: 'status',
+    error: '503 Service Unavailable',
+    waiting: { reason: 'schedule', until: failed.next_retry },
+  });
+  await world.makeDue(id);
+  const broken = await world.untilDelivery(id, (delivery) => delivery.attempts === 2);
+  expect(broken).toMatchObject({ status: 'pending', last_status: 503, failure_class: 'reset' });
+  await world.makeDue(id);
+  await world.untilDelivery(id, isStatus('delivered'));
+  expect(new Set(receiver.requests.map((request) => request.id)).size).toBe(1);
+  expect(new Set(receiver.requests.map((request) => request.body)).size).toBe(1);
+});
+
+test('waits as long as Retry-After asks', async () => {
+  await world.addEndpoint(receiver.url());
+  receiver.behave(() => answer(429, { headers: { 'retry-after': '3600' } }));
+  const [id = ''] = await world.report();
+  const delivery = await world.untilDelivery(id, isStatus('pending'));
+  expect(delivery.waiting.reason).toBe('retry_after');
+  const waitSeconds =
+    (Date.parse(delivery.next_retry) - Date.parse(delivery.last_attempt_at)) / 1000;
+  expect(waitSeconds).toBeCloseTo(3600, 0);
+});
+
+test('abandons with the last attempt, and a retry gives it a fresh budget', async () => {
+  await world.addEndpoint(receiver.url(), { max_attempts: 2 });
+  receiver.behave(inTurn(answer(500), answer(500), answer(500), answer(200)));
+  const [id = ''] = await world.report();
+  await world.untilDelivery(id, isStatus('pending'));
+  await world.makeDue(id);
+  const parked = await world.untilDelivery(id, isStatus('abandoned'));
+  expect(parked).toMatchObject({ attempts: 2, max_attempts: 2, next_retry: null });
+  expect(parked.waiting.reason).toBe('parked');
+  const retried = await world.call('POST', `/webhook/dlq/${id}/retry`);
+  expect(retried.status).toBe(202);
+  const again = await world.untilDelivery(id, (delivery) => delivery.attempts === 3);
+  expect(again).toMatchObject({ status: 'pending', max_attempts: 4 });
+  await world.call('POST', `/webhook/dlq/${id}/retry`);
+  const done = await world.untilDelivery(id, isStatus('delivered'));
+  expect(done.attempt_log).toHaveLength(4);
+});
+
+test('disables an endpoint that answers 410; its other rows wait until it is enabled', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  const gone = createGate();
+  receiver.behave(inTurn(after(gone.opened, answer(410)), answer(204)));
+  const [first = ''] = await world.report();
+  await receiver.waitFor(1);
+  gone.open();
+  const parked = await world.untilDelivery(first, isStatus('abandoned'));
+  expect(parked).toMatchObject({ failure_class: 'gone', attempts: 1, max_attempts: 1 });
+  const shown = await world.call('GET', `/webhook/endpoints/${endpoint}`);
+  expect(shown.json).toMatchObject({ enabled: false, disabled_reason: 'gone' });
+  expect((await world.call('POST', `/webhook/dlq/${first}/retry`)).status).toBe(409);
+  const change = { body: { enabled: true } };
+  await world.call('PATCH', `/webhook/endpoints/${endpoint}`, change);
+  expect((await world.call('POST', `/webhook/dlq/${first}/retry`)).status).toBe(202);
+  await world.untilDelivery(first, isStatus('delivered'));
+});
+
+test('delivers again what a drainer that died held, under the same webhook-id', async () => {
+  await world.addEndpoint(receiver.url());
+  receiver.behave(inTurn(hang(), answer(204)));
+  const [id = ''] = await world.report();
+  await receiver.waitFor(1);
+  // Another drainer has taken it over meanwhile: the outcome of the first is fenced off.
+  await world.db.query(sql`
+    update deliveries set lease = 1, leased_until = now() - interval '1 second' where id = ${id}`);
+  await world.db.query(sql`select pg_notify('svcctl_due', '*')`);
+  await receiver.waitFor(2);
+  const delivery = await world.untilDelivery(id, isStatus('delivered'));
+  expect(delivery.attempts).toBe(1);
+  expect(receiver.duplicates).toBe(1);
+});
+
+test('leaves a row discarded that was purged while its attempt was under way', async () => {
+  await world.addEndpoint(receiver.url());
+  const purged = createGate();
+  receiver.behave(() => after(purged.opened, answer(500)));
+  const [id = ''] = await world.report();
+  await receiver.waitFor(1);
+  expect((await world.call('DELETE', `/webhook/dlq/${id}`)).status).toBe(204);
+  purged.open();
+  const delivery = await world.untilDelivery(id, ({ attempt_log: log }) => log.length === 1);
+  expect(delivery).toMatchObject({ status: 'discarded', attempts: 0 });
+});
+
+test('does nothing on a retry while an attempt is under way: its outcome stands', async () => {
+  await world.addEndpoint(receiver.url());
+  const retried = createGate();
+  receiver.behave(() => after(retried.opened, answer(500)));
+  const [id = ''] = await world.report();
+  await receiver.waitFor(1);
+  expect((await world.call('POST', `/webhook/dlq/${id}/retry`)).status).toBe(202);
+  retried.open();
+  expect(await world.untilDelivery(id, isStatus('pending'))).toMatchObject({ max_attempts: 8 });
+});
+
+test('leaves no row stuck when an endpoint is deleted while its rows are in flight', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  const deleted = createGate();
+  receiver.behave(() => after(deleted.opened, answer(500)));
+  const ids = await world.report(20);
+  await receiver.waitFor(8);
+  expect((await world.call('DELETE', `/webhook/endpoints/${endpoint}`)).status).toBe(204);
+  deleted.open();
+  for (const id of ids) await world.untilDelivery(id, isStatus('discarded'));
+});
+
+test('discards rows of a deleted endpoint that came in with its deletion', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  await world.db.query(sql`update webhook_endpoints set enabled = false where id = ${endpoint}`);
+  receiver.behave(() => answer(204));
+  await world.db.query(sql`update webhook_endpoints set enabled = true where id = ${endpoint}`);
+  const seeded = await world.db.query<{ lane: number }>(sql`
+    update webhook_endpoints set deleted_at = now() where id = ${endpoint} returning lane`);
+  const lane = seeded[0]?.lane ?? 0;
+  const id = `dlv_${String(lane).padStart(2, '0')}0late000000000000a`;
+  await world.db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body)
+    values ('inc_late', 'TX', 'incident.created', now(), ${'{"type":"a.b","timestamp":"2026-01-01T00:00:00.000000Z","data":1}'})
+    on conflict do nothing`);
+  await world.db.query(sql`
+    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+    values (${lane}, ${id}, 'inc_late', ${endpoint}, 'TX', 'a.b', 'https://a.example/', 'msg_late', 8)`);
+  await world.untilDelivery(id, isStatus('discarded'));
+  expect(receiver.requests).toHaveLength(0);
+});
+
+test('delivers to others while the rows of a deleted endpoint are locked', async () => {
+  const { id: deleted } = await world.addEndpoint(receiver.url('/deleted'), { enabled: false });
+  const lane = laneOf(deleted);
+  const locked = newDeliveryId(lane, 0);
+  await world.db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body)
+    values ('inc_locked', 'TX', 'a.b', now(), '{}')`);
+  await world.db.query(sql`
+    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target,
+      idempotency_key, max_attempts)
+    values (${lane}, ${locked}, 'inc_locked', ${deleted}, 'TX', 'a.b', 'https://a.example/', 'msg_l', 8)`);
+  await world.db.transaction(async (connection) => {
+    await connection.query(sql`select from deliveries where id = ${locked} for update`);
+    await world.db.query(
+      sql`update webhook_endpoints set deleted_at = now() where id = ${deleted}`,
+    );
+    const waiting = () =>
+      world.db.query(sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+    await expect.poll(waiting, { timeout: 10_000 }).toHaveLength(1);
+    await world.addEndpoint(receiver.url('/open'));
+    await world.report();
+    await expect.poll(() => receiver.requests.length, { timeout: 6000 }).toBe(1);
+  });
+  await world.untilDelivery(locked, isStatus('discarded'));
+});
+
+test('pauses an endpoint after 20 failures in a row without burning attempts', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  receiver.behave(() => answer(500));
+  const ids = await world.report(60);
+  await expect
+    .poll(() => breakerOf(endpoint), { timeout: 30_000 })
+    .toMatchObject({ state: 'open' });
+  const made = receiver.requests.length;
+  expect(made).toBeGreaterThanOrEqual(20);
+  // The eight that may have been under way when it opened.
+  expect(made).toBeLessThanOrEqual(28);
+  const rows = await world.db.query<{ attempts: number }>(
+    sql`select sum(attempts) as attempts from deliveries`,
+  );
+  expect(Number(rows[0]?.attempts)).toBeLessThanOrEqual(28);
+  const waiting = await world.call('GET', `/webhook/dlq/${ids.at(-1)}`);
+  expect(waiting.json.waiting.reason).toBe('breaker');
+});
+
+test("lets an operator's retry pass an open breaker, and its success closes it", async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  receiver.behave(() => answer(500));
+  const [id = ''] = await world.report();
+  await world.untilDelivery(id, isStatus('pending'));
+  await world.db.query(sql`
+    update webhook_endpoints set failures_in_row = 20, pauses_in_row = 1,
+      paused_until = now() + interval '1 hour' where id = ${endpoint}`);
+  receiver.behave(() => answer(204));
+  await world.call('POST', `/webhook/dlq/${id}/retry`);
+  await world.untilDelivery(id, isStatus('delivered'));
+  expect(await breakerOf(endpoint)).toMatchObject({ state: 'closed', failures_in_row: 0 });
+});
+
+test('delivers to one endpoint while another hangs with all it is allowed', async () => {
+  const stuck = await startReceiver({ behave: () => hang() });
+  try {
+    await world.addEndpoint(stuck.url(), { tenant: 'DEAD' });
+    await world.addEndpoint(receiver.url(), { tenant: 'TX' });
+    await world.report(30, 'DEAD');
+    await stuck.waitFor(8);
+    const ids = await world.report(30, 'TX');
+    for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+    expect(stuck.requests.length).toBeLessThan(30);
+  } finally {
+    await stuck.close();
+  }
+});
+
+test('opens another session when it loses the one that holds its lanes', async () => {
+  await world.addEndpoint(receiver.url());
+  await world.report();
+  await receiver.waitFor(1);
+  await world.db.query(sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+      and pid in (select pid from pg_locks where locktype = 'advisory' and classid = 7340118)`);
+  await setImmediate();
+  const [id = ''] = await world.report();
+  await world.untilDelivery(id, isStatus('delivered'));
+});

@@ -1,0 +1,118 @@
+import sql from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { after, answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { createLog, drainOnce, startService } from '../../app.ts';
+import { loadSettings } from '../../config/settings.ts';
+import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let receiver: Receiver;
+beforeAll(async () => {
+  [world, receiver] = await Promise.all([startWorld({ SVC_ROLES: 'api' }), startReceiver()]);
+});
+afterAll(async () => {
+  await world?.stop();
+  await receiver?.close();
+});
+afterEach(async () => {
+  await world.expectCountsToFit();
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now(), enabled = false`);
+});
+
+const settings = () =>
+  loadSettings({
+    DATABASE_URL: world.db.url,
+    SVC_DATA_DIR: world.dataDir,
+    SVC_PORT: '0',
+    SVC_ROLES: 'drainer',
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
+  });
+const silent = createLog('silent');
+const drain = () => drainOnce(settings(), silent, new AbortController().signal);
+
+test('sends nothing while no drainer runs, and each once when one does', async () => {
+  await world.addEndpoint(receiver.url('/once'));
+  const ids = await world.report(50);
+  const waiting = await world.call('GET', `/webhook/dlq/${ids[0]}`);
+  expect(waiting.json).toMatchObject({ status: 'queued', waiting: { reason: 'no_drainer' } });
+  expect(receiver.requests).toHaveLength(0);
+  expect(await drain()).toEqual({ delivered: 50, failed: 0 });
+  expect(receiver.requests).toHaveLength(50);
+  expect(receiver.duplicates).toBe(0);
+  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+});
+
+test('ends when nothing is due, though rows are due later or paused', async () => {
+  await world.addEndpoint(receiver.url('/later'));
+  receiver.behave(() => answer(500));
+  const ids = await world.report(3);
+  expect(await drain()).toEqual({ delivered: 0, failed: 3 });
+  expect(await drain()).toEqual({ delivered: 0, failed: 0 });
+  receiver.behave(() => answer(204));
+  for (const id of ids) await world.call('POST', `/webhook/dlq/${id}/retry`);
+  expect(await drain()).toEqual({ delivered: 3, failed: 0 });
+});
+
+test("delivers an operator's retry though the breaker is open", async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url('/paused'));
+  receiver.behave(() => answer(500));
+  const [id = ''] = await world.report();
+  await drain();
+  await world.db.query(sql`
+    update webhook_endpoints set failures_in_row = 20, pauses_in_row = 1,
+      paused_until = now() + interval '1 hour' where id = ${endpoint}`);
+  receiver.behave(() => answer(204));
+  expect(await drain()).toEqual({ delivered: 0, failed: 0 });
+  await world.call('POST', `/webhook/dlq/${id}/retry`);
+  expect(await drain()).toEqual({ delivered: 1, failed: 0 });
+});
+
+const heldLanes = async () => {
+  const rows = await world.db.query<{ lanes: number }>(sql`
+    select count(*) as lanes from pg_locks where locktype = 'advisory' and classid = 7340118
+      and database = (select oid from pg_database where datname = current_database())`);
+  return rows[0]?.lanes;
+};
+
+test('gives the lanes to others at once when it stops, and ends what is under way', async () => {
+  await world.addEndpoint(receiver.url('/slow'));
+  const gate = createGate();
+  receiver.behave(() => after(gate.opened, answer(204)));
+  const made = receiver.requests.length;
+  const [id = ''] = await world.report();
+  const drainer = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
+  await receiver.waitFor(made + 1);
+  const closed = drainer.close();
+  await expect.poll(heldLanes, { timeout: 10_000 }).toBe(0);
+  gate.open();
+  await closed;
+  await world.untilDelivery(id, isStatus('delivered'));
+});
+
+test('shares the lanes among drainers on one database, and delivers each once', async () => {
+  for (let n = 0; n < 16; n += 1) await world.addEndpoint(receiver.url(`/${n}`));
+  const [before, duplicates] = [receiver.requests.length, receiver.duplicates];
+  const drainers = await Promise.all([
+    startService(settings(), silent),
+    startService({ ...settings() }, silent),
+  ]);
+  try {
+    const lanes = () =>
+      world.db.query<{ lanes: number }>(sql`
+        select count(*) as lanes from pg_locks
+        where locktype = 'advisory' and classid = 7340118
+          and database = (select oid from pg_database where datname = current_database())
+        group by pid order by 1`);
+    await expect.poll(lanes, { timeout: 20_000 }).toEqual([{ lanes: 32 }, { lanes: 32 }]);
+    const ids = await world.report(20);
+    expect(ids).toHaveLength(320);
+    for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+    expect(receiver.requests.length - before).toBe(320);
+    expect(receiver.duplicates).toBe(duplicates);
+  } finally {
+    for (const drainer of drainers) await drainer.close();
+  }
+  const held = await world.db.query(sql`select from deliveries where lease is not null`);
+  expect(held).toEqual([]);
+});

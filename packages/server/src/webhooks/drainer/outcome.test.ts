@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { failureClasses } from '../contract.ts';
+import { type Claimed, outcomeOf } from './outcome.ts';
+import { defaultSchedule, delayAfter } from './schedule.ts';
+
+const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | null = null) => ({
+  failureClass,
+  retryAfterSeconds,
+});
+const delivered = { failureClass: null, retryAfterSeconds: null };
+const fresh: Claimed = { attempts: 0, maxAttempts: 8, scheduleFrom: 0 };
+
+describe('the delay after a failed attempt', () => {
+  test('follows the default schedule: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h', () => {
+    const delays = [1, 2, 3, 4, 5, 6, 7].map((made) =>
+      delayAfter(made, defaultSchedule, null, 0.5),
+    );
+    expect(delays.map((delay) => delay.seconds)).toEqual([5, 300, 1800, 7200, 18000, 36000, 36000]);
+  });
+
+  test('repeats the last step of a schedule', () => {
+    expect(delayAfter(9, [1, 2], null, 0.5).seconds).toBe(2);
+  });
+
+  test('is varied by a fifth either way, no more', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (made, random) => {
+          const middle = delayAfter(made, defaultSchedule, null, 0.5).seconds;
+          const { seconds } = delayAfter(made, defaultSchedule, null, random);
+          expect(seconds).toBeGreaterThanOrEqual(middle * 0.8 - 1e-9);
+          expect(seconds).toBeLessThanOrEqual(middle * 1.2 + 1e-9);
+        },
+      ),
+    );
+  });
+
+  test('is lengthened by Retry-After, never shortened', () => {
+    expect(delayAfter(1, defaultSchedule, 60, 0.5)).toEqual({ seconds: 60, heldBy: 'retry_after' });
+    expect(delayAfter(2, defaultSchedule, 60, 0.5)).toEqual({ seconds: 300, heldBy: 'schedule' });
+  });
+});
+
+describe('what a delivery becomes by an attempt', () => {
+  test('is delivered by a success, whatever came before', () => {
+    const outcome = outcomeOf({ ...fresh, attempts: 7 }, delivered, defaultSchedule, 0.5);
+    expect(outcome).toMatchObject({ status: 'delivered', attempts: 8, delaySeconds: null });
+  });
+
+  test('is pending after a failure, until the next step of the schedule', () => {
+    const outcome = outcomeOf(fresh, failure('status'), defaultSchedule, 0.5);
+    expect(outcome).toMatchObject({ status: 'pending', attempts: 1, delaySeconds: 5 });
+  });
+
+  test('is abandoned by the last attempt', () => {
+    const outcome = outcomeOf({ ...fresh, attempts: 7 }, failure('status'), defaultSchedule, 0.5);
+    expect(outcome).toMatchObject({ status: 'abandoned', attempts: 8, maxAttempts: 8 });
+  });
+
+  test('is abandoned by a 410 at once', () => {
+    const outcome = outcomeOf(fresh, failure('gone'), defaultSchedule, 0.5);
+    expect(outcome).toMatchObject({ status: 'abandoned', attempts: 1, maxAttempts: 1 });
+  });
+
+  test('begins the schedule again after a re-arm', () => {
+    const rearmed = { attempts: 8, maxAttempts: 16, scheduleFrom: 8 };
+    expect(outcomeOf(rearmed, failure('status'), defaultSchedule, 0.5).delaySeconds).toBe(5);
+  });
+
+  test('never leaves the states of the contract, and abandoned means that the budget is spent', () => {
+    const result = fc.record({
+      failureClass: fc.constantFrom(null, ...failureClasses),
+      retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 86_400 })),
+    });
+    const retried = fc.array(fc.boolean(), { maxLength: 40 });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10 }),
+        fc.array(result, { maxLength: 40 }),
+        retried,
+        (budget, results, retries) => {
+          let delivery: Claimed = { attempts: 0, maxAttempts: budget, scheduleFrom: 0 };
+          let status = 'queued';
+          for (const [i, one] of results.entries()) {
+            if (status === 'delivered') return;
+            const isParked = status === 'abandoned';
+            if (isParked && !retries[i]) continue;
+            if (isParked) {
+              const { attempts } = delivery;
+              delivery = { attempts, maxAttempts: attempts + budget, scheduleFrom: attempts };
+            }
+            const outcome = outcomeOf(delivery, one, defaultSchedule, 0.5);
+            expect(outcome.attempts).toBe(delivery.attempts + 1);
+            expect(outcome.attempts).toBeLessThanOrEqual(outcome.maxAttempts);
+            expect(outcome.status === 'delivered').toBe(one.failureClass === null);
+            expect(outcome.delaySeconds !== null).toBe(outcome.status === 'pending');
+            if (outcome.status === 'abandoned') expect(outcome.attempts).toBe(outcome.maxAttempts);
+            else if (outcome.status === 'pending')
+              expect(outcome.attempts).toBeLessThan(outcome.maxAttempts);
+            delivery = {
+              ...delivery,
+              attempts: outcome.attempts,
+              maxAttempts: outcome.maxAttempts,
+            };
+            status = outcome.status;
+          }
+        },
+      ),
+    );
+  });
+});

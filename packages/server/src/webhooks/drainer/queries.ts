@@ -1,0 +1,354 @@
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { DeliveryStatus, FailureClass } from '../contract.ts';
+
+/** Endpoint ids separated by spaces, or `*`. */
+export const dueChannel = 'svcctl_due';
+
+/** Advisory locks of a session (class, lane): who holds one works the lane. */
+export const laneLockClass = 7_340_118;
+/** Held, shared, by every drainer: how many there are. */
+const presenceLockClass = 7_340_119;
+
+export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
+  await db.query(sql`select pg_notify(${dueChannel}, ${endpointIds})`);
+}
+
+export async function listenForDue(db: Queryable): Promise<void> {
+  await db.query(sql`listen ${raw(dueChannel)}`);
+}
+
+/**
+ * Has the server look whether we are still there, if it supports that: it keeps the lanes of a machine that
+ * vanished without closing its connections, by itself for two hours.
+ */
+export async function shortenKeepAlive(db: Queryable): Promise<void> {
+  await db.query(sql`
+    select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
+      set_config('tcp_keepalives_count', '3', false)`);
+}
+
+export async function announceDrainer(db: Queryable): Promise<void> {
+  await db.query(sql`select pg_advisory_lock_shared(${presenceLockClass}::int, 0)`);
+}
+
+/** How many drainers there are, and which lanes any of them holds. */
+export async function surveyLanes(
+  db: Queryable,
+): Promise<{ drainers: number; held: number[]; mine: number[] }> {
+  const rows = await db.query<{ drainers: number; held: number[]; mine: number[] }>(sql`
+    select count(distinct pid) filter (where classid = ${presenceLockClass}) as drainers,
+      coalesce(array_agg(objid::int) filter (where classid = ${laneLockClass}), '{}') as held,
+      coalesce(array_agg(objid::int) filter (where classid = ${laneLockClass} and pid = pg_backend_pid()), '{}') as mine
+    from pg_locks
+    where locktype = 'advisory' and granted and classid in (${laneLockClass}, ${presenceLockClass})
+      and database = (select oid from pg_database where datname = current_database())`);
+  return rows[0] ?? { drainers: 1, held: [], mine: [] };
+}
+
+/** Which of these lanes were free and are ours now. */
+export async function lockLanes(db: Queryable, lanes: readonly number[]): Promise<number[]> {
+  const rows = await db.query<{ lane: number }>(sql`
+    select lane from unnest(${lanes}::int[]) as wanted (lane)
+    where pg_try_advisory_lock(${laneLockClass}::int, lane)`);
+  return rows.map((row) => row.lane);
+}
+
+export async function unlockLanes(db: Queryable, lanes: readonly number[]): Promise<void> {
+  await db.query(sql`
+    select pg_advisory_unlock(${laneLockClass}::int, lane) from unnest(${lanes}::int[]) as given (lane)`);
+}
+
+export type DueEndpoint = {
+  id: string;
+  lane: number;
+  tenant: string;
+  enabled: boolean;
+  is_deleted: boolean;
+  failures_in_row: number;
+  pauses_in_row: number;
+  paused_ms: number | null;
+  rate_limit: number | null;
+  /** Until its earliest delivery is due; negative when one is. */
+  due_ms: number;
+  has_probe: boolean;
+};
+
+const hasProbe = sql`exists (
+    select from deliveries d
+    where d.lane = e.lane and d.endpoint_id = e.id and d.is_probe and d.next_attempt_at is not null
+  )`;
+
+const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not null as is_deleted,
+  e.failures_in_row, e.pauses_in_row, e.rate_limit,
+  (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
+  (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
+  ${hasProbe} as has_probe`;
+
+/**
+ * The endpoints of these lanes that have deliveries queued or pending. Walks from endpoint to endpoint
+ * along the index: what one of them has queued, be it a hundred thousand rows, costs one look.
+ */
+export async function findWaitingEndpoints(
+  db: Queryable,
+  lanes: readonly number[],
+): Promise<DueEndpoint[]> {
+  return db.query<DueEndpoint>(sql`
+    with recursive heads as (
+      select head.* from unnest(${lanes}::smallint[]) as given (lane)
+      cross join lateral (
+        select lane, endpoint_id, next_attempt_at from deliveries
+        where deliveries.lane = given.lane and next_attempt_at is not null
+        order by lane, endpoint_id, next_attempt_at limit 1
+      ) as head
+      union all
+      select next.* from heads
+      cross join lateral (
+        select lane, endpoint_id, next_attempt_at from deliveries
+        where deliveries.lane = heads.lane and endpoint_id > heads.endpoint_id
+          and next_attempt_at is not null
+        order by lane, endpoint_id, next_attempt_at limit 1
+      ) as next
+    )
+    select ${endpointFacts} from heads join webhook_endpoints e on e.id = heads.endpoint_id`);
+}
+
+/** The same for endpoints by name; those of other lanes are left out. */
+export async function findWaitingAmong(
+  db: Queryable,
+  endpointIds: readonly string[],
+  lanes: readonly number[],
+): Promise<DueEndpoint[]> {
+  return db.query<DueEndpoint>(sql`
+    select ${endpointFacts} from webhook_endpoints e
+    cross join lateral (
+      select next_attempt_at from deliveries
+      where deliveries.lane = e.lane and endpoint_id = e.id and next_attempt_at is not null
+      order by lane, endpoint_id, next_attempt_at limit 1
+    ) as heads
+    where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
+}
+
+export type ClaimedRow = {
+  lane: number;
+  id: string;
+  endpoint_id: string;
+  tenant: string;
+  idempotency_key: string;
+  status: DeliveryStatus;
+  failure_class: FailureClass | null;
+  attempts: number;
+  max_attempts: number;
+  schedule_from: number;
+  body: string;
+  /** Changes whenever the endpoint is changed. */
+  config_version: number;
+};
+
+/** Rows of one claim: more make its statement long, and so the others wait. */
+export const claimRows = 256;
+
+export type ClaimRequest = {
+  lane: number;
+  endpointId: string;
+  count: number;
+};
+
+/**
+ * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are
+ * passed over. A row changes in no column of an index: the update stays on its page. The outer limit,
+ * which the claims never reach, is for the planner: it takes the inner ones, which it cannot know, for a
+ * tenth of the table, and then reads all of it (44 ms at 100,000 rows, 0.6 ms with the limit).
+ */
+export async function claimDeliveries(
+  db: Queryable,
+  claims: readonly ClaimRequest[],
+  lease: { id: number; seconds: number; onlyProbes: boolean },
+): Promise<ClaimedRow[]> {
+  const probes: Sql = lease.onlyProbes ? sql`and d.is_probe` : empty;
+  return db.query<ClaimedRow>(sql`
+    with picked as materialized (
+      select due.lane, due.id, due.incident_id,
+        (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
+      from unnest(
+        ${claims.map((claim) => claim.lane)}::smallint[],
+        ${claims.map((claim) => claim.endpointId)}::text[],
+        ${claims.map((claim) => claim.count)}::int[]
+      ) as wanted (lane, endpoint_id, count)
+      join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
+      cross join lateral (
+        select d.lane, d.id, d.incident_id from deliveries d
+        where d.lane = wanted.lane and d.endpoint_id = wanted.endpoint_id
+          and d.next_attempt_at is not null and d.next_attempt_at <= now() ${probes}
+          and (d.leased_until is null or d.leased_until < now())
+        order by d.next_attempt_at limit wanted.count
+        for update of d skip locked
+      ) as due
+      limit ${raw(String(claimRows))}
+    )
+    update deliveries d
+    set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
+    from picked join incidents i on i.id = picked.incident_id
+    where d.lane = picked.lane and d.id = picked.id
+    returning d.lane, d.id, d.endpoint_id, d.tenant, d.idempotency_key, d.status, d.failure_class,
+      d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version`);
+}
+
+/** Gives leased rows back that were not attempted. */
+export async function releaseDeliveries(
+  db: Queryable,
+  rows: readonly { lane: number; id: string }[],
+  lease: number,
+): Promise<void> {
+  await db.query(sql`
+    update deliveries d set lease = null, leased_until = null
+    from unnest(${rows.map((row) => row.lane)}::smallint[], ${rows.map((row) => row.id)}::text[])
+      as given (lane, id)
+    where d.lane = given.lane and d.id = given.id and d.lease = ${lease}`);
+}
+
+export type EndpointConfig = {
+  id: string;
+  url: string;
+  retry_schedule: number[] | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  previous_secret_ms: number | null;
+  config_version: number;
+};
+
+export async function findEndpointConfigs(
+  db: Queryable,
+  endpointIds: readonly string[],
+): Promise<EndpointConfig[]> {
+  return db.query<EndpointConfig>(sql`
+    select id, url, retry_schedule, secret, previous_secret,
+      (extract(epoch from previous_secret_until - now()) * 1000)::float8 as previous_secret_ms,
+      (extract(epoch from updated_at) * 1000000)::bigint as config_version
+    from webhook_endpoints where id = any(${endpointIds}::text[])`);
+}
+
+/** One attempt and what the delivery becomes by it. */
+export type OutcomeRow = {
+  lane: number;
+  id: string;
+  lease: number;
+  status: DeliveryStatus;
+  attempts: number;
+  maxAttempts: number;
+  delaySeconds: number | null;
+  heldBy: string | null;
+  failureClass: FailureClass | null;
+  error: string | null;
+  httpStatus: number | null;
+  target: string;
+  /** Since the attempt began. */
+  agoMillis: number;
+  durationMillis: number;
+  response: Buffer | null;
+};
+
+/**
+ * Writes attempts, and what their deliveries become unless the lease was lost: then another attempt, a
+ * purge or a deletion decides. Answers the ids of the deliveries that were changed.
+ */
+export async function recordOutcomes(
+  db: Queryable,
+  rows: readonly OutcomeRow[],
+): Promise<Set<string>> {
+  const column = <T>(pick: (row: OutcomeRow) => T): T[] => rows.map(pick);
+  const changed = await db.query<{ id: string }>(sql`
+    with given as (
+      select * from unnest(
+        ${column((row) => row.lane)}::smallint[], ${column((row) => row.id)}::text[],
+        ${column((row) => row.lease)}::bigint[], ${column((row) => row.status)}::text[],
+        ${column((row) => row.attempts)}::int[], ${column((row) => row.maxAttempts)}::int[],
+        ${column((row) => row.delaySeconds)}::float8[], ${column((row) => row.heldBy)}::text[],
+        ${column((row) => row.failureClass)}::text[], ${column((row) => row.error)}::text[],
+        ${column((row) => row.httpStatus)}::int[], ${column((row) => row.target)}::text[],
+        ${column((row) => row.agoMillis)}::float8[], ${column((row) => row.durationMillis)}::int[],
+        ${column((row) => row.response)}::bytea[]
+      ) as given (lane, id, lease, status, attempts, max_attempts, delay_seconds, held_by,
+        failure_class, error, http_status, target, ago_ms, duration_ms, response)
+    ), logged as (
+      insert into delivery_attempts (lane, delivery_id, number, started_at, duration_ms, target,
+        status, failure_class, error, response)
+      select lane, id, attempts, now() - make_interval(secs => ago_ms / 1000), duration_ms, target,
+        http_status, failure_class, error, response
+      from given
+      on conflict (lane, delivery_id, number) do nothing
+    )
+    update deliveries d set
+      status = given.status, version = d.version + 1, attempts = given.attempts,
+      max_attempts = given.max_attempts,
+      next_attempt_at = now() + make_interval(secs => given.delay_seconds), held_by = given.held_by,
+      is_probe = false, lease = null, leased_until = null, target = given.target,
+      last_status = coalesce(given.http_status, d.last_status), failure_class = given.failure_class,
+      error = given.error, last_attempt_at = now(),
+      finished_at = case when given.delay_seconds is null then now() end
+    from given where d.lane = given.lane and d.id = given.id and d.lease = given.lease
+    returning d.id`);
+  return new Set(changed.map((row) => row.id));
+}
+
+/** Stores what the breakers of endpoints have become. */
+export async function storeBreakers(
+  db: Queryable,
+  changes: readonly {
+    endpointId: string;
+    failuresInRow: number;
+    pausesInRow: number;
+    pauseSeconds: number | null;
+    isClosed: boolean;
+  }[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  await db.query(sql`
+    update webhook_endpoints e set
+      failures_in_row = given.failures, pauses_in_row = given.pauses,
+      paused_until = case
+        when given.is_closed then null
+        else coalesce(now() + make_interval(secs => given.pause_seconds), e.paused_until)
+      end
+    from unnest(
+      ${changes.map((change) => change.endpointId)}::text[],
+      ${changes.map((change) => change.failuresInRow)}::int[],
+      ${changes.map((change) => change.pausesInRow)}::int[],
+      ${changes.map((change) => change.pauseSeconds)}::float8[],
+      ${changes.map((change) => change.isClosed)}::boolean[]
+    ) as given (id, failures, pauses, pause_seconds, is_closed)
+    where e.id = given.id`);
+}
+
+/** The receiver has said that it is no more: its endpoint is disabled, its other rows wait. */
+export async function disableGone(db: Queryable, endpointIds: readonly string[]): Promise<void> {
+  if (endpointIds.length === 0) return;
+  await db.query(sql`
+    update webhook_endpoints set enabled = false, disabled_reason = 'gone', updated_at = now()
+    where id = any(${endpointIds}::text[]) and enabled`);
+}
+
+/**
+ * Whether any delivery is due that is neither paused nor waiting for its endpoint to be enabled, or is
+ * being attempted: what `svcctl drain` waits for. An operator's retry is never paused.
+ */
+export async function isAnythingDue(db: Queryable): Promise<boolean> {
+  const rows = await db.query<{ is_due: boolean }>(sql`
+    with recursive heads as (
+      (select lane, endpoint_id, next_attempt_at from deliveries where next_attempt_at is not null
+        order by lane, endpoint_id, next_attempt_at limit 1)
+      union all
+      select next.* from heads
+      cross join lateral (
+        select lane, endpoint_id, next_attempt_at from deliveries
+        where (lane, endpoint_id) > (heads.lane, heads.endpoint_id) and next_attempt_at is not null
+        order by lane, endpoint_id, next_attempt_at limit 1
+      ) as next
+    )
+    select exists (
+      select from heads join webhook_endpoints e on e.id = heads.endpoint_id
+      where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled
+        and (e.paused_until is null or e.paused_until <= now() or ${hasProbe})
+    ) as is_due`);
+  return rows[0]?.is_due ?? false;
+}

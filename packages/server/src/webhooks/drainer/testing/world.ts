@@ -1,0 +1,91 @@
+import sql from 'sql-template-tag';
+import { expect } from 'vitest';
+import { startTestService, type TestService } from '../../../../test/service.ts';
+import type { Environment } from '../../../config/settings.ts';
+import { laneOfDelivery } from '../../lanes.ts';
+
+export type World = TestService & {
+  /** Registers an endpoint; answers its id and secret. */
+  addEndpoint(url: string, more?: Record<string, unknown>): Promise<{ id: string; secret: string }>;
+  /** Reports so many incidents, one after the other; answers the ids of their deliveries. */
+  report(count?: number, tenant?: string): Promise<string[]>;
+  /** The delivery as the API shows it, once it has come so far. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  untilDelivery(id: string, isSo: (delivery: any) => boolean): Promise<any>;
+  /** Lets a lease end, or the next attempt be due, as if its time had come. */
+  makeDue(id: string): Promise<void>;
+  /** Fails unless the counters say what the rows do. */
+  expectCountsToFit(): Promise<void>;
+};
+
+/** A service that may send to this machine, with a drainer unless told otherwise. */
+export async function startWorld(env: Environment = {}): Promise<World> {
+  const service = await startTestService({
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
+    ...env,
+  });
+  const get = async (path: string) => (await service.call('GET', path)).json;
+  return {
+    ...service,
+    async addEndpoint(url, more = {}) {
+      const body = { tenant: 'TX', url, ...more };
+      const answer = await service.call('POST', '/webhook/endpoints', { body });
+      expect(answer.status, answer.text).toBe(201);
+      return answer.json;
+    },
+    async report(count = 1, tenant = 'TX') {
+      const ids: string[] = [];
+      for (let number = 0; number < count; number += 1) {
+        const body = { tenant, type: 'incident.created', data: { number } };
+        const answer = await service.call('POST', '/incidents', { body });
+        expect(answer.status, answer.text).toBe(202);
+        for (const delivery of answer.json.deliveries) ids.push(delivery.id);
+      }
+      return ids;
+    },
+    async untilDelivery(id, isSo) {
+      let delivery: unknown;
+      await expect
+        .poll(
+          async () => {
+            delivery = await get(`/webhook/dlq/${id}`);
+            return isSo(delivery) ? 'so' : delivery;
+          },
+          { timeout: 30_000, interval: 20 },
+        )
+        .toBe('so');
+      return delivery;
+    },
+    async makeDue(id) {
+      await service.db.query(sql`
+        update deliveries set leased_until = least(leased_until, now() - interval '1 second'),
+          next_attempt_at = case when next_attempt_at is not null then now() end
+        where lane = ${laneOfDelivery(id)} and id = ${id}`);
+      await service.db.query(sql`select pg_notify('svcctl_due', '*')`);
+    },
+    async expectCountsToFit() {
+      const rows = await service.db.query(sql`
+        with rows as (
+          select endpoint_id, status, failure_class, count(*) as count from deliveries
+          where status in ('pending', 'abandoned') group by endpoint_id, status, failure_class
+        )
+        select * from rows full join (select * from dead_letter_counts where count <> 0) as counted
+          using (endpoint_id, status, failure_class)
+        where rows.count is distinct from counted.count`);
+      expect(rows).toEqual([]);
+    },
+  };
+}
+
+export const isStatus = (status: string) => (delivery: { status: string }) =>
+  delivery.status === status;
+
+/** Holds up whoever waits for `opened` until `open` is called. */
+export function createGate(): { opened: Promise<void>; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}

@@ -1,0 +1,53 @@
+import type { Static } from 'typebox';
+import { newId } from '../../kernel/ids.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { newEndpointSchema } from '../contract.ts';
+import { laneOf } from '../lanes.ts';
+import type { WebhookOptions } from '../options.ts';
+import { type Caller, found, showEndpoint } from './endpoints.ts';
+import { insertEndpoint } from './queries.ts';
+import { assertReach } from './reach.ts';
+import { newSecret, secretBytes } from './secret.ts';
+
+/**
+ * Registers an endpoint; the answer is the only place where its secret ever shows. Throws 400
+ * `request_invalid`, `target_invalid`, `target_blocked`.
+ */
+export async function createEndpoint(
+  db: Database,
+  options: Pick<WebhookOptions, 'secretBox' | 'target' | 'audit'>,
+  caller: Caller,
+  request: Static<typeof newEndpointSchema>,
+) {
+  const { tenant, secret = newSecret(), enabled = true } = request;
+  assertReach(caller.actor, tenant);
+  secretBytes(secret);
+  await options.target.assertAllowed(request.url);
+  const id = newId('ep');
+  const endpoint = {
+    id,
+    lane: laneOf(id),
+    tenant,
+    url: request.url,
+    description: request.description ?? null,
+    event_types: request.event_types ?? ['*'],
+    enabled,
+    disabled_reason: enabled ? null : ('operator' as const),
+    max_attempts: request.max_attempts ?? null,
+    retry_schedule: request.retry_schedule ?? null,
+    rate_limit: request.rate_limit ?? null,
+    secret: options.secretBox().seal(secret),
+  };
+  const made = await db.transaction(async (connection) => {
+    const row = showEndpoint(found(await insertEndpoint(connection, endpoint)));
+    await options.audit(connection, {
+      ...caller,
+      action: 'endpoint.create',
+      target: id,
+      tenant,
+      after: row,
+    });
+    return row;
+  });
+  return { ...made, secret };
+}

@@ -1,0 +1,257 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { laneOf } from '../lanes.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    SVC_ROLES: 'api',
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_RATE_LIMIT: '0',
+  });
+});
+afterAll(() => service.stop());
+
+const url = 'http://127.0.0.1:9/hook';
+const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
+let tenants = 0;
+const freshTenant = () => `tenant-${++tenants}`;
+
+async function make(more: object = {}) {
+  const body = { tenant: freshTenant(), url, ...more };
+  const answer = await service.call('POST', '/webhook/endpoints', { body });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.json;
+}
+
+async function change(id: string, body: object) {
+  const answer = await service.call('PATCH', at(id), { body });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json;
+}
+
+const routes = [
+  ['POST', '/webhook/endpoints'],
+  ['GET', '/webhook/endpoints'],
+  ['GET', at('ep_x')],
+  ['PATCH', at('ep_x')],
+  ['DELETE', at('ep_x')],
+  ['POST', at('ep_x', '/rotate-secret')],
+  ['POST', at('ep_x', '/ping')],
+] as const;
+
+test.each(routes)(
+  '%s %s answers 401 without a token, 403 to one without admin',
+  async (method, path) => {
+    expect((await service.call(method, path, { token: null })).status).toBe(401);
+    const { token } = await service.makeToken({ preset: 'pipeline' });
+    const answer = await service.call(method, path, { token });
+    expect(answer.status).toBe(403);
+    expect(answer.json.detail).toContain('admin');
+  },
+);
+
+test.each<[object, string, string]>([
+  [{ tenant: undefined }, '/tenant', 'field_required'],
+  [{ url: undefined }, '/url', 'field_required'],
+  [{ event_types: [] }, '/event_types', 'value_invalid'],
+  [{ event_types: ['a.b', 'a.b'] }, '/event_types', 'value_invalid'],
+  [{ event_types: ['incident.*'] }, '/event_types/0', 'value_invalid'],
+  [{ max_attempts: 0 }, '/max_attempts', 'value_invalid'],
+  [{ max_attempts: '3' }, '/max_attempts', 'type_invalid'],
+  [{ retry_schedule: [0] }, '/retry_schedule/0', 'value_invalid'],
+  [{ rate_limit: 0.5 }, '/rate_limit', 'type_invalid'],
+  [{ secret: 'whsec_c2hvcnQ=' }, '/secret', 'value_invalid'],
+  [{ secret: `whsec_${'A'.repeat(42)}B=` }, '/secret', 'value_invalid'],
+  [{ id: 'ep_mine' }, '/id', 'field_unknown'],
+])('refuses to make an endpoint of %j for its %s: %s', async (body, path, code) => {
+  const answer = await service.call('POST', '/webhook/endpoints', {
+    body: { tenant: 'refused', url, ...body },
+  });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toContainEqual(expect.objectContaining({ path, code }));
+  const listed = await service.call('GET', '/webhook/endpoints?tenant=refused');
+  expect(listed.json.data).toEqual([]);
+});
+
+test.each([
+  ['http://10.0.0.1/hook', 'target_blocked'],
+  ['https://169.254.169.254/latest', 'target_blocked'],
+  ['https://me:secret@127.0.0.1/', 'target_invalid'],
+  ['ftp://127.0.0.1/', 'target_invalid'],
+])('refuses the URL %s when it is made and when it is changed', async (target, code) => {
+  const body = { tenant: 'refused', url: target };
+  const answer = await service.call('POST', '/webhook/endpoints', { body });
+  expect(answer.json).toMatchObject({ status: 400, code });
+  const { id } = await make();
+  const changed = await service.call('PATCH', at(id), { body: { url: target } });
+  expect(changed.json).toMatchObject({ status: 400, code });
+  expect((await service.call('GET', at(id))).json.url).toBe(url);
+});
+
+test.each([
+  [{}, '/'],
+  [{ enabled: 1 }, '/enabled'],
+  [{ url: null }, '/url'],
+  [{ tenant: 'other' }, '/tenant'],
+  [{ secret: `whsec_${'A'.repeat(43)}=` }, '/secret'],
+])('refuses to change %j', async (body, path) => {
+  const { id } = await make();
+  const answer = await service.call('PATCH', at(id), { body });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toContainEqual(expect.objectContaining({ path }));
+});
+
+test('unknown, malformed, deleted and foreign endpoints all answer 404', async () => {
+  const deleted = (await make()).id;
+  expect((await service.call('DELETE', at(deleted))).status).toBe(204);
+  const foreign = (await make()).id;
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['mine'] });
+  const ids = [`ep_${'0'.repeat(16)}`, 'nonsense', 'ep_%00', deleted, foreign];
+  const tokenFor = (id: string) => (id === foreign ? token : service.adminToken);
+  for (const [method, path] of routes.slice(2)) {
+    for (const id of ids) {
+      const body = method === 'PATCH' ? { enabled: true } : undefined;
+      const answer = await service.call(method, path.replace('ep_x', id), {
+        token: tokenFor(id),
+        body,
+      });
+      expect(answer.json, `${method} ${path} ${id}`).toMatchObject({ code: 'endpoint_not_found' });
+    }
+  }
+  expect((await service.call('GET', at(foreign))).status).toBe(200);
+});
+
+test('a token limited to tenants makes endpoints for those only, and lists no others', async () => {
+  const known = (await make()).tenant;
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['limited'] });
+  const answers = await Promise.all(
+    [known, 'never heard of', 'limited'].map((tenant) =>
+      service.call('POST', '/webhook/endpoints', { token, body: { tenant, url } }),
+    ),
+  );
+  expect(answers.map((answer) => answer.status)).toEqual([400, 400, 201]);
+  expect(answers[0]?.json.errors).toEqual(answers[1]?.json.errors);
+  const listed = await service.call('GET', '/webhook/endpoints', { token });
+  expect(listed.json.data.map((row: { tenant: string }) => row.tenant)).toEqual(['limited']);
+  const asked = await service.call('GET', `/webhook/endpoints?tenant=${known}`, { token });
+  expect(asked.json).toEqual({ data: [], next_cursor: null });
+});
+
+test('a new endpoint takes every type, is enabled, and shows its secret once', async () => {
+  const made = await make({ tenant: 'first' });
+  expect(made).toEqual({
+    id: expect.stringMatching(/^ep_\w{16}$/),
+    tenant: 'first',
+    url,
+    description: null,
+    event_types: ['*'],
+    enabled: true,
+    disabled_reason: null,
+    max_attempts: null,
+    retry_schedule: null,
+    rate_limit: null,
+    breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
+    previous_secret_until: null,
+    created_at: expect.stringMatching(/\.\d{6}Z$/),
+    updated_at: made.created_at,
+    secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+  });
+  const { secret: _shown, ...rest } = made;
+  expect((await service.call('GET', at(made.id))).json).toEqual(rest);
+  const [row] = await service.db.query(
+    sql`select lane from webhook_endpoints where id = ${made.id}`,
+  );
+  expect(row).toEqual({ lane: laneOf(made.id) });
+});
+
+test('keeps the settings and the secret that it was given', async () => {
+  const settings = {
+    description: 'pager, 2nd floor',
+    event_types: ['incident.created', '*'],
+    enabled: false,
+    max_attempts: 3,
+    retry_schedule: [1, 60, 604_800],
+    rate_limit: 10_000,
+    secret: `whsec_${Buffer.alloc(24, 7).toString('base64')}`,
+  };
+  expect(await make(settings)).toMatchObject({ ...settings, disabled_reason: 'operator' });
+});
+
+test('lists the endpoints by tenant, each once, over pages', async () => {
+  const [one, two] = [`list ${freshTenant()}`, `list ${freshTenant()}`];
+  const made: string[] = [];
+  for (let n = 0; n < 5; n++) made.push((await make({ tenant: n % 2 ? one : two })).id);
+  const seen: { id: string; tenant: string }[] = [];
+  let cursor: string | null = null;
+  do {
+    const more: string = cursor === null ? '' : `&cursor=${cursor}`;
+    const answer = await service.call('GET', `/webhook/endpoints?limit=2${more}`);
+    expect(answer.json.data.length).toBeLessThanOrEqual(2);
+    seen.push(...answer.json.data);
+    cursor = answer.json.next_cursor;
+  } while (cursor !== null);
+  const keys = seen.map((row) => `${row.tenant} ${row.id}`);
+  expect(keys).toEqual([...new Set(keys)].sort());
+  expect(seen.map((row) => row.id)).toEqual(expect.arrayContaining(made));
+  const path = `/webhook/endpoints?tenant=${encodeURIComponent(one)}`;
+  expect((await service.call('GET', path)).json.data).toHaveLength(2);
+  const first = await service.call('GET', '/webhook/endpoints?limit=2');
+  const other = await service.call('GET', `${path}&cursor=${first.json.next_cursor}`);
+  expect(other.json).toMatchObject({ status: 400, code: 'cursor_invalid' });
+});
+
+test('a change leaves what it does not name; null goes back to the default', async () => {
+  const made = await make({ max_attempts: 3, rate_limit: 5, description: 'old' });
+  const moved = await change(made.id, { url: `${url}/2`, rate_limit: null });
+  const { secret: _secret, ...rest } = made;
+  expect(moved).toEqual({
+    ...rest,
+    url: `${url}/2`,
+    rate_limit: null,
+    updated_at: expect.any(String),
+  });
+  expect(moved.updated_at > made.updated_at).toBe(true);
+  const types = await change(made.id, { event_types: ['a.b'], description: null });
+  expect(types).toMatchObject({ event_types: ['a.b'], description: null, max_attempts: 3 });
+});
+
+test('an operator disables an endpoint; enabling it closes its breaker', async () => {
+  const { id } = await make();
+  await service.db.query(sql`
+    update webhook_endpoints set failures_in_row = 20, pauses_in_row = 3,
+      paused_until = now() + interval '1 hour' where id = ${id}`);
+  expect((await service.call('GET', at(id))).json.breaker).toEqual({
+    state: 'open',
+    failures_in_row: 20,
+    paused_until: expect.stringMatching(/\.\d{6}Z$/),
+  });
+  const disabled = await change(id, { enabled: false });
+  expect(disabled).toMatchObject({ enabled: false, disabled_reason: 'operator' });
+  expect(disabled.breaker.state).toBe('open');
+  await service.db.query(sql`
+    update webhook_endpoints set paused_until = now() - interval '1 second', disabled_reason = 'gone'
+    where id = ${id}`);
+  const renamed = await change(id, { description: 'x' });
+  expect(renamed).toMatchObject({ disabled_reason: 'gone', breaker: { state: 'probing' } });
+  expect(await change(id, { enabled: true })).toMatchObject({
+    enabled: true,
+    disabled_reason: null,
+    breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
+  });
+  const [row] = await service.db.query(
+    sql`select pauses_in_row from webhook_endpoints where id = ${id}`,
+  );
+  expect(row).toEqual({ pauses_in_row: 0 });
+});
+
+test('changes at the same moment both hold', async () => {
+  const { id } = await make();
+  await Promise.all([
+    ...Array.from({ length: 5 }, () => change(id, { description: 'one' })),
+    ...Array.from({ length: 5 }, () => change(id, { rate_limit: 7 })),
+  ]);
+  const now = (await service.call('GET', at(id))).json;
+  expect(now).toMatchObject({ description: 'one', rate_limit: 7 });
+});

@@ -1,0 +1,75 @@
+import type { Actor } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { AuditEntry } from '../../platform/audit.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import * as queries from './queries.ts';
+
+/** Whose write it is: for the audit log. */
+export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
+
+/** One page of endpoints, by tenant. Throws 400 `cursor_invalid`. */
+export async function listEndpoints(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: { tenant?: string; limit?: number; cursor?: string },
+) {
+  const { limit = 100, cursor, tenant } = request;
+  const scope: CursorScope = { list: 'endpoints', filters: { tenant } };
+  const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
+  const [afterTenant = '', afterId = ''] = position?.key ?? [];
+  const rows = await queries.listEndpoints(
+    db,
+    { tenant, reach: actor.tenants },
+    { after: position === null ? null : [afterTenant, afterId], limit: limit + 1 },
+  );
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    data: rows.slice(0, limit).map(showEndpoint),
+    next_cursor:
+      last === undefined
+        ? null
+        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.tenant, last.id] }),
+  };
+}
+
+/** Throws 404 `endpoint_not_found`. */
+export async function getEndpoint(db: Queryable, actor: Actor, id: string) {
+  return showEndpoint(found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants)));
+}
+
+/** An endpoint as callers see it. */
+export function showEndpoint(row: queries.EndpointRow) {
+  const { breaker_state, failures_in_row, paused_until, ...plain } = row;
+  return {
+    id: plain.id,
+    tenant: plain.tenant,
+    url: plain.url,
+    description: plain.description,
+    event_types: plain.event_types,
+    enabled: plain.enabled,
+    disabled_reason: plain.disabled_reason,
+    max_attempts: plain.max_attempts,
+    retry_schedule: plain.retry_schedule,
+    rate_limit: plain.rate_limit,
+    breaker: { state: breaker_state, failures_in_row, paused_until },
+    previous_secret_until: plain.previous_secret_until,
+    created_at: plain.created_at,
+    updated_at: plain.updated_at,
+  };
+}
+
+/** The id, unless it is none: 404 `endpoint_not_found`, as for one that is unknown. */
+export function toEndpointId(id: string): string {
+  return /^ep_[0-9A-Za-z]{16}$/.test(id) ? id : found<string>(undefined);
+}
+
+/** The row, or 404 `endpoint_not_found`: unknown, deleted and out of reach look the same. */
+export function found<T>(row: T | undefined): T {
+  if (row !== undefined) return row;
+  throw new AppError('endpoint_not_found', {
+    detail:
+      'There is no such webhook endpoint, or it is deleted. GET /webhook/endpoints lists them.',
+  });
+}

@@ -1,0 +1,82 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { findSecretKey } from './secret-key.ts';
+
+let db: TestDatabase;
+let dataDir: string;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  await db.query(sql`delete from signing_keys`);
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+const find = (secretKey?: string) => findSecretKey(db, { secretKey, dataDir });
+const path = () => join(dataDir, 'secret-key');
+const long = 'correct horse battery staple, twice';
+
+test('refuses a SVC_SECRET_KEY of 31 characters, and says so', async () => {
+  await expect(find('x'.repeat(31))).rejects.toMatchObject({
+    code: 'settings_invalid',
+    detail: expect.stringContaining('SVC_SECRET_KEY has 31 characters'),
+  });
+  await expect(find('')).rejects.toThrow('SVC_SECRET_KEY');
+  expect(await find('x'.repeat(32))).toHaveLength(32);
+});
+
+test('refuses a file that is cut off or is a folder', async () => {
+  await writeFile(path(), 'c2hvcnQ=\n');
+  await expect(find()).rejects.toThrow('secret-key has 8 characters');
+  await rm(path());
+  await mkdir(path());
+  await expect(find()).rejects.toThrow('secret-key cannot be read');
+});
+
+test('refuses another key than the database was begun with, and says what to do', async () => {
+  await find(long);
+  await expect(find(`${long}!`)).rejects.toMatchObject({
+    code: 'settings_invalid',
+    detail: expect.stringContaining('Set SVC_SECRET_KEY to that key'),
+  });
+  expect(await find(long)).toHaveLength(32);
+});
+
+test('makes no file for a database that was begun with another key', async () => {
+  await find(long);
+  await expect(find()).rejects.toThrow('settings_invalid');
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('the first start makes a file that only its owner reads; later ones find it', async () => {
+  const key = await find();
+  expect(await readdir(dataDir)).toEqual(['secret-key']);
+  expect((await stat(path())).mode & 0o777).toBe(0o600);
+  expect(await find()).toEqual(key);
+  await chmod(path(), 0o400);
+  expect(await find()).toEqual(key);
+});
+
+test('processes that start at once agree on one key', async () => {
+  const keys = await Promise.all(Array.from({ length: 12 }, () => find()));
+  expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1);
+  expect(await readdir(dataDir)).toEqual(['secret-key']);
+});
+
+test("the file's text is as good a SVC_SECRET_KEY", async () => {
+  const key = await find();
+  expect(await find((await readFile(path(), 'utf8')).trim())).toEqual(key);
+});
+
+test('the database learns neither the key nor its text', async () => {
+  const key = await find(long);
+  const [row] = await db.query<{ key: Buffer }>(sql`select key from signing_keys`);
+  expect(row?.key).toHaveLength(32);
+  expect(row?.key.equals(key)).toBe(false);
+});

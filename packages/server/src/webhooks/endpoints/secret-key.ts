@@ -1,0 +1,104 @@
+import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../kernel/errors.ts';
+import { randomText } from '../../kernel/ids.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { findOrMakeKeyCheck, hasKeyCheck } from './queries.ts';
+
+const minLength = 32;
+
+/**
+ * The key that endpoint secrets are sealed with: from SVC_SECRET_KEY (any text of 32 characters or more),
+ * or else from `<data dir>/secret-key` (mode 0600), made by the first start. The file's text is as good a
+ * SVC_SECRET_KEY. Throws `settings_invalid` when it is too short, or is not the key that this database
+ * was begun with: what is sealed under one key cannot be opened with another, so a process that has
+ * another must not start.
+ */
+export async function findSecretKey(
+  db: Queryable,
+  settings: { secretKey: string | undefined; dataDir: string },
+): Promise<Buffer> {
+  const path = join(settings.dataDir, 'secret-key');
+  const text = settings.secretKey ?? (await readOrMakeFile(db, path));
+  const name = settings.secretKey === undefined ? path : 'SVC_SECRET_KEY';
+  if (text.length < minLength) {
+    throw new AppError('settings_invalid', {
+      detail: `${name} has ${text.length} characters; it takes ${minLength} or more. \`openssl rand -base64 32\` makes a good one.`,
+    });
+  }
+  const check = derive(text, 'svcctl webhook-secret-key-check');
+  if (!timingSafeEqual(check, await findOrMakeKeyCheck(db, check))) throw otherKey(name);
+  return derive(text, 'svcctl webhook-secret-key');
+}
+
+/** HKDF: one text, several keys, none of which tells another. */
+function derive(text: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', text, '', purpose, 32));
+}
+
+async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
+  // Asked first: whoever begins the database has made the file by then.
+  const isBegun = await hasKeyCheck(db);
+  const found = await readIfThere(path);
+  if (found !== null) return found;
+  // A fresh key would only hide that the right one is missing.
+  if (isBegun) throw otherKey(path);
+  await makeFile(path);
+  const made = await readIfThere(path);
+  if (made === null) throw new Error(`${path} vanished`);
+  return made;
+}
+
+/**
+ * Of several processes that start at once the first makes the file and the others find it: a link,
+ * unlike a rename, never replaces what is there, and unlike an exclusive open shows whole content only.
+ */
+async function makeFile(path: string): Promise<void> {
+  const draft = `${path}.${randomText(8)}`;
+  const text = `${randomBytes(32).toString('base64')}\n`;
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await flushFolder(join(path, '..'));
+}
+
+/** So that a power cut right after leaves no database without its key. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } catch (error) {
+    // Some file systems cannot flush a folder.
+    if (!['EINVAL', 'EPERM', 'ENOTSUP'].includes(codeOf(error))) throw error;
+  } finally {
+    await folder.close();
+  }
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw new AppError('settings_invalid', {
+      detail: `${path} cannot be read: ${String(error)}. Make it readable, or set SVC_SECRET_KEY.`,
+      cause: error,
+    });
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function otherKey(name: string): AppError {
+  return new AppError('settings_invalid', {
+    detail: `${name} is not the key that webhook secrets in this database are encrypted with. Set SVC_SECRET_KEY to that key, or put its file secret-key back into the data folder: processes that share a database share the key. Only if it is lost for good: delete the row webhook-secret-key-check of the table signing_keys, start again, and rotate the secret of every endpoint.`,
+  });
+}

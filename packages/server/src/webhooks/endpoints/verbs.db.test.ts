@@ -1,0 +1,302 @@
+import type { FastifyInstance } from 'fastify';
+import pino from 'pino';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { AuditEntry } from '../../platform/audit.ts';
+import { createHttpServer } from '../../platform/http/server.ts';
+import { createTarget } from '../delivery/target.ts';
+import { addIncidentRoutes } from '../incidents/routes.ts';
+import { laneOf, newDeliveryId } from '../lanes.ts';
+import type { WebhookOptions } from '../options.ts';
+import { addEndpointRoutes } from './routes.ts';
+import { createSecretBox } from './secret-box.ts';
+
+const nowMillis = Date.parse('2026-03-05T14:07:09Z');
+const box = createSecretBox(Buffer.alloc(32, 1));
+let db: TestDatabase;
+let fastify: FastifyInstance;
+/** What came of the calls beside their answers. */
+let audited: AuditEntry[] = [];
+let woken: string[] = [];
+let pokes: number[] = [];
+let logged: string[] = [];
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  const http = createHttpServer({
+    jsonBodyMaxBytes: 2 ** 20,
+    log,
+    authenticate: async () => ({
+      tokenId: 'tok_1',
+      name: 'ops',
+      scopes: ['admin'],
+      tenants: null,
+      expiresAt: null,
+    }),
+    admit: () => {},
+    assertReady: () => {},
+  });
+  const options: WebhookOptions = {
+    cursorKey: () => Buffer.alloc(32),
+    clock: () => nowMillis,
+    secretBox: () => box,
+    target: createTarget({ allowTargets: ['127.0.0.0/8'] }),
+    wakeUp: { wake: (ids) => void woken.push(...ids) },
+    jobs: { poke: () => void pokes.push(1), stop: async () => {} },
+    audit: async (_connection, entry) => void audited.push(entry),
+    maxAttempts: 8,
+    maxPayloadBytes: 1000,
+    log,
+  };
+  addEndpointRoutes(http, db, options);
+  addIncidentRoutes(http, db, options);
+  fastify = http.fastify;
+});
+afterAll(async () => {
+  await fastify.close();
+  await db.drop();
+});
+beforeEach(() => {
+  audited = [];
+  woken = [];
+  pokes = [];
+  logged = [];
+});
+
+async function call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
+  const answer = await fastify.inject({
+    method,
+    url: `/api/v1${path}`,
+    ...(body === undefined ? {} : { payload: body }),
+  });
+  const json = answer.body === '' ? undefined : answer.json();
+  return { status: answer.statusCode, text: answer.body, json };
+}
+
+async function make(more: object = {}) {
+  const body = { tenant: 'T', url: 'http://127.0.0.1:9/hook', ...more };
+  const answer = await call('POST', '/webhook/endpoints', body);
+  expect(answer.status, answer.text).toBe(201);
+  return answer.json;
+}
+const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
+
+async function secretsOf(id: string) {
+  const [row] = await db.query<{
+    secret: Buffer;
+    previous_secret: Buffer | null;
+    hours: number;
+  }>(sql`
+    select secret, previous_secret,
+      extract(epoch from previous_secret_until - updated_at)::int / 3600 as hours
+    from webhook_endpoints where id = ${id}`);
+  if (row === undefined) throw new Error('no endpoint');
+  return row;
+}
+
+/** Deliveries of an endpoint, one per status given. */
+async function addDeliveries(endpointId: string, statuses: readonly string[]): Promise<void> {
+  await db.query(sql`
+    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target,
+      idempotency_key, status, attempts, max_attempts, next_attempt_at, failure_class, last_attempt_at)
+    select lane, 'dlv_' || webhook_endpoints.id || n, 'inc_1', webhook_endpoints.id, tenant, 'a.b', url,
+      'msg_' || n, status, 1, 8, case when status in ('queued', 'pending') then now() end,
+      'status', now()
+    from webhook_endpoints, unnest(${statuses}::text[]) with ordinality as given(status, n)
+    where webhook_endpoints.id = ${endpointId}`);
+  await db.query(sql`
+    insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
+    select endpoint_id, status, failure_class, tenant, count(*) from deliveries
+    where endpoint_id = ${endpointId} and status in ('pending', 'abandoned') group by 1, 2, 3, 4`);
+}
+
+async function countStatuses(endpointId: string): Promise<Record<string, number>> {
+  const rows = await db.query<{ status: string; count: number }>(sql`
+    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
+  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
+}
+
+test('a rotated secret is another one; the old one signs for 24 hours more', async () => {
+  const { id, secret } = await make();
+  const rotated = await call('POST', at(id, '/rotate-secret'));
+  expect(rotated.status).toBe(200);
+  expect(rotated.json.secret).toMatch(/^whsec_/);
+  expect(rotated.json.secret).not.toBe(secret);
+  expect(rotated.json.previous_secret_until).toMatch(/\.\d{6}Z$/);
+  const stored = await secretsOf(id);
+  expect(stored.hours).toBe(24);
+  expect(box.open(stored.secret)).toBe(rotated.json.secret);
+  expect(box.open(stored.previous_secret ?? Buffer.alloc(0))).toBe(secret);
+});
+
+test('a secret sealed under a lost key is not kept as the previous one', async () => {
+  const { id } = await make();
+  const lost = createSecretBox(Buffer.alloc(32, 2)).seal('whsec_lost');
+  await db.query(sql`update webhook_endpoints set secret = ${lost} where id = ${id}`);
+  const rotated = await call('POST', at(id, '/rotate-secret'));
+  expect(rotated.json.previous_secret_until).toBeNull();
+  expect((await secretsOf(id)).previous_secret).toBeNull();
+});
+
+test('a previous secret that has run out is no longer told', async () => {
+  const { id } = await make();
+  await call('POST', at(id, '/rotate-secret'));
+  await db.query(sql`update webhook_endpoints set previous_secret_until = now() where id = ${id}`);
+  expect((await call('GET', at(id))).json.previous_secret_until).toBeNull();
+});
+
+test('secrets show in no list, no audit entry, no log and no row', async () => {
+  const given = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+  const { id } = await make({ secret: given });
+  const { secret: made } = await make();
+  const { secret: rotated } = (await call('POST', at(id, '/rotate-secret'))).json;
+  await call('PATCH', at(id), { description: 'x' });
+  await call('POST', at(id, '/ping'));
+  const lists = [
+    await call('GET', '/webhook/endpoints'),
+    await call('GET', at(id)),
+    await call('GET', '/incidents'),
+    await call('PATCH', at(id), { enabled: true }),
+  ];
+  await call('DELETE', at(id));
+  const rows = await db.query(sql`select encode(secret, 'escape') as secret,
+    webhook_endpoints::text as row from webhook_endpoints`);
+  const told = audited.map(({ request: _request, ...entry }) => entry);
+  expect(told).toHaveLength(7);
+  const everything = JSON.stringify([lists, told, rows]) + logged.join('');
+  for (const secret of [given, made, rotated]) {
+    expect(everything).not.toContain(secret.slice(6, 30));
+  }
+});
+
+test('every write is audited with what it was and has become', async () => {
+  const { id } = await make();
+  await call('PATCH', at(id), { enabled: false });
+  await call('PATCH', at(id), { enabled: true });
+  await call('POST', at(id, '/rotate-secret'));
+  const ping = await call('POST', at(id, '/ping'));
+  await call('DELETE', at(id));
+  expect(audited.map((entry) => entry.action)).toEqual([
+    'endpoint.create',
+    'endpoint.change',
+    'endpoint.change',
+    'endpoint.rotate_secret',
+    'endpoint.ping',
+    'endpoint.delete',
+  ]);
+  for (const entry of audited) {
+    expect(entry).toMatchObject({ target: id, tenant: 'T', actor: { name: 'ops' } });
+    expect(entry.request.id).toMatch(/^req_/);
+  }
+  expect(audited[0]?.after).toMatchObject({ id, enabled: true });
+  expect(audited[1]).toMatchObject({ before: { enabled: true }, after: { enabled: false } });
+  expect(audited[4]?.after).toMatchObject({ delivery_id: ping.json.id });
+  expect(audited[5]).toMatchObject({ before: { id }, after: { discarded: 1 } });
+});
+
+test('a refused write is not audited', async () => {
+  const { id } = await make({ enabled: false });
+  audited = [];
+  await call('POST', at(id, '/ping'));
+  await call('PATCH', at(id), { url: 'http://10.0.0.1/' });
+  await call('DELETE', at(`ep_${'0'.repeat(16)}`));
+  expect(audited).toEqual([]);
+});
+
+test('a change wakes the drainers', async () => {
+  const { id } = await make({ enabled: false });
+  await call('PATCH', at(id), { rate_limit: 5 });
+  expect(woken).toEqual([]);
+  await call('PATCH', at(id), { enabled: true });
+  expect(woken).toEqual([id]);
+  await call('PATCH', at(id), { rate_limit: null });
+  expect(woken).toEqual([id, id]);
+});
+
+test('answers 409 to a ping of a disabled endpoint, and makes nothing', async () => {
+  const { id } = await make({ tenant: 'silent', enabled: false });
+  const answer = await call('POST', at(id, '/ping'));
+  expect(answer.json).toMatchObject({ status: 409, code: 'endpoint_disabled' });
+  expect((await call('GET', '/incidents?tenant=silent')).json.data).toEqual([]);
+  expect(woken).toEqual([]);
+});
+
+test('a ping is one delivery to this endpoint alone, whatever its event types', async () => {
+  const { id } = await make({ tenant: 'pinged', event_types: ['a.b'], max_attempts: 2 });
+  await make({ tenant: 'pinged' });
+  const answer = await call('POST', at(id, '/ping'));
+  expect(answer.status).toBe(202);
+  expect(answer.json).toEqual({
+    id: expect.stringMatching(/^dlv_[0-9A-Za-z]{20}$/),
+    endpoint_id: id,
+    idempotency_key: expect.stringMatching(/^msg_/),
+    status: 'queued',
+  });
+  // Lane and second, as in every other delivery's id.
+  const likeness = newDeliveryId(laneOf(id), nowMillis).slice(0, 13);
+  expect(answer.json.id.slice(0, 13)).toBe(likeness);
+  expect(woken).toEqual([id]);
+  const [row] = await db.query(sql`
+    select body, max_attempts from deliveries join incidents on incidents.id = incident_id
+    where incidents.tenant = 'pinged'`);
+  expect(row).toEqual({
+    body: `{"type":"webhook.ping","timestamp":"2026-03-05T14:07:09.000000Z","data":{"endpoint_id":"${id}"}}`,
+    max_attempts: 2,
+  });
+});
+
+test('deleting an endpoint discards what is live of it, and leaves its history', async () => {
+  const { id } = await make();
+  const other = await make();
+  await addDeliveries(id, ['queued', 'pending', 'abandoned', 'delivered', 'discarded']);
+  await addDeliveries(other.id, ['queued', 'pending']);
+  expect((await call('DELETE', at(id))).status).toBe(204);
+  expect(await countStatuses(id)).toEqual({ delivered: 1, discarded: 4 });
+  expect(await countStatuses(other.id)).toEqual({ queued: 1, pending: 1 });
+  const [left] = await db.query(sql`
+    select coalesce(sum(count), 0)::int as count from dead_letter_counts where endpoint_id = ${id}`);
+  expect(left).toEqual({ count: 0 });
+  expect(audited.at(-1)?.after).toEqual({ discarded: 3 });
+  expect(pokes).toEqual([]);
+  expect((await call('DELETE', at(id))).json.code).toBe('endpoint_not_found');
+});
+
+test('an endpoint deleted twice at once is deleted once', async () => {
+  const { id } = await make();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => call('DELETE', at(id))));
+  const statuses = answers.map((answer) => answer.status).sort((a, b) => a - b);
+  expect(statuses).toEqual([204, ...Array(7).fill(404)]);
+  expect(audited.filter((entry) => entry.action === 'endpoint.delete')).toHaveLength(1);
+});
+
+test('of more than 5,000 live deliveries the rest is left to a job', async () => {
+  const { id } = await make();
+  const statuses = ['queued', 'abandoned', 'pending'];
+  await addDeliveries(
+    id,
+    Array.from({ length: 5100 }, (_, n) => statuses[n % 3] ?? ''),
+  );
+  expect((await call('DELETE', at(id))).status).toBe(204);
+  const after = await countStatuses(id);
+  expect(after.discarded).toBe(5000);
+  const jobs = await db.query(sql`
+    select action, state, status, tenant, reach, rate, rows_total, rows_done, created_by
+    from dead_letter_jobs where endpoint_id = ${id}`);
+  expect(jobs).toEqual([
+    {
+      action: 'discard',
+      state: 'running',
+      status: null,
+      tenant: null,
+      reach: null,
+      rate: null,
+      rows_total: 100,
+      rows_done: 0,
+      created_by: 'ops',
+    },
+  ]);
+  expect(pokes).toEqual([1]);
+  expect(audited.at(-1)?.after).toEqual({ discarded: 5100 });
+});

@@ -1,0 +1,263 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { laneOf, laneOfDelivery } from '../lanes.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    SVC_ROLES: 'api',
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_RATE_LIMIT: '0',
+  });
+});
+afterAll(() => service.stop());
+
+let tenants = 0;
+const freshTenant = () => `tenant ${++tenants}`;
+const call = (body: unknown, token = service.adminToken) =>
+  service.call('POST', '/incidents', { body, token });
+
+async function makeEndpoint(tenant: string, more: object = {}): Promise<string> {
+  const body = { tenant, url: 'http://127.0.0.1:9/hook', ...more };
+  const answer = await service.call('POST', '/webhook/endpoints', { body });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.json.id;
+}
+
+async function report(more: object) {
+  const answer = await call({ type: 'incident.created', data: {}, ...more });
+  expect(answer.status, answer.text).toBe(202);
+  return answer.json as {
+    id: string;
+    deliveries: { id: string; endpoint_id: string; idempotency_key: string; status: string }[];
+  };
+}
+
+async function countIncidents(tenant: string): Promise<number> {
+  const rows = await service.db.query<{ count: number }>(
+    sql`select count(*) as count from incidents where tenant = ${tenant}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+test.each([
+  ['POST', '/incidents'],
+  ['GET', '/incidents'],
+  ['GET', '/incidents/inc_x'],
+])(
+  '%s %s answers 401 without a token, 403 to one without incidents:write',
+  async (method, path) => {
+    const body = method === 'POST' ? {} : undefined;
+    expect((await service.call(method, path, { token: null, body })).status).toBe(401);
+    const { token } = await service.makeToken({ preset: 'curator' });
+    const answer = await service.call(method, path, { token, body });
+    expect(answer.status).toBe(403);
+    expect(answer.json.detail).toContain('incidents:write');
+  },
+);
+
+test.each<[object, string, string]>([
+  [{ tenant: undefined }, '/tenant', 'field_required'],
+  [{ tenant: 'a/b' }, '/tenant', 'value_invalid'],
+  [{ tenant: 5 }, '/tenant', 'type_invalid'],
+  [{ type: 'incident' }, '/type', 'value_invalid'],
+  [{ type: 'Incident.Created' }, '/type', 'value_invalid'],
+  [{ type: '*' }, '/type', 'value_invalid'],
+  [{ data: undefined }, '/data', 'field_required'],
+  [{ occurred_at: 'today' }, '/occurred_at', 'value_invalid'],
+  [{ occurred_at: '2026-03-05T14:07:09.1234567Z' }, '/occurred_at', 'value_invalid'],
+  [{ occurred_at: '2299-03-05T14:07:09Z' }, '/occurred_at', 'value_invalid'],
+  [{ idempotency_key: '' }, '/idempotency_key', 'value_invalid'],
+  [{ idempotency_key: 'a b' }, '/idempotency_key', 'value_invalid'],
+  [{ idempotency_key: 'ä' }, '/idempotency_key', 'value_invalid'],
+  [{ severity: 1 }, '/severity', 'field_unknown'],
+])('refuses %j for its %s: %s', async (change, path, code) => {
+  const answer = await call({ tenant: 'refused', type: 'incident.created', data: {}, ...change });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toContainEqual(expect.objectContaining({ path, code }));
+  expect(await countIncidents('refused')).toBe(0);
+});
+
+test('refuses data nested 10,000 levels deep', async () => {
+  const data = '['.repeat(10_000) + ']'.repeat(10_000);
+  const answer = await service.call('POST', '/incidents', {
+    body: `{"tenant":"deep","type":"a.b","data":${data}}`,
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.json).toMatchObject({ status: 400, errors: [{ path: '/data' }] });
+});
+
+test('answers 413 to a payload of more than 256 KiB', async () => {
+  const answer = await call({ tenant: 'large', type: 'a.b', data: 'x'.repeat(256 * 1024) });
+  expect(answer.json).toMatchObject({ status: 413, code: 'body_too_large' });
+  expect(await countIncidents('large')).toBe(0);
+});
+
+test('answers 400 in the same words to every tenant out of reach, known or not', async () => {
+  const known = freshTenant();
+  await makeEndpoint(known);
+  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
+  const [one, two] = await Promise.all(
+    [known, 'never heard of'].map((tenant) => call({ tenant, type: 'a.b', data: {} }, token)),
+  );
+  expect(one?.status).toBe(400);
+  expect(one?.json.errors).toEqual([expect.objectContaining({ path: '/tenant' })]);
+  expect({ ...one?.json, request_id: '' }).toEqual({ ...two?.json, request_id: '' });
+  expect((await call({ tenant: 'mine', type: 'a.b', data: {} }, token)).status).toBe(202);
+});
+
+test('makes one queued delivery for each endpoint of the tenant that wants the type', async () => {
+  const tenant = freshTenant();
+  const all = await makeEndpoint(tenant, { max_attempts: 3 });
+  const created = await makeEndpoint(tenant, {
+    event_types: ['incident.resolved', 'incident.created'],
+    url: 'http://127.0.0.1:9/other',
+  });
+  await makeEndpoint(tenant, { event_types: ['incident.resolved'] });
+  await makeEndpoint(tenant, { enabled: false });
+  await makeEndpoint(freshTenant());
+  const gone = await makeEndpoint(tenant);
+  await service.call('DELETE', `/webhook/endpoints/${gone}`);
+
+  const accepted = await report({ tenant });
+  expect(accepted.id).toMatch(/^inc_\w{16}$/);
+  expect(accepted.deliveries.map((row) => row.endpoint_id)).toEqual([all, created].sort());
+  expect(new Set(accepted.deliveries.map((row) => row.idempotency_key)).size).toBe(2);
+  for (const delivery of accepted.deliveries) {
+    expect(delivery.status).toBe('queued');
+    expect(delivery.idempotency_key).toMatch(/^msg_[0-9A-Za-z]{16}$/);
+    expect(laneOfDelivery(delivery.id)).toBe(laneOf(delivery.endpoint_id));
+  }
+  const rows = await service.db.query(sql`
+    select endpoint_id, lane, status, target, max_attempts, attempts, tenant, event_type,
+      next_attempt_at <= now() as is_due
+    from deliveries where incident_id = ${accepted.id} order by max_attempts`);
+  const same = {
+    status: 'queued',
+    attempts: 0,
+    tenant,
+    event_type: 'incident.created',
+    is_due: true,
+  };
+  expect(rows).toEqual([
+    {
+      ...same,
+      endpoint_id: all,
+      lane: laneOf(all),
+      target: 'http://127.0.0.1:9/hook',
+      max_attempts: 3,
+    },
+    {
+      ...same,
+      endpoint_id: created,
+      lane: laneOf(created),
+      target: 'http://127.0.0.1:9/other',
+      max_attempts: 8,
+    },
+  ]);
+});
+
+test('a tenant without endpoints is answered 202 without deliveries', async () => {
+  expect((await report({ tenant: freshTenant() })).deliveries).toEqual([]);
+});
+
+test('wakes the drainers with the endpoints that have something due', async () => {
+  const tenant = freshTenant();
+  const endpoint = await makeEndpoint(tenant);
+  const client = await service.db.pool.connect();
+  try {
+    await client.query('listen svcctl_due');
+    const woken = new Promise<string | undefined>((resolve) => {
+      client.on('notification', ({ payload }) => {
+        if (payload?.includes(endpoint)) resolve(payload);
+      });
+    });
+    await report({ tenant });
+    expect(await woken).toContain(endpoint);
+  } finally {
+    client.release(true);
+  }
+});
+
+test('the body is type, timestamp in its canonical form, and data', async () => {
+  const tenant = freshTenant();
+  const data = { b: [1, 2.5, null], a: { text: 'ä\u2028' } };
+  const { id } = await report({ tenant, occurred_at: '2026-03-05T15:07:09.5+01:00', data });
+  const [row] = await service.db.query<{ body: string }>(
+    sql`select body from incidents where id = ${id}`,
+  );
+  const timestamp = '2026-03-05T14:07:09.500000Z';
+  expect(row?.body).toBe(JSON.stringify({ type: 'incident.created', timestamp, data }));
+  const shown = (await service.call('GET', `/incidents/${id}`)).json;
+  expect(shown).toMatchObject({ id, tenant, store: null, occurred_at: timestamp, data });
+});
+
+test('half a surrogate pair and U+0000 in data and key are taken as they are', async () => {
+  const body = `{"tenant":"odd","type":"a.b","data":{"\\u0000\\udc00":"\\ud800\\u0000"}}`;
+  const headers = { 'content-type': 'application/json' };
+  const answer = await service.call('POST', '/incidents', { body, headers });
+  expect(answer.status).toBe(202);
+  const shown = await service.call('GET', `/incidents/${answer.json.id}`);
+  expect(shown.json.data).toEqual({ '\u0000\udc00': '\ud800\u0000' });
+});
+
+test('an unknown, a malformed and a foreign incident answer 404', async () => {
+  const { id } = await report({ tenant: freshTenant() });
+  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
+  for (const path of [`inc_${'0'.repeat(16)}`, 'nonsense', 'inc_%00', `${id}%27`]) {
+    expect((await service.call('GET', `/incidents/${path}`)).json.code).toBe('incident_not_found');
+  }
+  const foreign = await service.call('GET', `/incidents/${id}`, { token });
+  expect(foreign.json).toMatchObject({ status: 404, code: 'incident_not_found' });
+});
+
+test('shows an incident with its deliveries as they stand now', async () => {
+  const tenant = freshTenant();
+  await makeEndpoint(tenant);
+  const { id, deliveries } = await report({ tenant, store: 'S', data: { n: 1 } });
+  await service.db.query(sql`
+    update deliveries set status = 'delivered', next_attempt_at = null where incident_id = ${id}`);
+  expect((await service.call('GET', `/incidents/${id}`)).json).toEqual({
+    id,
+    tenant,
+    store: 'S',
+    type: 'incident.created',
+    occurred_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+    created_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+    data: { n: 1 },
+    deliveries: [{ ...deliveries[0], status: 'delivered' }],
+  });
+});
+
+test('lists incidents newest first, each once, also of equal times, to the tenants in reach', async () => {
+  const [one, two, foreign] = [freshTenant(), freshTenant(), freshTenant()];
+  const ids: string[] = [];
+  for (let n = 0; n < 7; n++) ids.push((await report({ tenant: n % 2 ? one : two })).id);
+  await report({ tenant: foreign });
+  await service.db.query(sql`
+    update incidents set created_at = '2026-01-01' where id = any(${ids.slice(2, 5)}::text[])`);
+  const walk = async (query: string, token: string) => {
+    const seen: { id: string; tenant: string; created_at: string }[] = [];
+    let cursor: string | null = null;
+    do {
+      const path: string = `/incidents?limit=2${query}${cursor === null ? '' : `&cursor=${cursor}`}`;
+      const answer = await service.call('GET', path, { token });
+      expect(answer.status, answer.text).toBe(200);
+      seen.push(...answer.json.data);
+      cursor = answer.json.next_cursor;
+    } while (cursor !== null);
+    return seen;
+  };
+  const { token } = await service.makeToken({ preset: 'pipeline', tenants: [one, two] });
+  const seen = await walk('', token);
+  expect(seen.map((row) => row.id).sort()).toEqual([...ids].sort());
+  const order = seen.map((row) => [row.created_at, row.id].join());
+  expect(order).toEqual([...order].sort().reverse());
+  expect(await walk(`&tenant=${encodeURIComponent(foreign)}`, token)).toEqual([]);
+  expect(await walk(`&tenant=${encodeURIComponent(one)}`, service.adminToken)).toHaveLength(3);
+  expect((await walk('', service.adminToken)).map((row) => row.tenant)).toContain(foreign);
+  const first = await service.call('GET', '/incidents?limit=2');
+  const other = await service.call('GET', `/incidents?tenant=x&cursor=${first.json.next_cursor}`);
+  expect(other.json.code).toBe('cursor_invalid');
+});

@@ -1,0 +1,165 @@
+import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/instant-sql.ts';
+import type { DeliveryStatus } from '../contract.ts';
+import { newDeliveryId } from '../lanes.ts';
+
+export type NewIncident = {
+  id: string;
+  tenant: string;
+  store: string | null;
+  type: string;
+  occurredAt: string;
+  body: string;
+};
+
+export type AcceptedDelivery = {
+  id: string;
+  endpoint_id: string;
+  idempotency_key: string;
+  status: DeliveryStatus;
+};
+
+export type IncidentRow = {
+  id: string;
+  tenant: string;
+  store: string | null;
+  type: string;
+  occurred_at: string;
+  created_at: string;
+};
+
+type InsertOptions = {
+  /** The only receiver, whatever its event types; null = those that want this type. */
+  endpointId: string | null;
+  /** The caller's idempotency key. */
+  key: { text: string; digest: Buffer } | null;
+  /** Of endpoints that name no number of their own. */
+  maxAttempts: number;
+  nowMillis: number;
+};
+
+/**
+ * Stores an incident and a delivery for each of its receivers, in one statement and so in one
+ * transaction. Answers the deliveries in the order of their endpoints, or undefined when the key is in
+ * use: then nothing is stored. A second statement with the same key waits for the end of the first.
+ */
+export async function insertIncident(
+  db: Queryable,
+  incident: NewIncident,
+  options: InsertOptions,
+): Promise<AcceptedDelivery[] | undefined> {
+  const { id, tenant, store, type, occurredAt, body } = incident;
+  const { endpointId, key, maxAttempts, nowMillis } = options;
+  const isReceiver =
+    endpointId === null
+      ? sql`event_types && array[${type}, '*']::text[]`
+      : sql`webhook_endpoints.id = ${endpointId}`;
+  const rows = await db.query<{ deliveries: AcceptedDelivery[] }>(sql`
+    with ${key === null ? empty : sql`${takenKey(incident, key)},`}
+    incident as (
+      insert into incidents (id, tenant, store, type, occurred_at, body)
+      select ${id}, ${tenant}, ${store}, ${type}, ${occurredAt}::timestamptz, ${body}
+      ${key === null ? empty : sql`from taken_key`}
+      returning id
+    ), receiver as materialized (
+      select id, lane, url, max_attempts, ${randomText} as random from webhook_endpoints
+      where tenant = ${tenant} and enabled and deleted_at is null and ${isReceiver}
+    ), delivery as (
+      insert into deliveries
+        (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+      select lane, 'dlv_' || lpad(lane::text, 2, '0') || ${timeText(nowMillis)} || substr(random, 1, 11),
+        incident.id, receiver.id, ${tenant}, ${type}, url, 'msg_' || substr(random, 12, 16),
+        coalesce(max_attempts, ${maxAttempts})
+      from incident cross join receiver
+      returning id, endpoint_id, idempotency_key, status
+    )
+    select coalesce((
+      select json_agg(json_build_object('id', id, 'endpoint_id', endpoint_id,
+        'idempotency_key', idempotency_key, 'status', status) order by endpoint_id)
+      from delivery
+    ), '[]') as deliveries from incident`);
+  return rows[0]?.deliveries;
+}
+
+/** A key older than 30 days is free again. */
+function takenKey(incident: NewIncident, key: { text: string; digest: Buffer }): Sql {
+  return sql`taken_key as (
+      insert into incident_keys (tenant, idempotency_key, incident_id, digest)
+      values (${incident.tenant}, ${key.text}, ${incident.id}, ${key.digest})
+      on conflict (tenant, idempotency_key) do update
+        set incident_id = excluded.incident_id, digest = excluded.digest, created_at = now()
+        where incident_keys.created_at <= now() - interval '30 days'
+      returning incident_id
+    )`;
+}
+
+// Lanes are known only here, and asking for them first would be a round trip more: so the ids of
+// lanes.ts are put together here. 122 random bits spread over 43 characters; that two of the 64 stand
+// for others makes no odds.
+const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
+
+/** The part of a delivery's id that is the same in all lanes. */
+function timeText(nowMillis: number): string {
+  return newDeliveryId(0, nowMillis).slice('dlv_00'.length, 'dlv_00'.length + 7);
+}
+
+/** The incident that a key younger than 30 days stands for. */
+export async function findIncidentKey(
+  db: Queryable,
+  tenant: string,
+  key: string,
+): Promise<{ incident_id: string; digest: Buffer } | undefined> {
+  const rows = await db.query<{ incident_id: string; digest: Buffer }>(sql`
+    select incident_id, digest from incident_keys where tenant = ${tenant}
+      and idempotency_key = ${key} and created_at > now() - interval '30 days'`);
+  return rows[0];
+}
+
+/** In the order of their endpoints. */
+export async function listDeliveriesOfIncident(
+  db: Queryable,
+  incidentId: string,
+): Promise<AcceptedDelivery[]> {
+  return db.query<AcceptedDelivery>(sql`
+    select id, endpoint_id, idempotency_key, status from deliveries
+    where incident_id = ${incidentId} order by endpoint_id, id`);
+}
+
+const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_at')} as occurred_at,
+  ${instantText('incidents.created_at')} as created_at`;
+
+export async function findIncident(
+  db: Queryable,
+  id: string,
+  reach: readonly string[] | null,
+): Promise<(IncidentRow & { body: string }) | undefined> {
+  const rows = await db.query<IncidentRow & { body: string }>(sql`
+    select ${columns}, body from incidents where id = ${id}
+      and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
+  return rows[0];
+}
+
+/** The newest before `before`, of these tenants; null = all. */
+export async function listIncidents(
+  db: Queryable,
+  tenants: readonly string[] | null,
+  page: { before: readonly [createdAt: string, id: string] | null; limit: number },
+): Promise<IncidentRow[]> {
+  const { before, limit } = page;
+  const newest = (conditions: Sql[]) => sql`
+    select id, tenant, store, type, occurred_at, created_at from incidents
+    ${conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`}
+    order by created_at desc, id desc limit ${limit}`;
+  const isOlder =
+    before === null ? [] : [sql`(created_at, id) < (${before[0]}::timestamptz, ${before[1]})`];
+  // A page of each tenant, of which the newest make the page: it costs the same however rare they are.
+  const found =
+    tenants === null
+      ? newest(isOlder)
+      : sql`select incident.* from unnest(${tenants}::text[]) as asked(name)
+          cross join lateral (${newest([sql`incidents.tenant = asked.name`, ...isOlder])}) as incident`;
+  return db.query<IncidentRow>(sql`
+    select ${columns} from (${found}) as incidents
+    order by incidents.created_at desc, incidents.id desc limit ${limit}`);
+}

@@ -1,0 +1,88 @@
+import type { Static } from 'typebox';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { newIncidentSchema } from '../contract.ts';
+import { assertReach } from '../endpoints/reach.ts';
+import type { WebhookOptions } from '../options.ts';
+import { payloadText } from './payload.ts';
+import * as queries from './queries.ts';
+import { requestDigest } from './request-digest.ts';
+
+type Request = Static<typeof newIncidentSchema>;
+type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
+
+/**
+ * Stores an incident and one delivery for each endpoint of its tenant that wants its type. A disabled
+ * endpoint gets none, then or later. Not audited: it is the pipeline's write, not an operator's, and the
+ * incident itself is the record of it. Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413
+ * `body_too_large`.
+ */
+export async function reportIncident(
+  db: Queryable,
+  options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'>,
+  actor: Actor,
+  request: Request,
+): Promise<Accepted> {
+  const { tenant, store = null, type, data } = request;
+  assertReach(actor, tenant);
+  const nowMillis = options.clock();
+  const occurredAt = toOccurredAt(request.occurred_at, nowMillis);
+  const body = payloadText({ type, timestamp: occurredAt, data }, options.maxPayloadBytes);
+  const incident = { id: newId('inc'), tenant, store, type, occurredAt, body };
+  const key = toKey(request);
+  // Once more if a key in use runs out between the two statements.
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    const deliveries = await queries.insertIncident(db, incident, {
+      endpointId: null,
+      key,
+      maxAttempts: options.maxAttempts,
+      nowMillis,
+    });
+    if (deliveries !== undefined) {
+      options.wakeUp.wake(deliveries.map((delivery) => delivery.endpoint_id));
+      return { id: incident.id, deliveries };
+    }
+    const earlier = key === null ? undefined : await findEarlier(db, tenant, key);
+    if (earlier !== undefined) return earlier;
+  }
+  throw new Error('an idempotency key is in use and is not there');
+}
+
+/** The answer that was given to this key; undefined when the key has run out. */
+async function findEarlier(
+  db: Queryable,
+  tenant: string,
+  key: { text: string; digest: Buffer },
+): Promise<Accepted | undefined> {
+  const earlier = await queries.findIncidentKey(db, tenant, key.text);
+  if (earlier === undefined) return undefined;
+  if (!earlier.digest.equals(key.digest)) {
+    throw new AppError('idempotency_conflict', {
+      detail:
+        'This idempotency_key was used with another body in the last 30 days. Send what differs under a key of its own.',
+    });
+  }
+  const deliveries = await queries.listDeliveriesOfIncident(db, earlier.incident_id);
+  return {
+    id: earlier.incident_id,
+    // As they were accepted: the same answer, whatever has become of them.
+    deliveries: deliveries.map((delivery) => ({ ...delivery, status: 'queued' })),
+  };
+}
+
+function toOccurredAt(given: string | undefined, nowMillis: number): string {
+  const micros = given === undefined ? nowMillis * 1000 : parseInstant(given);
+  if (micros !== null) return formatMicros(micros);
+  throw invalidInput(
+    '/occurred_at',
+    'must be an RFC 3339 time with at most six fraction digits, before 2255',
+  );
+}
+
+function toKey(request: Request): { text: string; digest: Buffer } | null {
+  const text = request.idempotency_key;
+  return text === undefined ? null : { text, digest: requestDigest(request) };
+}

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { payloadText } from './payload.ts';
+import { type Report, requestDigest } from './request-digest.ts';
+
+const report: Report = { tenant: 'T', type: 'incident.created', data: {} };
+const digest = (data: unknown) => requestDigest({ ...report, data }).toString('hex');
+
+test.each<[string, Partial<Report>]>([
+  ['another tenant', { tenant: 'U' }],
+  ['a store', { store: 'S' }],
+  ['another type', { type: 'incident.updated' }],
+  ['a time', { occurred_at: '2026-03-05T14:07:09Z' }],
+  ['other data', { data: [] }],
+])('a report with %s has another digest', (_name, change) => {
+  expect(requestDigest({ ...report, ...change }).equals(requestDigest(report))).toBe(false);
+});
+
+test('data that differs has another digest', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (one, two) => {
+      const isSame = sorted(one) === sorted(two);
+      expect(digest(one) === digest(two)).toBe(isSame);
+    }),
+  );
+  expect(digest([1, 2])).not.toBe(digest([2, 1]));
+  expect(digest('1')).not.toBe(digest(1));
+  expect(digest(JSON.parse('{"__proto__":1}'))).not.toBe(digest({}));
+});
+
+test('the order of keys does not matter, at any depth', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (data) => {
+      expect(digest(turned(data))).toBe(digest(data));
+    }),
+  );
+});
+
+test('any text has a digest, half a surrogate pair too', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, two) => {
+      expect(digest({ [one]: two })).toMatch(/^[0-9a-f]{64}$/);
+    }),
+  );
+  expect(digest('\ud800')).not.toBe(digest('\ufffd'));
+});
+
+test('refuses data that is nested deeper than 500 levels', () => {
+  const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+  const payload = (data: unknown) => ({ type: 'a.b', timestamp: 't', data });
+  expect(() => payloadText(payload(nested(501)), 10_000)).toThrow('500 levels');
+  expect(() => payloadText(payload(nested(100_000)), 10_000)).toThrow('500 levels');
+  expect(payloadText(payload(nested(500)), 10_000)).toContain('[]');
+});
+
+test('a payload may have as many bytes as are allowed, in UTF-8', () => {
+  const payload = { type: 'a.b', timestamp: 't', data: 'ä' };
+  const sizeBytes = Buffer.byteLength(JSON.stringify(payload));
+  expect(() => payloadText(payload, sizeBytes - 1)).toThrow('body_too_large');
+  expect(payloadText(payload, sizeBytes)).toBe('{"type":"a.b","timestamp":"t","data":"ä"}');
+});
+
+test('a payload is plain ASCII or UTF-8 without U+0000, and reads as what was sent', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary' }), (data) => {
+      const text = payloadText({ type: 'a.b', timestamp: 't', data }, 1_000_000);
+      expect(text).not.toContain('\0');
+      expect(Buffer.from(text).toString()).toBe(text);
+      expect(JSON.stringify(JSON.parse(text).data)).toBe(JSON.stringify(data));
+    }),
+  );
+});
+
+/** The same value with the keys of every object in reverse. */
+function turned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turned);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, member]) => [key, turned(member)]),
+  );
+}
+
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_key, member) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))
+      : member,
+  );
+}

@@ -1,0 +1,23 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Audit } from '../platform/audit.ts';
+import type { Log } from '../platform/log.ts';
+import type { JobRunner } from './dead-letters/job-runner.ts';
+import type { Target } from './delivery/target.ts';
+import type { WakeUp } from './drainer/wake-up.ts';
+import type { SecretBox } from './endpoints/secret-box.ts';
+
+/** What the routes of webhooks are given. */
+export type WebhookOptions = {
+  readonly cursorKey: () => Buffer;
+  readonly clock: Clock;
+  readonly secretBox: () => SecretBox;
+  readonly target: Target;
+  readonly wakeUp: WakeUp;
+  readonly jobs: JobRunner;
+  readonly audit: Audit;
+  /** Attempts of an endpoint that names no number of its own. */
+  readonly maxAttempts: number;
+  /** One payload, at most. */
+  readonly maxPayloadBytes: number;
+  readonly log: Log;
+};
