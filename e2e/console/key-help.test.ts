@@ -10,16 +10,32 @@ import {
   waitForRecord,
 } from './lib/browser.ts';
 import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { waitForCounts } from './lib/webhook-service.ts';
 
 let filled: FilledService;
 let browser: Browser;
 beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+  [filled, browser] = await Promise.all([
+    startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }),
+    launchBrowser(),
+  ]);
+  await fillQueue(filled.service);
 });
 afterAll(async () => {
   await browser?.close();
   await filled?.installation.remove();
 });
+
+/** Five deliveries that nobody took, and that are not tried again while a test runs. */
+async function fillQueue(service: FilledService['service']): Promise<void> {
+  const endpoint = { tenant: 'TX', url: 'http://127.0.0.1:9/in', max_attempts: 1 };
+  await service.call('POST', '/webhook/endpoints', { body: endpoint });
+  for (let n = 0; n < 5; n += 1) {
+    const body = { tenant: 'TX', type: 'incident.created', data: { n } };
+    await service.call('POST', '/incidents', { body });
+  }
+  await waitForCounts(service, 5, 0);
+}
 
 /** A line of the sheet: what it says and the keys it names. */
 type Line = { text: string; keys: string[] };
@@ -100,6 +116,24 @@ const upAndDown = inTable(async (page, press) => {
   await expectRow(page, 1);
 });
 
+/** In the dead-letter queue, from its second row. */
+const inQueue = (run: Check['run']): Check => ({
+  from: '/dlq',
+  run: async (page, press) => {
+    await recordRows(page).nth(1).focus();
+    await run(page, press);
+  },
+});
+const goTo = (path: string): Check => ({
+  from: '/no-such-page',
+  run: async (page, press) => {
+    await press(0);
+    await press(1);
+    await expectHash(page, path);
+  },
+});
+const checked = (page: Page) => page.locator('tbody input[type="checkbox"]:checked');
+
 const checks: Readonly<Record<string, Check>> = {
   'Anywhere: Go to a page, a node or a record': {
     from: bigLeaf,
@@ -124,6 +158,9 @@ const checks: Readonly<Record<string, Check>> = {
       await page.getByRole('tree').waitFor();
     },
   },
+  'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
+  'Anywhere: Go to DELIVERIES': goTo('/deliveries'),
+  'Anywhere: Go to ENDPOINTS': goTo('/endpoints'),
   'Anywhere: These keys': {
     from: bigLeaf,
     run: async (page, press) => {
@@ -246,6 +283,31 @@ const checks: Readonly<Record<string, Check>> = {
   },
   'In the table of records: Previous, next record': upAndDown,
   'In the table of records: The same, from a row': upAndDown,
+  'In the lists of webhooks: Previous, next row': inQueue(async (page, press) => {
+    await press(0);
+    await expectRow(page, 0);
+    await press(1);
+    await expectRow(page, 1);
+  }),
+  'In the lists of webhooks: Open the row': inQueue(async (page, press) => {
+    await press(0);
+    await page.getByRole('heading', { name: 'ATTEMPTS' }).waitFor();
+  }),
+  'In the lists of webhooks: Retry the row': inQueue(async (page, press) => {
+    await press(0);
+    await page.getByText(/^Retry queued for/).waitFor();
+  }),
+  'In the lists of webhooks: Select the row': inQueue(async (page, press) => {
+    await press(0);
+    await expect.poll(() => checked(page).count(), patient).toBe(1);
+  }),
+  'In the lists of webhooks: All rows up to it': inQueue(async (page, press) => {
+    await page.keyboard.press('x');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await press('together');
+    await expect.poll(() => checked(page).count(), patient).toBe(3);
+  }),
   'In the table of records: Open the record': inTable(async (page, press) => {
     await press(0);
     await waitForRecord(page);

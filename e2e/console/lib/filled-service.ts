@@ -23,18 +23,21 @@ const leafSize = 200;
 export const bigLeaf = '/records?tenant=TX&store=DFW&month=2001-03';
 
 /** A service on its own data dir with 2 tenants of 3 stores of 2 months. */
-export async function startFilled(): Promise<FilledService> {
+export async function startFilled(env: Record<string, string> = {}): Promise<FilledService> {
   const installation = await createInstallation();
   try {
-    return await fill(installation);
+    return await fill(installation, env);
   } catch (error) {
     await installation.remove();
     throw error;
   }
 }
 
-async function fill(installation: Installation): Promise<FilledService> {
-  const service = await installation.start();
+async function fill(
+  installation: Installation,
+  env: Record<string, string>,
+): Promise<FilledService> {
+  const service = await installation.start(env);
   const link = await waitFor('the sign-in link', () => findLink(service.output()));
   const records = makeRecords();
   const answer = await ingestStream(service, records);

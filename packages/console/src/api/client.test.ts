@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ApiError, api, errorOf, pathWith, sessionEndedEvent } from './client.ts';
+import {
+  ApiError,
+  api,
+  errorOf,
+  pathWith,
+  type StepUpRequest,
+  sessionEndedEvent,
+  stepUpEvent,
+} from './client.ts';
 
 const problem = {
   title: 'The database cannot be reached at the moment.',
@@ -93,6 +101,49 @@ describe('a call', () => {
       init.signal?.throwIfAborted();
     });
     expect(await failureOf(api.get('/x', {}, abort.signal))).toMatchObject({ name: 'AbortError' });
+  });
+
+  describe('that needs the access token once more', () => {
+    const refused = { status: 403, body: '{"code":"step_up_required","detail":"x"}' };
+    let calls: number;
+    const refuse = (times: number) => {
+      calls = 0;
+      vi.stubGlobal('fetch', async () => {
+        calls += 1;
+        return calls <= times
+          ? new Response(refused.body, { status: refused.status })
+          : new Response('{"done":true}');
+      });
+    };
+    const answerQuestion = (isConfirmed: boolean) => {
+      events.addEventListener(stepUpEvent, (event) => {
+        event.preventDefault();
+        (event as CustomEvent<StepUpRequest>).detail.settle(isConfirmed);
+      });
+    };
+
+    test('is made again once that was given', async () => {
+      refuse(1);
+      answerQuestion(true);
+      expect(await api.post('/x', {})).toEqual({ done: true });
+      expect(calls).toBe(2);
+    });
+
+    test('is asked for once only', async () => {
+      refuse(2);
+      answerQuestion(true);
+      expect(await failureOf(api.patch('/x', {}))).toMatchObject({ code: 'step_up_required' });
+      expect(calls).toBe(2);
+    });
+
+    test('fails when the question is closed, or nobody asks it', async () => {
+      refuse(1);
+      expect(await failureOf(api.delete('/x'))).toMatchObject({ code: 'step_up_required' });
+      refuse(1);
+      answerQuestion(false);
+      expect(await failureOf(api.delete('/x'))).toMatchObject({ code: 'step_up_required' });
+      expect(calls).toBe(1);
+    });
   });
 
   test('that is answered with something else than JSON says so', async () => {

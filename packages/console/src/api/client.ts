@@ -5,8 +5,17 @@ export type Params = Readonly<Record<string, string | number | undefined>>;
 const basePath = '/api/v1';
 const timeoutMillis = 30_000;
 
+/** Take a token in their body: their 401 speaks of that one. */
+const tokenPaths = ['/session', '/session/confirm'];
+
 /** Fired on `window` when an answer says that the session has ended. */
 export const sessionEndedEvent = 'svcctl:session-ended';
+
+/** Fired on `window`, cancelable, when a call asks for the access token once more: a `StepUpRequest`. */
+export const stepUpEvent = 'svcctl:step-up';
+
+/** Who takes the event up (preventDefault) settles it: true = confirmed, so the call is made again. */
+export type StepUpRequest = { readonly settle: (isConfirmed: boolean) => void };
 
 export type ApiErrorFields = {
   /** HTTP status; 0 = no connection, or no answer within the time-out. */
@@ -56,6 +65,10 @@ export const api = {
     return parse<T>(await call('POST', path, JSON.stringify(body), signal));
   },
 
+  async patch<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return parse<T>(await call('PATCH', path, JSON.stringify(body), signal));
+  },
+
   async delete(path: string, signal?: AbortSignal): Promise<void> {
     await call('DELETE', path, undefined, signal);
   },
@@ -95,7 +108,35 @@ export function reportSessionEnd(): void {
 
 type Answer = { readonly text: string; readonly requestId: string | null };
 
+/** Makes a call; one that asks for the access token first is made again once that was given. */
 async function call(
+  method: string,
+  path: string,
+  body?: string,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  try {
+    return await send(method, path, body, signal);
+  } catch (error) {
+    if (!isStepUp(error) || !(await askForToken())) throw error;
+    return send(method, path, body, signal);
+  }
+}
+
+/** The call wanted the access token once more. Whoever sees this had the question and closed it. */
+export function isStepUp(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'step_up_required';
+}
+
+function askForToken(): Promise<boolean> {
+  return new Promise((settle) => {
+    const request: StepUpRequest = { settle };
+    const event = new CustomEvent(stepUpEvent, { detail: request, cancelable: true });
+    if (window.dispatchEvent(event)) settle(false);
+  });
+}
+
+async function send(
   method: string,
   path: string,
   body?: string,
@@ -114,7 +155,7 @@ async function call(
     const text = await response.text();
     if (response.ok) return { text, requestId: response.headers.get('x-request-id') };
     // A refused sign-in is no end of a session.
-    if (response.status === 401 && path !== '/session') reportSessionEnd();
+    if (response.status === 401 && !tokenPaths.includes(path)) reportSessionEnd();
     throw errorOf(response.status, response.headers, text);
   } catch (cause) {
     if (cause instanceof ApiError || signal?.aborted) throw cause;

@@ -3,7 +3,16 @@ import type { Static } from 'typebox';
 import type {
   actorSchema,
   csvRequestSchema,
+  deliveryDetailSchema,
+  deliveryGroupSchema,
+  deliverySchema,
+  endpointChangeSchema,
+  endpointSchema,
+  newEndpointSchema,
   recordSchema,
+  retryJobSchema,
+  retryPreviewSchema,
+  retryRequestSchema,
   tokenSchema,
 } from '../../../server/src/contract.ts';
 
@@ -11,9 +20,13 @@ export type {
   CsvRequest,
   DatasetName,
   DatasetRow,
+  DeadLetterStatus,
+  DeliveryStatus,
   ExportColumn,
+  FailureClass,
   Level,
   Profile,
+  WaitReason,
 } from '../../../server/src/contract.ts';
 
 /** Who is signed in; `tenants` null = all, `expires_at` null = never. */
@@ -22,6 +35,21 @@ export type Scope = Actor['scopes'][number];
 export type AccessToken = Static<typeof tokenSchema>;
 export type EnrichmentRecord = Static<typeof recordSchema>;
 export type CsvExportRequest = Static<typeof csvRequestSchema>;
+
+export type Endpoint = Static<typeof endpointSchema>;
+export type NewEndpoint = Static<typeof newEndpointSchema>;
+export type EndpointChange = Static<typeof endpointChangeSchema>;
+/** An endpoint with its secret, which shows this once. */
+export type EndpointWithSecret = Endpoint & { secret: string };
+export type Delivery = Static<typeof deliverySchema>;
+export type DeliveryDetail = Static<typeof deliveryDetailSchema>;
+export type Attempt = DeliveryDetail['attempt_log'][number];
+export type DeliveryGroup = Static<typeof deliveryGroupSchema>;
+/** A page of the dead-letter queue; `total` is null with a search text. */
+export type DeadLetters = Page<Delivery> & { total: number | null };
+export type RetryRequest = Static<typeof retryRequestSchema>;
+export type RetryPreview = Static<typeof retryPreviewSchema>;
+export type RetryJob = Static<typeof retryJobSchema>;
 
 /** A page of a list of the API. */
 export type Page<T> = { data: T[]; next_cursor: string | null; prev_cursor?: string | null };

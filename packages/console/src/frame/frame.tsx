@@ -16,6 +16,7 @@ import { Logo } from './logo.tsx';
 import { pages } from './pages.ts';
 import { useSession } from './session.tsx';
 import { signInFailure } from './sign-in-form.tsx';
+import { StepUp } from './step-up.tsx';
 
 const KeyHelp = lazy(async () => ({ default: (await import('../ui/key-help.tsx')).KeyHelp }));
 
@@ -57,6 +58,7 @@ export function Frame(): ReactNode {
       </footer>
       {overlay === 'palette' && <Palette onClose={close} onKeys={() => show('keys')} />}
       <Suspense>{overlay === 'keys' && <KeyHelp opened onClose={close} />}</Suspense>
+      <StepUp />
       <Toasts />
     </div>
   );
@@ -110,7 +112,7 @@ function Navigation(): ReactNode {
         DATA &amp; ADMIN
       </h2>
       <ul aria-labelledby="group-data" className={classes.links}>
-        {pages.map(({ path, name, Icon }) => (
+        {pages.map(({ path, name, scope, Icon }) => (
           <li key={path}>
             <Link
               to={path}
@@ -120,6 +122,7 @@ function Navigation(): ReactNode {
             >
               <Icon />
               {name}
+              {scope === 'admin' && <span className={classes.badge}>ADMIN ONLY</span>}
             </Link>
           </li>
         ))}
@@ -134,6 +137,7 @@ function Header({ onPalette }: { onPalette: () => void }): ReactNode {
   return (
     <header className={classes.header}>
       <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
+      {page?.scope === 'admin' && <span className={classes.badge}>ADMIN ONLY</span>}
       <UnstyledButton className={classes.search} onClick={onPalette}>
         <SearchIcon />
         <span className={classes.searchText}>Go to tenant, store, month …</span>

@@ -1,9 +1,9 @@
 import type { FunctionComponent } from 'react';
 import type { Scope } from '../api/types.ts';
-import { RecordsIcon } from '../ui/icons.tsx';
+import { DeadLetterIcon, DeliveriesIcon, EndpointsIcon, RecordsIcon } from '../ui/icons.tsx';
 
 export type ConsolePage = {
-  readonly path: '/records';
+  readonly path: '/records' | '/dlq' | '/deliveries' | '/endpoints';
   /** As the navigation and the header call it. */
   readonly name: string;
   /** What one does there, for the palette. */
@@ -23,5 +23,29 @@ export const pages: readonly ConsolePage[] = [
     key: 'r',
     scope: 'enrichment:read',
     Icon: RecordsIcon,
+  },
+  {
+    path: '/dlq',
+    name: 'WEBHOOK DLQ',
+    purpose: 'Retry webhooks that could not be delivered',
+    key: 'd',
+    scope: 'admin',
+    Icon: DeadLetterIcon,
+  },
+  {
+    path: '/deliveries',
+    name: 'DELIVERIES',
+    purpose: 'Follow webhooks in every state',
+    key: 'l',
+    scope: 'admin',
+    Icon: DeliveriesIcon,
+  },
+  {
+    path: '/endpoints',
+    name: 'ENDPOINTS',
+    purpose: 'Where webhooks of a tenant go',
+    key: 'e',
+    scope: 'admin',
+    Icon: EndpointsIcon,
   },
 ];

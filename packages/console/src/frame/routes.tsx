@@ -13,6 +13,11 @@ import type { ReactNode } from 'react';
 import { validateRecordsSearch } from '../records/search.ts';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
+import {
+  validateDeliveriesSearch,
+  validateDlqSearch,
+  validateEndpointsSearch,
+} from '../webhooks/search.ts';
 import { Frame } from './frame.tsx';
 import { NotFoundPage, RequireScope } from './no-access.tsx';
 import { actorQuery, SessionGate } from './session.tsx';
@@ -56,6 +61,54 @@ const recordsRoute = createRoute({
   ),
 });
 
+const DlqPage = lazyRouteComponent(() => import('../webhooks/dlq/page.tsx'), 'DlqPage');
+
+const dlqRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/dlq',
+  validateSearch: validateDlqSearch,
+  beforeLoad: () => void DlqPage.preload?.(),
+  component: () => (
+    <RequireScope scope="admin">
+      <DlqPage />
+    </RequireScope>
+  ),
+});
+
+const DeliveriesPage = lazyRouteComponent(
+  () => import('../webhooks/deliveries/page.tsx'),
+  'DeliveriesPage',
+);
+
+const deliveriesRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/deliveries',
+  validateSearch: validateDeliveriesSearch,
+  beforeLoad: () => void DeliveriesPage.preload?.(),
+  component: () => (
+    <RequireScope scope="admin">
+      <DeliveriesPage />
+    </RequireScope>
+  ),
+});
+
+const EndpointsPage = lazyRouteComponent(
+  () => import('../webhooks/endpoints/page.tsx'),
+  'EndpointsPage',
+);
+
+const endpointsRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/endpoints',
+  validateSearch: validateEndpointsSearch,
+  beforeLoad: () => void EndpointsPage.preload?.(),
+  component: () => (
+    <RequireScope scope="admin">
+      <EndpointsPage />
+    </RequireScope>
+  ),
+});
+
 const unknownRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '$',
@@ -64,7 +117,14 @@ const unknownRoute = createRoute({
 
 const routeTree = rootRoute.addChildren([
   signInRoute,
-  framedRoute.addChildren([homeRoute, recordsRoute, unknownRoute]),
+  framedRoute.addChildren([
+    homeRoute,
+    recordsRoute,
+    dlqRoute,
+    deliveriesRoute,
+    endpointsRoute,
+    unknownRoute,
+  ]),
 ]);
 
 /** The pages by their hash: `#/records?tenant=TX`. */

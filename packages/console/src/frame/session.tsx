@@ -98,6 +98,11 @@ export function mayUse(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);
 }
 
+/** Everything of an actor but how long its confirmation lasts. */
+function identityOf({ confirmed_until: _until, ...who }: Actor): string {
+  return JSON.stringify(who);
+}
+
 function SignInAgain({ actor }: { actor: Actor }): ReactNode {
   const client = useQueryClient();
   const [isEnded, setEnded] = useState(false);
@@ -109,7 +114,7 @@ function SignInAgain({ actor }: { actor: Actor }): ReactNode {
   const resume = async (next: Actor) => {
     setEnded(false);
     client.setQueryData(actorKey, next);
-    const isOther = JSON.stringify(next) !== JSON.stringify(actor);
+    const isOther = identityOf(next) !== identityOf(actor);
     const others = {
       predicate: (query: { queryKey: readonly unknown[] }) => query.queryKey[0] !== actorKey[0],
     };

@@ -12,12 +12,12 @@ import {
   useState,
 } from 'react';
 import { useSession } from '../frame/session.tsx';
-import { CopyButton } from '../ui/copy-button.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { CheckIcon, DownloadIcon, LinkIcon } from '../ui/icons.tsx';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { type NodePath, nodeKey, parseNodeKey } from './node.ts';
+import { Overview } from './overview.tsx';
 import classes from './page.module.css';
 import {
   changeFilters,
@@ -35,7 +35,7 @@ import { RecordsTable } from './table/records-table.tsx';
 import tableClasses from './table/table.module.css';
 import { useRecords } from './table/use-records.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
-import { type Tree, useTree } from './tree/use-tree.ts';
+import { useTree } from './tree/use-tree.ts';
 import { TreeSeparator } from './tree-separator.tsx';
 import { type UpdateSearch, useRecordsSearch } from './use-records-search.ts';
 
@@ -96,7 +96,7 @@ export function RecordsPage(): ReactNode {
       <TreeSeparator />
       <div className={classes.side}>
         {path === null ? (
-          <NothingChosen tree={tree} isSearch={search.q !== undefined} />
+          <Overview tree={tree} isSearch={search.q !== undefined} />
         ) : (
           <>
             <NodeFacts
@@ -233,51 +233,6 @@ function Actions({ onExport }: { onExport: () => void }): ReactNode {
         <span aria-live="polite">{copied ? 'Copied' : 'Copy link'}</span>
       </Button>
     </>
-  );
-}
-
-const ingestLine = 'svcctl records ingest records.ndjson';
-
-function NothingChosen({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
-  const { rows, tail } = tree.flat.branch;
-  if (rows.length === 0 && tail === 'none' && !isSearch) {
-    return (
-      <div className={classes.nothing}>
-        <h2>No records yet</h2>
-        <p>
-          The detection pipeline writes one record per enriched event. To try it with a file of your
-          own:
-        </p>
-        <div className={classes.command}>
-          <code>{ingestLine}</code>
-          <CopyButton value={ingestLine} label="Copy command" />
-        </div>
-      </div>
-    );
-  }
-  return (
-    <div className={classes.nothing}>
-      <h2>Choose a tenant, a store or a month</h2>
-      <p>Its records, their days and EXPORT CSV then stand here.</p>
-      <dl className={classes.keys}>
-        <dt>
-          <kbd>/</kbd>
-        </dt>
-        <dd>find a tenant, or TX/D for the stores of TX that begin with D</dd>
-        <dt>
-          <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>←</kbd>
-        </dt>
-        <dd>walk through the tree, open and close; letters jump to a name</dd>
-        <dt>
-          <kbd>Enter</kbd>
-        </dt>
-        <dd>choose</dd>
-        <dt>
-          <kbd>j</kbd> <kbd>k</kbd>
-        </dt>
-        <dd>next and last record of the table</dd>
-      </dl>
-    </div>
   );
 }
 

@@ -120,8 +120,11 @@ function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | unde
  */
 export function FreshnessBanner({
   queries,
+  isAgeElsewhere = false,
 }: {
   queries: readonly UseQueryResult<never>[] | readonly UseQueryResult<unknown>[];
+  /** The page itself says how old its data is while all is well. */
+  isAgeElsewhere?: boolean;
 }): ReactNode {
   const results = queries as readonly UseQueryResult<unknown>[];
   const outages = useOutages(results);
@@ -134,6 +137,7 @@ export function FreshnessBanner({
   const isTrying = results.some(
     ({ isFetching }, index) => isFetching && outages[index] !== undefined,
   );
+  if (isAgeElsewhere && freshness.kind === 'fresh') return null;
   const slot = document.getElementById(statusLineId);
   const line = <StatusLine freshness={freshness} isTrying={isTrying} onRetry={retry} />;
   return slot === null ? line : createPortal(line, slot);

@@ -75,3 +75,48 @@ export const RecordsIcon = icon(
   </>,
 );
 export const FilterIcon = icon(<path d="M2.5 4h11M4.5 8h7M6.5 12h3" />);
+export const DeadLetterIcon = icon(
+  <>
+    <path d="M2 4.500h12v8H2Z" />
+    <path d="m2.300 4.800 5.700 4.500 2-1.600M10.500 5.800l3 3m0-3-3 3" />
+  </>,
+);
+export const DeliveriesIcon = icon(
+  <path d="m14 2.200-5.200 11.600-2.300-4.600L2 7.200Zm0 0-7.500 7" />,
+);
+export const EndpointsIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="2" />
+    <path d="M4.500 11.500a5 5 0 0 1 0-7m7 0a5 5 0 0 1 0 7M2.500 13.500a7.800 7.800 0 0 1 0-11m11 0a7.800 7.800 0 0 1 0 11" />
+  </>,
+);
+export const RefreshIcon = icon(
+  <path d="M13.300 8a5.300 5.300 0 1 1-1.600-3.800L13.500 6m0-3.500V6H10" />,
+);
+/** Parked for good: a full square. */
+export const AbandonedIcon = icon(
+  <rect x="3.500" y="3.500" width="9" height="9" rx="1" fill="currentColor" />,
+);
+/** Waits for its time: a clock. */
+export const PendingIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="5.200" />
+    <path d="M8 5v3.200l2 1.300" />
+  </>,
+);
+/** Due: an empty ring. */
+export const QueuedIcon = icon(<circle cx="8" cy="8" r="4.700" strokeDasharray="2.400 2" />);
+/** Arrived: a tick in a disc. */
+export const DeliveredIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="5.200" />
+    <path d="m5.700 8.200 1.600 1.600 3-3.400" />
+  </>,
+);
+/** Thrown away: a struck ring. */
+export const DiscardedIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="5.200" />
+    <path d="m4.500 11.500 7-7" />
+  </>,
+);

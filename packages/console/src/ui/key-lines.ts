@@ -67,4 +67,14 @@ export const keyGroups: readonly KeyGroup[] = [
       { keys: ['Enter'], text: 'Open the record' },
     ],
   },
+  {
+    name: 'In the lists of webhooks',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next row' },
+      { keys: ['Enter'], text: 'Open the row' },
+      { keys: ['r'], text: 'Retry the row' },
+      { keys: ['x'], text: 'Select the row' },
+      { keys: ['Shift', 'X'], joint: '+', text: 'All rows up to it' },
+    ],
+  },
 ];

@@ -136,7 +136,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
   variables: {
     '--svc-row': '32px',
     '--svc-header': '48px',
-    '--svc-nav': '208px',
+    '--svc-nav': '240px',
     '--svc-mono': monospace,
   },
   light: {

@@ -2,6 +2,7 @@ import { TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
+import { totalsOf } from './totals.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';
@@ -69,17 +70,10 @@ function TreeSkeleton(): ReactNode {
 function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
   if (rows.length === 0) return <div className={classes.totals} />;
-  let count = 0;
-  let bytes = 0;
-  let covered = 0;
-  for (const row of rows) {
-    count += row.count;
-    bytes += row.bytes;
-    covered += row.covered;
-  }
+  const { count, bytes, coverage } = totalsOf(rows);
   const more = tail === 'none' ? '' : '+';
   const tenants = `${formatCount(rows.length)}${more} ${rows.length === 1 ? 'tenant' : 'tenants'}`;
-  const share = count === 0 ? null : Math.floor((covered / count) * 100);
+  const share = coverage === null ? null : Math.floor(coverage * 100);
   return (
     <div className={classes.totals}>
       <span className={classes.name}>

@@ -1,0 +1,129 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
+import { waitFor } from '../../lib/wait-for.ts';
+import { signIn } from './browser.ts';
+
+/** A receiver of webhooks that answers what it is told to. */
+export type Receiver = {
+  readonly url: string;
+  /** The status of every answer from now on. */
+  answer(status: number): void;
+  /** Bodies of the requests to a path, in their order. */
+  bodiesOf(path: string): readonly string[];
+};
+
+/** A service whose dead-letter queue is full, and the receiver that it failed at. */
+export type WebhookService = {
+  readonly installation: Installation;
+  readonly service: Service;
+  readonly receiver: Receiver;
+  /** Ids of the endpoints, by the path of their URL. */
+  readonly endpoints: Readonly<Record<string, string>>;
+  remove(): Promise<void>;
+};
+
+/** Never tried again while a test runs. */
+const muchLater = [604_800];
+
+/** What is registered, and how many incidents are reported to each tenant. */
+const seeds = [
+  { tenant: 'acme', path: '/acme/in', settings: { max_attempts: 1 }, incidents: 15 },
+  { tenant: 'globex', path: '/globex/in', settings: { max_attempts: 1 }, incidents: 15 },
+  { tenant: 'TX', path: '/tx/in', settings: { retry_schedule: muchLater }, incidents: 12 },
+];
+
+export const abandonedCount = 30;
+export const pendingCount = 12;
+
+/** `isEmpty`: with endpoints, but with nothing in the queue. */
+export async function startWebhookService(isEmpty = false): Promise<WebhookService> {
+  const installation = await createInstallation();
+  const { server, receiver } = await startReceiver();
+  const remove = async () => {
+    await installation.remove();
+    server.closeAllConnections();
+    server.close();
+  };
+  try {
+    const service = await installation.start({ SVC_ALLOW_TARGETS: '127.0.0.0/8' });
+    const endpoints: Record<string, string> = {};
+    for (const { tenant, path, settings, incidents } of seeds) {
+      const body = { tenant, url: `${receiver.url}${path}`, ...settings };
+      const answer = await service.call('POST', '/webhook/endpoints', { body });
+      expect(answer.status, answer.text).toBe(201);
+      endpoints[path] = answer.json.id;
+      if (!isEmpty) await reportIncidents(service, tenant, incidents);
+    }
+    if (!isEmpty) await waitForCounts(service, abandonedCount, pendingCount);
+    return { installation, service, receiver, endpoints, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Reports incidents that differ by a number. */
+export async function reportIncidents(
+  service: Service,
+  tenant: string,
+  count: number,
+): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    const body = { tenant, type: 'incident.created', data: { n, score: 0.5, host: `web-${n}` } };
+    const answer = await service.call('POST', '/incidents', { body });
+    expect(answer.status, answer.text).toBe(202);
+  }
+}
+
+/** Waits until the dead-letter queue holds exactly these. */
+export async function waitForCounts(
+  service: Service,
+  abandoned: number,
+  pending: number,
+): Promise<void> {
+  await waitFor(`${abandoned} abandoned and ${pending} pending deliveries`, async () => {
+    const totals = await Promise.all(
+      ['abandoned', 'pending'].map(async (status) => {
+        const answer = await service.call('GET', `/webhook/dlq?status=${status}&limit=1`);
+        return answer.json.total as number;
+      }),
+    );
+    return totals[0] === abandoned && totals[1] === pending;
+  });
+}
+
+/** Opens a page of webhooks, signed in by token. */
+export async function openWebhooks(page: Page, service: Service, place: string): Promise<void> {
+  await page.goto(`/#${place}`);
+  await signIn(page, service.token);
+  await page.locator('main').locator('fieldset, h2').first().waitFor();
+}
+
+async function startReceiver(): Promise<{ server: Server; receiver: Receiver }> {
+  let status = 503;
+  const bodies: { path: string; body: string }[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text;
+    });
+    request.on('end', () => {
+      bodies.push({ path: request.url ?? '', body });
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ said: status }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}`,
+    answer(next) {
+      status = next;
+    },
+    bodiesOf: (path) => bodies.filter((each) => each.path === path).map(({ body }) => body),
+  };
+  return { server, receiver };
+}

@@ -1,0 +1,162 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  drawerOf,
+  keepScreen,
+  launchBrowser,
+  openPage,
+  recordRows as rowsOf,
+} from './lib/browser.ts';
+import {
+  openWebhooks,
+  reportIncidents,
+  startWebhookService,
+  type WebhookService,
+  waitForCounts,
+} from './lib/webhook-service.ts';
+
+let webhooks: WebhookService;
+let browser: Browser;
+beforeAll(async () => {
+  [webhooks, browser] = await Promise.all([startWebhookService(true), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await webhooks?.remove();
+});
+
+const secretDialog = (page: Page) =>
+  page.getByRole('dialog', { name: 'The secret of the endpoint' });
+const confirmDialog = (page: Page) =>
+  page.getByRole('dialog', { name: 'Confirm with your access token' });
+
+async function readSecret(page: Page): Promise<string> {
+  const secret = await secretDialog(page).locator('code').innerText();
+  expect(secret).toMatch(/^whsec_/);
+  await secretDialog(page).getByRole('button', { name: 'I have kept it' }).click();
+  await secretDialog(page).waitFor({ state: 'detached' });
+  return secret;
+}
+
+test('says that a queue without rows is clean', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  await openWebhooks(page, webhooks.service, '/dlq');
+  await page.getByRole('heading', { name: 'DLQ is clean' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('makes an endpoint, with what is refused at its field, and pings it', async () => {
+  const { service, receiver } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, '/endpoints');
+  await page.getByRole('button', { name: 'New endpoint' }).click();
+  const form = drawerOf(page);
+  await form.getByLabel('Tenant').fill('initech');
+  await form.getByLabel('URL').fill('https://192.168.0.1/in');
+  await form.getByRole('button', { name: 'Make the endpoint' }).click();
+  await form.locator('input[name="url"][aria-invalid="true"]').waitFor();
+  await form.getByLabel('URL').fill(`${receiver.url}/initech/in`);
+  await form.getByLabel('Seconds before').fill('soon');
+  await form.getByRole('button', { name: 'Make the endpoint' }).click();
+  await form.locator('input[name="retry_schedule"][aria-invalid="true"]').waitFor();
+  await form.getByLabel('Seconds before').fill('5, 300');
+  await form.getByRole('button', { name: 'Make the endpoint' }).click();
+  await secretDialog(page).waitFor();
+  await readSecret(page);
+  await form.getByRole('button', { name: 'Ping' }).waitFor();
+
+  receiver.answer(200);
+  await form.getByRole('button', { name: 'Ping' }).click();
+  await page.getByRole('link', { name: 'follow it' }).click();
+  await drawerOf(page).getByText('the receiver took it').waitFor();
+  await drawerOf(page).getByText('webhook.ping').first().waitFor();
+  expect(receiver.bodiesOf('/initech/in')).toHaveLength(1);
+  receiver.answer(503);
+  expectQuiet([/400 \(Bad Request\)/]);
+  await close();
+});
+
+test('changes, disables and enables an endpoint', async () => {
+  const { service, endpoints } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, '/endpoints?tenant=TX');
+  await rowsOf(page).first().click();
+  const form = drawerOf(page);
+  await form.getByLabel('Deliveries a second').fill('25');
+  await form.getByRole('button', { name: 'Save changes' }).click();
+  await rowsOf(page).first().getByText('25 / s').waitFor();
+  await form.getByRole('button', { name: 'Disable' }).click();
+  await rowsOf(page).first().getByText('disabled').waitFor();
+  await form.getByRole('button', { name: 'Enable' }).click();
+  await rowsOf(page).first().getByText('enabled').waitFor();
+  const answer = await service.call('GET', `/webhook/endpoints/${endpoints['/tx/in']}`);
+  expect(answer.json).toMatchObject({ rate_limit: 25, enabled: true });
+  await page.goBack();
+  await drawerOf(page).waitFor({ state: 'detached' });
+  expectQuiet();
+  await close();
+});
+
+test('asks for the token once more before a secret is rotated, and not again', async () => {
+  const { service, endpoints } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, `/endpoints?edit=${endpoints['/tx/in']}`);
+  const rotate = async () => {
+    await drawerOf(page).getByRole('button', { name: 'Rotate secret' }).click();
+    const question = page.getByRole('dialog', { name: 'Give it a new secret?' });
+    await question.getByRole('button', { name: 'Rotate secret' }).click();
+  };
+  await rotate();
+  await confirmDialog(page).getByLabel('Access token').fill('svc_wrong');
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+  await confirmDialog(page).locator('[id$="-error"]').waitFor();
+  await keepScreen(page, 'step-up');
+  await confirmDialog(page).getByLabel('Access token').fill(service.token);
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+  await secretDialog(page).waitFor();
+  const first = await readSecret(page);
+  await rotate();
+  await secretDialog(page).waitFor();
+  expect(await readSecret(page)).not.toBe(first);
+  expect(await confirmDialog(page).count()).toBe(0);
+  expectQuiet([/40[013] \(.*(rotate-secret|confirm)$/]);
+  await close();
+});
+
+test('purges a dead letter after a question and the token, and not when that is closed', async () => {
+  const { service } = webhooks;
+  await reportIncidents(service, 'acme', 2);
+  await waitForCounts(service, 2, 0);
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, '/dlq');
+  await rowsOf(page).first().click();
+  const purge = async () => {
+    await drawerOf(page).getByRole('button', { name: 'PURGE' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+    await confirmDialog(page).waitFor();
+  };
+  await purge();
+  await page.keyboard.press('Escape');
+  await confirmDialog(page).waitFor({ state: 'detached' });
+  expect(await rowsOf(page).count()).toBe(2);
+  await purge();
+  await confirmDialog(page).getByLabel('Access token').fill(service.token);
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+  await drawerOf(page).getByText('never delivered').waitFor();
+  await expect.poll(() => rowsOf(page).count()).toBe(1);
+  expectQuiet([/403 \(Forbidden\)/]);
+  await close();
+});
+
+test('deletes an endpoint after a question', async () => {
+  const { service, endpoints } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, `/endpoints?edit=${endpoints['/globex/in']}`);
+  await drawerOf(page).getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await expect.poll(() => rowsOf(page).filter({ hasText: 'globex' }).count()).toBe(0);
+  expectQuiet();
+  await close();
+});

@@ -1,0 +1,81 @@
+import { Button } from '@mantine/core';
+import type { Delivery } from '../../api/types.ts';
+import markClasses from '../marks.module.css';
+import { LastStatus, Moment, NextRetry, StatusMark, Target } from '../marks.tsx';
+import type { Column } from '../table/rows-table.tsx';
+import classes from '../table/table.module.css';
+import { ShortId } from '../table/whole-tips.tsx';
+
+/** The columns of the dead-letter queue. */
+export const dlqColumns: readonly Column<Delivery>[] = [
+  {
+    name: 'ID',
+    className: classes.id,
+    cell: ({ id }, tabIndex) => <ShortId value={id} name="id" tabIndex={tabIndex} />,
+  },
+  {
+    name: 'IDEMPOTENCY KEY',
+    className: classes.key,
+    cell: ({ idempotency_key: key }, tabIndex) => (
+      <ShortId value={key} name="idempotency key" tabIndex={tabIndex} />
+    ),
+  },
+  { name: 'TARGET', className: classes.url, cell: ({ target }) => <Target target={target} /> },
+  {
+    name: 'ATTEMPTS',
+    className: classes.attempts,
+    cell: ({ attempts, max_attempts: most }) => `${attempts}/${most}`,
+  },
+  {
+    name: 'LAST STATUS',
+    className: classes.lastStatus,
+    cell: ({ last_status: status }) => <LastStatus status={status} />,
+  },
+  {
+    name: 'NEXT RETRY',
+    className: classes.when,
+    cell: ({ status, next_retry: at }) =>
+      status === 'abandoned' ? (
+        <span className={markClasses.none}>parked</span>
+      ) : (
+        <NextRetry at={at} />
+      ),
+  },
+  {
+    name: 'ERROR',
+    className: classes.error,
+    cell: ({ error }) => <span title={error ?? undefined}>{error ?? '–'}</span>,
+  },
+  {
+    name: 'ACTION',
+    className: classes.action,
+    cell: (_, tabIndex) => (
+      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+        RETRY
+      </Button>
+    ),
+  },
+];
+
+/** The columns of DELIVERIES. */
+export const deliveryColumns: readonly Column<Delivery>[] = [
+  {
+    name: 'STATUS',
+    className: classes.state,
+    cell: ({ status }) => <StatusMark status={status} />,
+  },
+  ...dlqColumns.slice(0, 1),
+  {
+    name: 'EVENT TYPE',
+    className: classes.event,
+    cell: ({ event_type: type }) => <span title={type}>{type}</span>,
+  },
+  {
+    name: 'TENANT',
+    className: classes.tenant,
+    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+  },
+  ...dlqColumns.slice(2, 5),
+  { name: 'CREATED', className: classes.when, cell: ({ created_at: at }) => <Moment at={at} /> },
+  ...dlqColumns.slice(6, 7),
+];

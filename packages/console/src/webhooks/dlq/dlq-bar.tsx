@@ -1,0 +1,146 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { DeadLetters } from '../../api/types.ts';
+import { formatCount } from '../../ui/format.ts';
+import { EndpointFilter, TextFilter } from '../filters.tsx';
+import { StatusMark } from '../marks.tsx';
+import { PollNote } from '../poll-note.tsx';
+import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import type { UpdateSearch } from '../use-search.ts';
+import classes from '../webhooks.module.css';
+import { failureWords } from '../words.ts';
+
+export type DlqBarProps = {
+  search: DlqSearch;
+  update: UpdateSearch<DlqSearch>;
+  lists: Readonly<Record<'abandoned' | 'pending', UseQueryResult<DeadLetters>>>;
+  counts: Readonly<Record<'abandoned' | 'pending', string>>;
+  asked: readonly UseQueryResult[];
+  selected: number;
+  onRetrySelected: () => void;
+  onRetryAll: () => void;
+};
+
+/** What there is, what of it is shown, and what can be done with many rows at once. */
+export function DlqBar(props: DlqBarProps): ReactNode {
+  const { search, update, counts, selected } = props;
+  const isGroups = search.view === 'groups';
+  const isFiltered = hasFilter(search);
+  const isEmpty = Object.values(props.lists).every(({ data }) => data?.total === 0);
+  return (
+    <>
+      <div className={classes.bar}>
+        <div className={classes.totals}>
+          {deadLetterStatuses.map((status) => (
+            <button
+              key={status}
+              type="button"
+              className={classes.total}
+              aria-pressed={search.status === status}
+              title={search.status === status ? 'Show both again' : `Show only ${status} rows`}
+              onClick={() => update({ status: search.status === status ? undefined : status })}
+            >
+              <StatusMark status={status} />
+              <strong>{counts[status]}</strong>
+            </button>
+          ))}
+        </div>
+        <span className="visually-hidden" role="status">
+          {counts.abandoned} abandoned, {counts.pending} pending
+        </span>
+        <PollNote queries={props.asked} />
+      </div>
+      <div className={classes.bar}>
+        <fieldset className={classes.filters} aria-label="Filters of the dead-letter queue">
+          {!isGroups && (
+            <TextFilter
+              label="Part of the target or the error, or the beginning of an id or key"
+              placeholder="Target, error, id or key"
+              value={search.q}
+              onChange={(q) => update({ q }, { replace: true })}
+              isSearch
+            />
+          )}
+          <TextFilter
+            label="Tenant, exactly"
+            placeholder="Tenant ="
+            value={search.tenant}
+            onChange={(tenant) => update({ tenant, endpoint: undefined })}
+          />
+          <EndpointFilter
+            tenant={search.tenant}
+            value={search.endpoint}
+            onChange={(endpoint) => update({ endpoint })}
+          />
+          {search.failure !== undefined && (
+            <Button onClick={() => update({ failure: undefined })} title="Show all failures">
+              {failureWords[search.failure] ?? search.failure} ×
+            </Button>
+          )}
+          {isFiltered && (
+            <Button variant="subtle" onClick={() => update(noFilter)}>
+              Clear filters
+            </Button>
+          )}
+        </fieldset>
+        <div className={classes.actions}>
+          <ViewSwitch
+            isGroups={isGroups}
+            onChange={(view) => update({ view, ...(view && { q: undefined }) })}
+          />
+          {!isGroups && (
+            <Button
+              className={classes.retrySelected}
+              // Disabled, but not without the focus: it has just been used when nothing is left.
+              aria-disabled={selected === 0}
+              {...(selected === 0 && { 'data-disabled': true })}
+              onClick={() => selected > 0 && props.onRetrySelected()}
+            >
+              Retry {selected === 0 ? '' : `${formatCount(selected)} `}selected
+            </Button>
+          )}
+          <Button
+            disabled={search.q !== undefined || isEmpty}
+            title={
+              search.q === undefined
+                ? 'Retry all that the filters leave, as a job'
+                : 'Not by search text: select the rows, or filter by tenant, endpoint or failure'
+            }
+            onClick={props.onRetryAll}
+          >
+            Retry all …
+          </Button>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function ViewSwitch(props: {
+  isGroups: boolean;
+  onChange: (view: 'groups' | undefined) => void;
+}): ReactNode {
+  const { isGroups } = props;
+  return (
+    <fieldset className={classes.switch} aria-label="View">
+      <button type="button" aria-pressed={!isGroups} onClick={() => props.onChange(undefined)}>
+        rows
+      </button>
+      <button type="button" aria-pressed={isGroups} onClick={() => props.onChange('groups')}>
+        groups
+      </button>
+    </fieldset>
+  );
+}
+
+export const noFilter = {
+  q: undefined,
+  tenant: undefined,
+  endpoint: undefined,
+  failure: undefined,
+} as const;
+
+export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean {
+  return [q, tenant, endpoint, failure].some((filter) => filter !== undefined);
+}

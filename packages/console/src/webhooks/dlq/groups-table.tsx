@@ -1,0 +1,146 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useMemo } from 'react';
+import type {
+  DeadLetterStatus,
+  DeliveryGroup,
+  FailureClass,
+  Page,
+  RetryRequest,
+} from '../../api/types.ts';
+import { formatCount } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { Moment, StatusMark, Target } from '../marks.tsx';
+import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import { type Column, RowsTable } from '../table/rows-table.tsx';
+import tableClasses from '../table/table.module.css';
+import classes from '../webhooks.module.css';
+import { failureWords } from '../words.ts';
+
+type Group = DeliveryGroup & { status: DeadLetterStatus };
+type Groups = UseQueryResult<Page<DeliveryGroup>>;
+
+export type GroupsTableProps = {
+  groups: Readonly<Record<DeadLetterStatus, Groups>>;
+  /** Only groups of this status. */
+  status: DeadLetterStatus | undefined;
+  /** Only groups of this failure class. */
+  failure: FailureClass | undefined;
+  onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
+  onRetry: (request: RetryRequest) => void;
+};
+
+/** The dead-letter queue by endpoint and failure class: what is broken, and how much hangs on it. */
+export function GroupsTable(props: GroupsTableProps): ReactNode {
+  const { abandoned, pending } = props.groups;
+  const failures = [useFailure(abandoned), useFailure(pending)];
+  const shown = useMemo(() => {
+    const data = { abandoned: abandoned.data, pending: pending.data };
+    return deadLetterStatuses
+      .filter((status) => props.status === undefined || props.status === status)
+      .flatMap((status) => (data[status]?.data ?? []).map((group) => ({ ...group, status })))
+      .filter(({ failure_class: of }) => props.failure === undefined || props.failure === of);
+  }, [abandoned.data, pending.data, props.status, props.failure]);
+  if (abandoned.data === undefined || pending.data === undefined) {
+    const failure = failures.find((each) => each !== null);
+    const retry = () => {
+      void abandoned.refetch();
+      void pending.refetch();
+    };
+    return (
+      <div className={classes.scroller}>
+        {failure ? (
+          <FailurePanel error={failure} onRetry={retry} />
+        ) : (
+          <SkeletonRows rows={8} label="Loading the groups" />
+        )}
+      </div>
+    );
+  }
+  if (shown.length === 0) {
+    return (
+      <div className={classes.empty}>
+        <h2>No groups</h2>
+        <p>No dead letter is left by the filters.</p>
+      </div>
+    );
+  }
+  const find = (key: string) => shown.find((group) => keyOf(group) === key);
+  return (
+    <RowsTable
+      label="Groups of dead letters"
+      columns={columns}
+      groups={[{ id: 'all', rows: shown }]}
+      keyOf={keyOf}
+      place="groups"
+      isWaiting={abandoned.isPlaceholderData || pending.isPlaceholderData}
+      onOpen={(key) => {
+        const group = find(key);
+        if (group === undefined) return;
+        const { status, endpoint_id: endpoint, failure_class: failure } = group;
+        props.onOpen({ status, endpoint, failure });
+      }}
+      onRetry={(key) => {
+        const group = find(key);
+        if (group === undefined) return;
+        const { status, endpoint_id, failure_class } = group;
+        props.onRetry({ status, endpoint_id, failure_class });
+      }}
+    />
+  );
+}
+
+const keyOf = (group: Group) => `${group.status} ${group.endpoint_id} ${group.failure_class}`;
+
+const columns: readonly Column<Group>[] = [
+  {
+    name: 'COUNT',
+    className: tableClasses.count,
+    cell: ({ count }) => <strong>{formatCount(count)}</strong>,
+  },
+  {
+    name: 'STATUS',
+    className: tableClasses.state,
+    cell: ({ status }) => <StatusMark status={status} />,
+  },
+  {
+    name: 'FAILURE',
+    className: tableClasses.failure,
+    cell: ({ failure_class: failure }) => <span title={failure}>{failureWords[failure]}</span>,
+  },
+  {
+    name: 'ENDPOINT',
+    className: tableClasses.url,
+    cell: ({ target }) => <Target target={target} />,
+  },
+  {
+    name: 'TENANT',
+    className: tableClasses.tenant,
+    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+  },
+  {
+    name: 'FIRST SEEN',
+    className: tableClasses.when,
+    cell: ({ first_seen: at }) => <Moment at={at} />,
+  },
+  {
+    name: 'LAST SEEN',
+    className: tableClasses.when,
+    cell: ({ last_seen: at }) => <Moment at={at} />,
+  },
+  {
+    name: 'NEWEST ERROR',
+    className: tableClasses.error,
+    cell: ({ error }) => <span title={error ?? undefined}>{error ?? '–'}</span>,
+  },
+  {
+    name: 'ACTION',
+    className: tableClasses.groupAction,
+    cell: (_, tabIndex) => (
+      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+        Retry group …
+      </Button>
+    ),
+  },
+];

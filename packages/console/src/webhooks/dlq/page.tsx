@@ -1,0 +1,226 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import type { DeadLetterStatus, DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
+import { formatClock, formatCount } from '../../ui/format.ts';
+import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { DeliveryDrawer } from '../delivery/delivery-drawer.tsx';
+import { useDelivery } from '../delivery/use-delivery.ts';
+import { useRetries } from '../delivery/use-retries.ts';
+import { NowProvider, StatusMark } from '../marks.tsx';
+import { type DlqSearch, deadLetterStatuses, validateDlqSearch } from '../search.ts';
+import { type RowGroup, RowsTable } from '../table/rows-table.tsx';
+import tableClasses from '../table/table.module.css';
+import { useSelection } from '../table/use-selection.ts';
+import { useDrawerStep, usePageSearch } from '../use-search.ts';
+import classes from '../webhooks.module.css';
+import { statusWords } from '../words.ts';
+import { dlqColumns } from './columns.tsx';
+import { DlqBar, hasFilter, noFilter } from './dlq-bar.tsx';
+import { GroupsTable } from './groups-table.tsx';
+import { JobsStrip } from './jobs-strip.tsx';
+import { RetryAll } from './retry-all.tsx';
+import { mostRows, useDeadLetterGroups, useDeadLetters } from './use-dead-letters.ts';
+import { useJobs } from './use-jobs.ts';
+
+type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
+
+/** WEBHOOK DLQ: what could not be delivered, by row or by group, and RETRY. */
+export function DlqPage(): ReactNode {
+  const [search, update] = usePageSearch('/dlq', validateDlqSearch);
+  const lists: Lists = {
+    abandoned: useDeadLetters('abandoned', search),
+    pending: useDeadLetters('pending', search),
+  };
+  const groups = {
+    abandoned: useDeadLetterGroups('abandoned', search),
+    pending: useDeadLetterGroups('pending', search),
+  };
+  const jobs = useJobs();
+  const delivery = useDelivery(search.delivery);
+  const drawer = useDrawerStep(search.delivery, (next, options) =>
+    update({ delivery: next }, options),
+  );
+  const retries = useRetries(
+    (id) =>
+      findRow(lists, id)?.endpoint_id ??
+      (delivery.data?.id === id ? delivery.data.endpoint_id : undefined),
+  );
+  const rowGroups = useRowGroups(lists, search.status, retries.leaving);
+  const keys = useMemo(() => rowGroups.flatMap(({ rows }) => rows.map(keyOf)), [rowGroups]);
+  const selection = useSelection(keys);
+  const [asked, setAsked] = useState<RetryRequest | null>(null);
+  const retryOne = useCallback((id: string) => void retries.retry([id]), [retries.retry]);
+  const isGroups = search.view === 'groups';
+  const main: UseQueryResult[] = [lists.abandoned, lists.pending];
+  if (isGroups) main.push(groups.abandoned, groups.pending);
+  const watched: UseQueryResult[] = [...main, jobs.query];
+  if (search.delivery !== undefined) watched.push(delivery);
+  return (
+    <NowProvider>
+      <div className={classes.page}>
+        <FreshnessBanner queries={watched} isAgeElsewhere />
+        <JobsStrip jobs={jobs} />
+        <DlqBar
+          search={search}
+          update={update}
+          lists={lists}
+          counts={{
+            abandoned: countText(lists.abandoned.data, retries.leaving),
+            pending: countText(lists.pending.data, retries.leaving),
+          }}
+          asked={main}
+          selected={selection.keys.size}
+          onRetrySelected={() => void retries.retry([...selection.keys])}
+          onRetryAll={() => setAsked(requestOf(search))}
+        />
+        {isGroups ? (
+          <GroupsTable
+            groups={groups}
+            status={search.status}
+            failure={search.failure}
+            onOpen={(change) => update({ ...change, view: undefined })}
+            onRetry={setAsked}
+          />
+        ) : (
+          <Rows lists={lists} search={search} onClear={() => update(noFilter)}>
+            <RowsTable
+              label="Dead letters"
+              columns={dlqColumns}
+              groups={rowGroups}
+              keyOf={keyOf}
+              open={search.delivery}
+              place={JSON.stringify({ ...search, delivery: undefined })}
+              isWaiting={lists.abandoned.isPlaceholderData || lists.pending.isPlaceholderData}
+              onOpen={drawer.open}
+              onRetry={retryOne}
+              selection={selection}
+            />
+          </Rows>
+        )}
+        {search.delivery !== undefined && (
+          <DeliveryDrawer
+            id={search.delivery}
+            delivery={delivery}
+            retries={retries}
+            onClose={drawer.close}
+          />
+        )}
+        <RetryAll request={asked} onClose={() => setAsked(null)} />
+      </div>
+    </NowProvider>
+  );
+}
+
+/** The rows, or what stands in their place: a first load, its failure, nothing at all. */
+function Rows(props: {
+  lists: Lists;
+  search: DlqSearch;
+  onClear: () => void;
+  children: ReactNode;
+}): ReactNode {
+  const { abandoned, pending } = props.lists;
+  const failures = [useFailure(abandoned), useFailure(pending)];
+  if (abandoned.data === undefined || pending.data === undefined) {
+    const failure = failures.find((each) => each !== null);
+    const retry = () => {
+      void abandoned.refetch();
+      void pending.refetch();
+    };
+    return (
+      <div className={classes.scroller}>
+        {failure ? (
+          <FailurePanel error={failure} onRetry={retry} />
+        ) : (
+          <SkeletonRows rows={16} label="Loading the dead-letter queue" />
+        )}
+      </div>
+    );
+  }
+  if (abandoned.data.data.length + pending.data.data.length > 0) return props.children;
+  if (hasFilter(props.search)) {
+    return (
+      <div className={classes.empty}>
+        <h2>No dead letter with these filters</h2>
+        <p>
+          <button type="button" className={classes.textButton} onClick={props.onClear}>
+            Clear filters
+          </button>
+        </p>
+      </div>
+    );
+  }
+  return <Clean at={Math.min(abandoned.dataUpdatedAt, pending.dataUpdatedAt)} />;
+}
+
+function Clean({ at }: { at: number }): ReactNode {
+  const [zone] = useZone();
+  return (
+    <div className={classes.empty}>
+      <h2>DLQ is clean</h2>
+      <p>
+        Last checked at {formatClock(at, zone)} {zoneName(zone)}.
+      </p>
+    </div>
+  );
+}
+
+const keyOf = ({ id }: Delivery) => id;
+
+function useRowGroups(
+  lists: Lists,
+  only: DeadLetterStatus | undefined,
+  leaving: ReadonlySet<string>,
+): RowGroup<Delivery>[] {
+  const { abandoned, pending } = lists;
+  return useMemo(() => {
+    const data = { abandoned: abandoned.data, pending: pending.data };
+    return deadLetterStatuses.flatMap((status) => {
+      const list = data[status];
+      if (list === undefined || (only !== undefined && only !== status)) return [];
+      const rows = list.data.filter(({ id }) => !leaving.has(id));
+      if (rows.length === 0) return [];
+      const note = list.next_cursor === null ? statusWords[status] : mostText(list);
+      return [{ id: status, title: <GroupTitle status={status} note={note} />, rows }];
+    });
+  }, [abandoned.data, pending.data, only, leaving]);
+}
+
+function GroupTitle({ status, note }: { status: DeadLetterStatus; note: string }): ReactNode {
+  return (
+    <span className={tableClasses.groupTitle}>
+      <StatusMark status={status} /> <span>{note}</span>
+    </span>
+  );
+}
+
+function mostText({ data, total }: DeadLetters): string {
+  const of = total === null ? '' : ` of ${formatCount(total)}`;
+  const count = Math.min(mostRows, data.length);
+  return `the ${formatCount(count)} newest${of} are shown: filter, or see them as groups`;
+}
+
+/** How many rows there are, without those on their way out; with a search text, how many are shown. */
+function countText(list: DeadLetters | undefined, leaving: ReadonlySet<string>): string {
+  if (list === undefined) return '–';
+  const gone = list.data.filter(({ id }) => leaving.has(id)).length;
+  if (list.total !== null) return formatCount(Math.max(0, list.total - gone));
+  const more = list.next_cursor === null ? '' : '+';
+  return `${formatCount(list.data.length - gone)}${more}`;
+}
+
+function findRow(lists: Lists, id: string): Delivery | undefined {
+  const rows = [lists.abandoned, lists.pending].flatMap((list) => list.data?.data ?? []);
+  return rows.find((row) => row.id === id);
+}
+
+/** The filters of the page in the words of a bulk retry. */
+function requestOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
+  return {
+    ...(status && { status }),
+    ...(tenant && { tenant }),
+    ...(endpoint && { endpoint_id: endpoint }),
+    ...(failure && { failure_class: failure }),
+  };
+}

@@ -1,0 +1,52 @@
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { api } from '../../api/client.ts';
+import type { Page, RetryJob } from '../../api/types.ts';
+import { dlqKey, jobsKey } from '../delivery/calls.ts';
+import { pollMs, usePollOf } from '../use-poll.ts';
+
+const runningMs = 1_500;
+
+export type Jobs = {
+  readonly query: UseQueryResult<Page<RetryJob>>;
+  /** Those at work, and those that ended while this page watched. */
+  readonly shown: readonly RetryJob[];
+  readonly dismiss: (id: string) => void;
+};
+
+/** The bulk retries, from whoever: read often while one runs, and the queue with them. */
+export function useJobs(): Jobs {
+  const client = useQueryClient();
+  const closely = usePollOf(runningMs);
+  const calmly = usePollOf(pollMs);
+  const query = useQuery<Page<RetryJob>>({
+    queryKey: jobsKey,
+    refetchInterval: (each) => (isRunning(each.state.data) ? closely(each) : calmly(each)),
+    queryFn: ({ signal }) => api.get<Page<RetryJob>>('/webhook/dlq/retries', { limit: 20 }, signal),
+  });
+  const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
+  const jobs = query.data?.data ?? [];
+  const open = jobs.filter(isOpen).map(({ id }) => id);
+  const unknown = open.filter((id) => !watched.has(id));
+  if (unknown.length > 0) setWatched(new Set([...watched, ...unknown]));
+  const done = jobs.reduce((sum, job) => sum + job.rows_done, 0);
+  const before = useRef(done);
+  useEffect(() => {
+    if (before.current === done) return;
+    before.current = done;
+    void client.invalidateQueries({ queryKey: dlqKey });
+  }, [done, client]);
+  return {
+    query,
+    shown: jobs.filter((job) => watched.has(job.id)),
+    dismiss: (id) => setWatched((all) => new Set([...all].filter((each) => each !== id))),
+  };
+}
+
+export function isOpen({ state }: RetryJob): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+function isRunning(page: Page<RetryJob> | undefined): boolean {
+  return page?.data.some(({ state }) => state === 'running') ?? false;
+}

@@ -1,0 +1,137 @@
+import { Button, Modal } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { api, isStepUp } from '../../api/client.ts';
+import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
+import { notify } from '../../ui/toasts.tsx';
+import { webhooksKey } from '../delivery/calls.ts';
+import deliveryClasses from '../delivery/delivery.module.css';
+import { reasonOf } from '../delivery/use-retries.ts';
+import classes from '../form.module.css';
+import { deliveryHref } from '../search.ts';
+
+export type EndpointActionsProps = {
+  endpoint: Endpoint;
+  onSecret: (endpoint: EndpointWithSecret) => void;
+  onDeleted: () => void;
+};
+
+type Question = 'rotate' | 'delete';
+
+export function EndpointActions(props: EndpointActionsProps): ReactNode {
+  const { endpoint } = props;
+  const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}`;
+  const [question, setQuestion] = useState<Question | null>(null);
+  const ping = useAction(
+    () => api.post<{ id: string }>(`${path}/ping`, undefined),
+    ({ id }) => {
+      const href = deliveryHref(id, endpoint.id);
+      notify({ text: `Ping queued to ${endpoint.url}`, href, linkText: 'follow it' });
+    },
+  );
+  const enable = useAction(
+    () => api.patch<Endpoint>(path, { enabled: !endpoint.enabled }),
+    ({ enabled }) => notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${endpoint.url}` }),
+  );
+  const rotate = useAction(
+    () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
+    props.onSecret,
+  );
+  const remove = useAction(
+    () => api.delete(path),
+    () => {
+      notify({ text: `Deleted ${endpoint.url}` });
+      props.onDeleted();
+    },
+  );
+  const close = () => setQuestion(null);
+  return (
+    <div className={deliveryClasses.actions}>
+      <Button
+        loading={ping.isPending}
+        disabled={!endpoint.enabled}
+        title={endpoint.enabled ? 'Sends an event of type webhook.ping' : 'Enable it first'}
+        onClick={() => ping.mutate()}
+      >
+        Ping
+      </Button>
+      <Button loading={enable.isPending} onClick={() => enable.mutate()}>
+        {endpoint.enabled ? 'Disable' : 'Enable'}
+      </Button>
+      <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
+        Rotate secret …
+      </Button>
+      <span className={deliveryClasses.spring} />
+      <Button
+        className={deliveryClasses.danger}
+        loading={remove.isPending}
+        onClick={() => setQuestion('delete')}
+      >
+        Delete …
+      </Button>
+      <Ask
+        isAsked={question === 'rotate'}
+        title="Give it a new secret?"
+        text="For 24 hours deliveries are signed with the old secret as well. The new one shows once."
+        answer="Rotate secret"
+        onYes={() => rotate.mutate()}
+        onClose={close}
+      />
+      <Ask
+        isAsked={question === 'delete'}
+        title="Delete this endpoint?"
+        text={`What was not delivered to ${endpoint.url} is discarded. This cannot be undone.`}
+        answer="Delete"
+        onYes={() => remove.mutate()}
+        onClose={close}
+      />
+    </div>
+  );
+}
+
+/** A call that changes the endpoint, and tells when it was refused. */
+function useAction<T>(call: () => Promise<T>, onSuccess: (answer: T) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: call,
+    onSuccess,
+    onError: (error: Error) => {
+      if (!isStepUp(error)) notify({ text: `Not done. ${reasonOf(error)}` });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+  });
+}
+
+function Ask(props: {
+  isAsked: boolean;
+  title: string;
+  text: string;
+  answer: string;
+  onYes: () => void;
+  onClose: () => void;
+}): ReactNode {
+  const yes = () => {
+    props.onClose();
+    props.onYes();
+  };
+  return (
+    <Modal
+      opened={props.isAsked}
+      onClose={props.onClose}
+      lockScroll={false}
+      centered
+      title={props.title}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p className={deliveryClasses.question}>{props.text}</p>
+      <div className={classes.answers}>
+        <Button onClick={props.onClose} data-autofocus>
+          Keep it as it is
+        </Button>
+        <Button color="red" variant="filled" onClick={yes}>
+          {props.answer}
+        </Button>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { faultsByField, toChange, toNewEndpoint, valuesOf } from './form-values.ts';
+
+const filled = {
+  ...valuesOf(undefined, 'TX'),
+  url: ' https://a.example/in ',
+  event_types: 'incident.created, incident.resolved',
+  retry_schedule: '5, 300',
+};
+
+test('what is empty in the form is left to the service', () => {
+  expect(toNewEndpoint(filled)).toEqual({
+    tenant: 'TX',
+    url: 'https://a.example/in',
+    event_types: ['incident.created', 'incident.resolved'],
+    retry_schedule: [5, 300],
+  });
+});
+
+test('a change holds only what differs, and null where a default comes back', () => {
+  expect(toChange(filled, { ...filled, retry_schedule: '', rate_limit: '10' })).toEqual({
+    retry_schedule: null,
+    rate_limit: 10,
+  });
+  expect(toChange(filled, { ...filled, url: 'https://a.example/in' })).toEqual({});
+});
+
+test('what is no number is sent as it was typed, for the service to refuse', () => {
+  expect(toNewEndpoint({ ...filled, retry_schedule: 'soon' }).retry_schedule).toEqual(['soon']);
+});
+
+test('faults stand at their fields, and what has none stands by itself', () => {
+  const fault = (path: string, message: string) => ({ path, code: 'x', message });
+  expect(
+    faultsByField([
+      fault('/url', 'No.'),
+      fault('/event_types/0', 'One.'),
+      fault('/event_types/1', 'Two.'),
+      fault('/other', 'Else.'),
+    ]),
+  ).toEqual({ url: 'No.', event_types: 'One. Two.', '': 'Else.' });
+});

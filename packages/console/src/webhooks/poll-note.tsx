@@ -1,0 +1,43 @@
+import { ActionIcon, Tooltip } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { formatAge } from '../ui/format.ts';
+import { useNow } from '../ui/freshness.tsx';
+import { RefreshIcon } from '../ui/icons.tsx';
+import { pollMs } from './use-poll.ts';
+import classes from './webhooks.module.css';
+
+type Query = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
+
+/** How often the page asks, how old its oldest data is, and a button to ask now. */
+export function PollNote({ queries }: { queries: readonly Query[] }): ReactNode {
+  const now = useNow(1000);
+  const [isAsking, setAsking] = useState(false);
+  const times = queries.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at > 0);
+  const age = now - Math.min(...times);
+  const refresh = async () => {
+    setAsking(true);
+    await Promise.all(queries.map((query) => query.refetch({ cancelRefetch: false })));
+    setAsking(false);
+  };
+  return (
+    <div className={classes.pollNote}>
+      <span>
+        every {pollMs / 1000} s
+        <span className={classes.age}>
+          {times.length > 0 && `· ${age < 1000 ? 'just now' : `${formatAge(age)} ago`}`}
+        </span>
+      </span>
+      <Tooltip label="Read again now">
+        <ActionIcon
+          aria-label="Read again now"
+          aria-busy={isAsking}
+          data-asking={isAsking}
+          onClick={() => void refresh()}
+        >
+          <RefreshIcon />
+        </ActionIcon>
+      </Tooltip>
+    </div>
+  );
+}

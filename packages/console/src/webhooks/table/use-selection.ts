@@ -1,0 +1,48 @@
+import { useCallback, useMemo, useRef, useState } from 'react';
+
+export type Selection = {
+  readonly keys: ReadonlySet<string>;
+  /** With `isRange`, all from the row toggled last to this one become what this one becomes. */
+  readonly toggle: (key: string, isRange: boolean) => void;
+  readonly setAll: (isSelected: boolean) => void;
+};
+
+/** Which of the rows shown are selected. A row that leaves the list leaves the selection. */
+export function useSelection(shown: readonly string[]): Selection {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const rows = useRef(shown);
+  rows.current = shown;
+  const last = useRef<string | null>(null);
+  const keys = useMemo(() => new Set(shown.filter((key) => chosen.has(key))), [shown, chosen]);
+  const toggle = useCallback((key: string, isRange: boolean) => {
+    const from = isRange ? last.current : null;
+    last.current = key;
+    setChosen((before) => toggled(before, rangeOf(rows.current, from, key), !before.has(key)));
+  }, []);
+  const setAll = useCallback(
+    (isSelected: boolean) => setChosen(new Set(isSelected ? rows.current : [])),
+    [],
+  );
+  return useMemo(() => ({ keys, toggle, setAll }), [keys, toggle, setAll]);
+}
+
+/** The keys between two, both included; the second alone when the first is not there. */
+export function rangeOf(rows: readonly string[], from: string | null, to: string): string[] {
+  const start = from === null ? -1 : rows.indexOf(from);
+  const end = rows.indexOf(to);
+  if (start < 0 || end < 0) return [to];
+  return rows.slice(Math.min(start, end), Math.max(start, end) + 1);
+}
+
+function toggled(
+  before: ReadonlySet<string>,
+  keys: readonly string[],
+  isSelected: boolean,
+): ReadonlySet<string> {
+  const after = new Set(before);
+  for (const key of keys) {
+    if (isSelected) after.add(key);
+    else after.delete(key);
+  }
+  return after;
+}
