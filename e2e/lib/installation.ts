@@ -41,6 +41,8 @@ export type Installation = {
   readonly dataDir: string;
   /** Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. */
   spawn(env?: Environment): ServiceProcess;
+  /** Runs another command of the built program on this data dir to its end. */
+  run(args: readonly string[], env?: Environment): Promise<Exit & { output: string }>;
   /** Starts it and waits until it is ready. */
   start(env?: Environment): Promise<Service>;
   postgresUrl(): Promise<string>;
@@ -53,19 +55,25 @@ export type Installation = {
 };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const program = [join(root, 'packages/server/bin/svcctl.js'), 'serve'];
+const program = join(root, 'packages/server/bin/svcctl.js');
 
 export async function createInstallation(): Promise<Installation> {
   // macOS keeps its temporary files behind a link; PostgreSQL tells its directory without.
   const dataDir = realpathSync(await mkdtemp(join(tmpdir(), 'svcctl-e2e-')));
   const processes: ServiceProcess[] = [];
 
+  const spawnHere = (args: readonly string[], env: Environment = {}) => {
+    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env });
+    processes.push(started);
+    return started;
+  };
   const installation: Installation = {
     dataDir,
-    spawn(env = {}) {
-      const started = spawnService({ SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env });
-      processes.push(started);
-      return started;
+    spawn: (env) => spawnHere(['serve'], env),
+    async run(args, env) {
+      const started = spawnHere(args, env);
+      const exit = await started.waitForExit();
+      return { ...exit, output: started.output() };
     },
     start: (env) => waitUntilReady(dataDir, installation.spawn(env)),
     postgresUrl: () => findPostgresUrl(dataDir),
@@ -157,8 +165,8 @@ function refuseExit(started: ServiceProcess): void {
   throw new Error(`the service ended with ${exit.code ?? exit.signal}:\n${started.output()}`);
 }
 
-function spawnService(env: Environment): ServiceProcess {
-  const child = spawn(process.execPath, program, {
+function spawnProgram(args: readonly string[], env: Environment): ServiceProcess {
+  const child = spawn(process.execPath, [program, ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     // Only what is given: no SVC_* of whoever runs the tests.

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { until } from './wait.mjs';
+
+/** The PostgreSQL in a data dir: asked over a connection each, because it is killed again and again. */
+export function openDatabase(dataDir) {
+  const cluster = join(dataDir, 'postgres');
+  const password = readFileSync(join(cluster, 'svcctl-password'), 'utf8').trim();
+
+  const ask = async (text) => {
+    const port = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[3]?.trim();
+    const connectionString = `postgres://svcctl:${password}@127.0.0.1:${port}/svcctl`;
+    const client = new pg.Client({ connectionString, application_name: 'chaos' });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      const { rows } = await client.query(text);
+      return rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    /** Asks until it answers. */
+    async rows(text) {
+      const answer = await until('PostgreSQL', () =>
+        ask(text).then(
+          (rows) => ({ rows }),
+          () => null,
+        ),
+      );
+      return answer.rows;
+    },
+    /** The process that serves it now; undefined when none does. */
+    postmaster() {
+      try {
+        return Number(readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[0]);
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { formatCount, goal, markdownTable } from '../bench/lib/table.mjs';
+
+/** What must be nothing. */
+const violations = [
+  ['acknowledged deliveries neither received nor in the queue', 'lost'],
+  ['incidents stored twice, though sent again under one key', 'storedTwice'],
+  ['requests with another body under one webhook-id, or of no delivery', 'wrongBodies'],
+  ['duplicates of deliveries that were not in flight at a kill', 'unexplained'],
+  ['rows stuck: neither delivered nor retried at the end', 'stuck'],
+  ['leases held at the end', 'leases'],
+  [
+    'counters of the dead-letter queue that differ from its rows, looked at in every round',
+    'wrongCounts',
+  ],
+  ['answers other than 202 and 503', 'faults'],
+];
+
+const facts = [
+  ['kill -9 of a drainer', 'drainer'],
+  ['kill -9 of PostgreSQL', 'postgres'],
+  ['incidents acknowledged', 'acknowledged'],
+  ['requests refused or broken off meanwhile, and sent again', 'refused'],
+  ['deliveries of these', 'deliveries'],
+  ['attempts recorded', 'attempts'],
+  ['requests at the receiver', 'requests'],
+  ['deliveries in flight at the kills', 'inFlight'],
+  ['duplicates received: accepted before, and came again', 'duplicates'],
+];
+
+export function reportTable(found) {
+  return markdownTable(
+    ['counted', 'times:', 'must be'],
+    [
+      ...facts.map(([text, name]) => [text, formatCount(found[name]), mustBe(found, name)]),
+      ...violations.map(([text, name]) => [
+        text,
+        formatCount(found[name]),
+        goal('0', found[name] === 0),
+      ]),
+    ],
+  );
+}
+
+export function isKept(found) {
+  return violations.every(([, name]) => found[name] === 0) && found.duplicates <= found.inFlight;
+}
+
+function mustBe(found, name) {
+  if (name !== 'duplicates') return '';
+  return goal('≤ in flight', found.duplicates <= found.inFlight);
+}

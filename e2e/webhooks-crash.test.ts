@@ -1,0 +1,165 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { answer, delayed, type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
+import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { readPostmasterPid } from './lib/postgres.ts';
+import { waitFor } from './lib/wait-for.ts';
+import {
+  type Accepted,
+  addEndpoint,
+  countAttempts,
+  countByStatus,
+  countRequests,
+  createGate,
+  expectDeadLetterCountsTrue,
+  leasedKeys,
+  report,
+  untilDelivery,
+  webhookSettings,
+} from './lib/webhooks.ts';
+
+let installation: Installation;
+let receiver: Receiver;
+beforeEach(async () => {
+  installation = await createInstallation();
+  receiver = await startReceiver({
+    behave: () => delayed(randomInt(1, 150), answer(204)),
+  });
+});
+afterEach(async () => {
+  await installation.remove();
+  await receiver.close();
+});
+
+const apiOnly = { ...webhookSettings, SVC_ROLES: 'api' };
+const drainerOnly = { ...webhookSettings, SVC_ROLES: 'drainer' };
+
+test('delivers what it accepted, under the same webhook-id, through kill -9 of the drainer', async () => {
+  const service = await installation.start(apiOnly);
+  const url = await installation.postgresUrl();
+  for (const path of ['/a', '/b']) await addEndpoint(service, receiver.url(path));
+  const accepted: Accepted[] = [];
+  const leases = new Map<string, number>();
+  for (let round = 0; round < 3; round += 1) {
+    const before = receiver.requests.length;
+    const drainer = await installation.start(drainerOnly);
+    accepted.push(...(await report(service, 30)));
+    await receiver.waitFor(before + randomInt(1, 30));
+    await drainer.kill();
+    for (const key of await leasedKeys(url)) leases.set(key, (leases.get(key) ?? 0) + 1);
+  }
+  expect(leases.size).toBeGreaterThan(0);
+
+  await installation.start(drainerOnly);
+  await waitFor('all to be delivered', async () => {
+    return (await countByStatus(url)).delivered === accepted.length;
+  });
+  await expectReceived(accepted, url, leases);
+  expect(await leasedKeys(url)).toEqual([]);
+  await expectDeadLetterCountsTrue(url);
+});
+
+test('delivers what it acknowledged, under the same webhook-id, through kill -9 of PostgreSQL', async () => {
+  const service = await installation.start(webhookSettings);
+  await addEndpoint(service, receiver.url());
+  const accepted: Accepted[] = [];
+  const load = { isRunning: true };
+  const client = reportUntilStopped(service, accepted, load);
+  for (let round = 0; round < 2; round += 1) {
+    const before = accepted.length;
+    await waitFor('the load to run', () => accepted.length > before + randomInt(3, 20));
+    const killed = await readPostmasterPid(installation.dataDir);
+    await installation.signalPostgres('SIGKILL');
+    await waitFor('another PostgreSQL', async () => {
+      const pid = await readPostmasterPid(installation.dataDir);
+      return pid !== undefined && pid !== killed;
+    });
+    const down = accepted.length;
+    await waitFor('incidents to go on', () => accepted.length > down);
+  }
+  load.isRunning = false;
+  await client;
+  const url = await installation.postgresUrl();
+  await waitFor('all to be delivered', async () => {
+    const { delivered = 0, ...others } = await countByStatus(url);
+    return delivered >= accepted.length && Object.keys(others).length === 0;
+  });
+  // Outcomes wait for the database; what was sent is not sent again.
+  await expectReceived(accepted, url);
+  expect(service.exit()).toBeUndefined();
+});
+
+test('svcctl drain delivers once what waits while no drainer runs, and ends', async () => {
+  const service = await installation.start(apiOnly);
+  await addEndpoint(service, receiver.url());
+  const [accepted] = await report(service);
+  const waiting = await untilDelivery(service, accepted?.id ?? '', 'queued');
+  expect(waiting).toMatchObject({ attempts: 0, waiting: { reason: 'no_drainer' } });
+  expect(receiver.requests).toEqual([]);
+
+  const drained = await installation.run(['drain'], webhookSettings);
+  expect(drained.code, drained.output).toBe(0);
+  await untilDelivery(service, accepted?.id ?? '', 'delivered');
+  expect(receiver.requests.map(({ id }) => id)).toEqual([accepted?.idempotency_key]);
+  const again = await installation.run(['drain'], webhookSettings);
+  expect(again.code, again.output).toBe(0);
+  expect(receiver.requests).toHaveLength(1);
+});
+
+test('SIGTERM lets deliveries in flight end: no lease is held, nothing is sent twice', async () => {
+  const gate = createGate();
+  receiver.behave(() => gate.behaviour);
+  const slow = { ...webhookSettings, SVC_WEBHOOK_TIMEOUT_SECONDS: '15' };
+  const service = await installation.start(slow);
+  await addEndpoint(service, receiver.url());
+  const accepted = await report(service, 30);
+  await receiver.waitFor(5);
+  const stopped = service.stop();
+  gate.open();
+  expect(await stopped).toEqual({ code: 0, signal: null });
+  expect(await installation.listPostgresProcesses()).toEqual([]);
+  const sentBefore = receiver.requests.length;
+
+  await installation.start(apiOnly);
+  const url = await installation.postgresUrl();
+  expect(await leasedKeys(url)).toEqual([]);
+  expect(await countByStatus(url)).toEqual({
+    ...(sentBefore < 30 ? { queued: 30 - sentBefore } : {}),
+    delivered: sentBefore,
+  });
+  await installation.start(drainerOnly);
+  await waitFor('all to be delivered', async () => (await countByStatus(url)).delivered === 30);
+  await expectReceived(accepted, url);
+  expect(receiver.requests).toHaveLength(30);
+});
+
+/** Nothing is lost; what came more often than attempts are on record was in flight at a kill. */
+async function expectReceived(
+  accepted: readonly Accepted[],
+  url: string,
+  leases: ReadonlyMap<string, number> = new Map(),
+): Promise<void> {
+  const counts = countRequests(receiver.requests);
+  expect(accepted.filter(({ idempotency_key: key }) => !counts.has(key))).toEqual([]);
+  const recorded = await countAttempts(url);
+  const tooOften = [...counts].filter(
+    ([key, count]) => count > (recorded.get(key) ?? 0) + (leases.get(key) ?? 0),
+  );
+  expect(tooOften).toEqual([]);
+}
+
+/** Reports incidents; only those that are acknowledged count. */
+async function reportUntilStopped(
+  service: Service,
+  accepted: Accepted[],
+  load: { isRunning: boolean },
+): Promise<void> {
+  const body = { tenant: 'TX', type: 'incident.created', data: {} };
+  while (load.isRunning) {
+    const answered = await service.call('POST', '/incidents', { body });
+    if (answered.status === 202) accepted.push(...answered.json.deliveries);
+    else expect(answered.status, answered.text).toBe(503);
+    await delay(5);
+  }
+}

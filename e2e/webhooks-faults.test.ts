@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  answer,
+  type Behaviour,
+  drip,
+  endlessHeaders,
+  gzipBomb,
+  type Receiver,
+  raw,
+  redirect,
+  reset,
+  startReceiver,
+} from '../packages/server/test/receiver.ts';
+import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import { query } from './lib/postgres.ts';
+import { waitFor } from './lib/wait-for.ts';
+import {
+  addEndpoint,
+  countRequests,
+  createGate,
+  expectDeadLetterCountsTrue,
+  leasedKeys,
+  report,
+  untilDelivery,
+  webhookSettings,
+} from './lib/webhooks.ts';
+
+let installation: Installation;
+let service: Service;
+let drainer: Service;
+let url: string;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  installation = await createInstallation();
+  service = await installation.start({ ...webhookSettings, SVC_ROLES: 'api' });
+  drainer = await startDrainer({ SVC_WEBHOOK_TIMEOUT_SECONDS: '1' });
+  url = await installation.postgresUrl();
+});
+afterAll(async () => {
+  await installation.remove();
+  for (const receiver of receivers) await receiver.close();
+});
+
+/** Its own tenant for each test, so that none gets the incidents of another. */
+test('hostile receivers leave a pending row with what went wrong, and a healthy service', async () => {
+  const untouched = await openReceiver();
+  const hostile: Record<string, { behaviour: Behaviour; failureClass: string }> = {
+    '/reset': { behaviour: reset(), failureClass: 'reset' },
+    '/drip': { behaviour: drip(50), failureClass: 'timeout_body' },
+    '/endless-headers': { behaviour: endlessHeaders(), failureClass: 'protocol' },
+    '/half-a-header': {
+      behaviour: raw('HTTP/1.1 200 OK\r\nx-a: b\r\nx', { keepOpen: true }),
+      failureClass: 'timeout_headers',
+    },
+    '/gzip-bomb': { behaviour: gzipBomb(64 * 2 ** 20, 500), failureClass: 'status' },
+    '/redirect': { behaviour: redirect(untouched.url('/inside')), failureClass: 'redirect' },
+  };
+  const receiver = await openReceiver(({ path }) => hostile[path]?.behaviour ?? answer(204));
+  const later = { tenant: 'HOSTILE', retry_schedule: [3600] };
+  const ids = new Map<string, string>();
+  for (const path of Object.keys(hostile)) {
+    ids.set(await addEndpoint(service, receiver.url(path), later), path);
+  }
+  await addEndpoint(service, receiver.url('/well'), { tenant: 'HOSTILE-TOO' });
+
+  const accepted = await report(service, 1, { tenant: 'HOSTILE' });
+  for (const { id, endpoint_id: endpointId } of accepted) {
+    const path = ids.get(endpointId) ?? '';
+    const row = await untilDelivery(service, id, 'pending');
+    expect(row, path).toMatchObject({ failure_class: hostile[path]?.failureClass, attempts: 1 });
+    expect(Buffer.byteLength(row.attempt_log[0].response ?? ''), path).toBeLessThanOrEqual(4096);
+  }
+  expect(accepted).toHaveLength(ids.size);
+  expect(untouched.connections).toBe(0);
+
+  const [well] = await report(service, 1, { tenant: 'HOSTILE-TOO' });
+  await untilDelivery(service, well?.id ?? '', 'delivered');
+  expect((await service.probe('/readyz')).status).toBe(200);
+  expect((await drainer.probe('/readyz')).status).toBe(200);
+  await expectDeadLetterCountsTrue(url);
+
+  expect(await drainer.stop()).toEqual({ code: 0, signal: null });
+  drainer = await startDrainer();
+});
+
+test('what is in flight to an endpoint that is deleted is discarded with the rest, and never sent again', async () => {
+  const gate = createGate();
+  const receiver = await openReceiver(() => gate.behaviour);
+  const endpointId = await addEndpoint(service, receiver.url(), { tenant: 'DELETED' });
+  const accepted = await report(service, 20, { tenant: 'DELETED' });
+  await receiver.waitFor(5);
+  const gone = await service.call('DELETE', `/webhook/endpoints/${endpointId}`);
+  expect(gone.status, gone.text).toBe(204);
+  gate.open();
+  for (const { id } of accepted) await untilDelivery(service, id, 'discarded');
+  await expectFence();
+  const counts = countRequests(receiver.requests);
+  expect(counts.size).toBeLessThan(20);
+  expect([...counts.values()].every((count) => count === 1)).toBe(true);
+  expect(await leasedKeys(url)).toEqual([]);
+  expect(await report(service, 1, { tenant: 'DELETED' })).toEqual([]);
+  await expectDeadLetterCountsTrue(url);
+});
+
+test('a full database refuses incidents; those acknowledged before are delivered once', async () => {
+  const gate = createGate();
+  const receiver = await openReceiver(() => gate.behaviour);
+  await addEndpoint(service, receiver.url(), { tenant: 'FULL' });
+  const accepted = await report(service, 5, { tenant: 'FULL' });
+  await receiver.waitFor(5);
+  await query(url, diskFull);
+  try {
+    const body = { tenant: 'FULL', type: 'incident.created', data: {} };
+    const refused = await service.call('POST', '/incidents', { body });
+    expect(refused.json, refused.text).toMatchObject({ status: 503, code: 'database_full' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    gate.open();
+    await waitFor('outcomes that cannot be written', () =>
+      drainer.output().includes('outcomes of deliveries could not be written'),
+    );
+    expect((await service.probe('/readyz')).status).toBe(200);
+  } finally {
+    await query(url, 'drop trigger disk_full on deliveries');
+  }
+
+  for (const { id } of accepted) await untilDelivery(service, id, 'delivered');
+  const [after] = await report(service, 1, { tenant: 'FULL' });
+  await untilDelivery(service, after?.id ?? '', 'delivered');
+  expect(receiver.requests).toHaveLength(6);
+  const [stored] = await query(
+    url,
+    `select count(*)::int as count from incidents where tenant = 'FULL'`,
+  );
+  expect(stored).toEqual({ count: 6 });
+});
+
+test.each([
+  ['ahead', 2],
+  ['behind', -2],
+])('a clock two hours %s sends nothing early, and all that is due', async (_name, hours) => {
+  const tenant = `CLOCK${hours}`;
+  const receiver = await openReceiver(({ number }) => answer(number === 1 ? 500 : 204));
+  await addEndpoint(service, receiver.url(), { tenant, retry_schedule: [3600] });
+  const [accepted] = await report(service, 1, { tenant });
+  await untilDelivery(service, accepted?.id ?? '', 'pending');
+  await drainer.stop();
+  drainer = await startDrainer({ NODE_OPTIONS: `--import=${shiftedClock(hours)}` });
+  const { headers } = await expectFence();
+  const ahead = Number(headers['webhook-timestamp']) - Date.now() / 1000;
+  expect(Math.round(ahead / 3600)).toBe(hours);
+  expect(receiver.requests).toHaveLength(1);
+
+  await query(url, `update deliveries set next_attempt_at = now() where id = $1`, [accepted?.id]);
+  await untilDelivery(service, accepted?.id ?? '', 'delivered');
+  expect(countRequests(receiver.requests)).toEqual(new Map([[accepted?.idempotency_key, 2]]));
+});
+
+/** Before space runs out, PostgreSQL says so in the same way. */
+const diskFull = `
+  create or replace function refuse_disk_full() returns trigger language plpgsql as
+    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+  create trigger disk_full before insert or update on deliveries
+    for each row execute function refuse_disk_full()`;
+
+/** A delivery made now arrives: the drainer has looked at all that was due before. */
+async function expectFence() {
+  const receiver = await openReceiver();
+  const tenant = `FENCE-${receiver.port}`;
+  await addEndpoint(service, receiver.url(), { tenant });
+  const [accepted] = await report(service, 1, { tenant });
+  await untilDelivery(service, accepted?.id ?? '', 'delivered');
+  const [request] = receiver.requests;
+  if (request === undefined) throw new Error('delivered, but nothing came');
+  return request;
+}
+
+/** A module that moves the wall clock of the process that loads it. */
+function shiftedClock(hours: number): string {
+  const source = `
+    const shift = ${hours * 3_600_000};
+    const now = Date.now;
+    Date.now = () => now() + shift;
+    globalThis.Date = class extends Date {
+      constructor(...given) {
+        if (given.length === 0) super(now() + shift);
+        else super(...given);
+      }
+    };`;
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+function startDrainer(env: Record<string, string> = {}): Promise<Service> {
+  return installation.start({
+    ...webhookSettings,
+    SVC_WEBHOOK_TIMEOUT_SECONDS: '15',
+    SVC_ROLES: 'drainer',
+    ...env,
+  });
+}
+
+async function openReceiver(
+  behave?: (request: { path: string; number: number }) => Behaviour,
+): Promise<Receiver> {
+  const receiver = await startReceiver(behave === undefined ? {} : { behave });
+  receivers.push(receiver);
+  return receiver;
+}
