@@ -1,4 +1,5 @@
-// npm run demo: `npm start` and three million real events, put in through the ingest API.
+// npm run demo: `npm start`, three million real events, put in through the ingest API, and webhooks to
+// receivers on this machine that succeed, fail and recover.
 //   npm run demo -- --limit 100000    fewer of them
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -29,26 +30,33 @@ async function demo() {
     cwd: root,
     // Its own word on where it is, with the link that signs in to the console.
     stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, SVC_ALLOW_TARGETS: process.env.SVC_ALLOW_TARGETS || '127.0.0.0/8' },
   });
+  const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.on(signal, () => child.kill(signal));
+    process.on(signal, () => {
+      // The receivers first: the service would wait for the one that never answers.
+      ending.abort();
+      child.kill(signal);
+    });
   }
   const ended = new Promise((settle, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) => settle(code ?? 128 + constants.signals[signal]));
   });
-  const loading = load(child).catch((error) => {
-    if (child.exitCode !== null) return;
+  const loading = load(child, ending.signal).catch((error) => {
+    if (ending.signal.aborted || child.exitCode !== null) return;
     process.stderr.write(`\nerror: ${error.message}\n`);
     child.kill('SIGTERM');
     process.exitCode = 1;
   });
   const code = await ended;
+  ending.abort();
   await loading;
   return process.exitCode || code;
 }
 
-async function load(child) {
+async function load(child, signal) {
   const service = await untilReady(child);
   const { flightCount, flightLines } = await import('./flights.mjs');
   const wanted = Math.min(Number(values.limit ?? flightCount), flightCount);
@@ -62,6 +70,9 @@ async function load(child) {
       `${number(answer.accepted)} stored, ${number(answer.duplicates)} were there before, ${number(answer.rejected_count)} rejected.\n`,
     );
   }
+  const { startDemoWebhooks } = await import('./demo-webhooks.mjs');
+  const { count } = await startDemoWebhooks(service, signal);
+  process.stdout.write(`${number(count)} incidents reported, and one more every few seconds.\n`);
   process.stdout.write(whatToTry(service.url));
 }
 
@@ -183,6 +194,11 @@ admin-token. In the tree: TX, DFW, 2001-03. Or in another terminal, in this fold
   ${svcctl} records show --tenant TX --store DFW --month 2001-03
   ${svcctl} analytics export --tenant TX --store DFW --month 2001-03 --format csv --out dfw-march.csv
   ${svcctl} records ls --level tenant --json
+
+Webhooks fail and recover meanwhile; in a minute or two some have drained: ${url}/#/dlq
+
+  ${svcctl} dlq ls --status pending
+  ${svcctl} listen --register --tenant TX
 
 `;
 }
