@@ -7,7 +7,7 @@ import { programPath } from './product.mjs';
  * `svcctl serve` as a child process on the given database, its data folder in `dir` under `name`. The
  * first service of a database makes its admin token; a further one is given it.
  */
-export async function startService(scope, { dir, name, databaseUrl, token }) {
+export async function startService(scope, { dir, name, databaseUrl, token, settings = {} }) {
   const dataDir = join(dir, name);
   mkdirSync(dataDir, { recursive: true });
   const child = startChild(
@@ -19,6 +19,7 @@ export async function startService(scope, { dir, name, databaseUrl, token }) {
       SVC_PORT: '0',
       SVC_RATE_LIMIT: '0',
       SVC_LOG_LEVEL: 'warn',
+      ...settings,
     }),
   );
   const origin = await untilReady(child, () => readyOrigin(dataDir));
