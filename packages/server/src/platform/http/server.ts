@@ -16,6 +16,13 @@ import { trackConnections } from './drain-connections.ts';
 import { refuseUnreadable, sendProblem } from './problem.ts';
 import { type Check, parseQuery, Validator } from './validate.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** A JSON body as it was sent: JSON.parse bends large integers and the spelling of numbers. */
+    jsonText: string;
+  }
+}
+
 export const basePath = '/api/v1';
 export type Handler<C extends RouteContract> = (
   call: InputOf<C> & { actor: Actor; request: FastifyRequest; reply: FastifyReply },
@@ -77,19 +84,17 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       reply,
     ),
   );
+  fastify.decorateRequest('jsonText', '');
   // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string' },
-    (_request, body, done) => {
-      try {
-        done(null, body === '' ? undefined : JSON.parse(String(body)));
-      } catch (error) {
-        done(new AppError('json_invalid', { detail: `The body is not JSON: ${String(error)}` }));
-      }
-    },
-  );
+  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    try {
+      request.jsonText = String(body);
+      done(null, body === '' ? undefined : JSON.parse(request.jsonText));
+    } catch (error) {
+      done(new AppError('json_invalid', { detail: `The body is not JSON: ${String(error)}` }));
+    }
+  });
 
   return {
     fastify,

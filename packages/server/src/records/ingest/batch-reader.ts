@@ -1,4 +1,4 @@
-import { JsonScanner } from './json-text.ts';
+import { JsonScanner } from '../../kernel/json-text.ts';
 import {
   type IncomingRecord,
   type RecordFault,

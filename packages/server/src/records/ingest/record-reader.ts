@@ -1,5 +1,5 @@
 import { parseInstant } from '../../kernel/instant.ts';
-import type { JsonFault, JsonScanner } from './json-text.ts';
+import type { JsonFault, JsonScanner } from '../../kernel/json-text.ts';
 
 /** A record as it was sent, checked (SPEC §2). */
 export type IncomingRecord = {

@@ -79,6 +79,20 @@ test.each<[object, string, string]>([
   expect(await countIncidents('refused')).toBe(0);
 });
 
+test('sends the data as it was spelled: no digit of a number is lost', async () => {
+  const tenant = freshTenant();
+  await makeEndpoint(tenant);
+  const data = '{ "id": 12345678901234567890, "score": 0.10, "big": 1e400 }';
+  const body = `{"data": ${data}, "tenant": ${JSON.stringify(tenant)}, "type": "incident.created"}`;
+  const answer = await service.call('POST', '/incidents', {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.status, answer.text).toBe(202);
+  const detail = await service.call('GET', `/webhook/dlq/${answer.json.deliveries[0].id}`);
+  expect(detail.json.body).toContain('"data":{"id":12345678901234567890,"score":0.10,"big":1e400}');
+});
+
 test('refuses data nested 10,000 levels deep', async () => {
   const data = '['.repeat(10_000) + ']'.repeat(10_000);
   const answer = await service.call('POST', '/incidents', {

@@ -18,19 +18,23 @@ type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
  * Stores an incident and one delivery for each endpoint of its tenant that wants its type. A disabled
  * endpoint gets none, then or later. Not audited: it is the pipeline's write, not an operator's, and the
  * incident itself is the record of it. Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413
- * `body_too_large`.
+ * `body_too_large`. `dataSource` is `data` as the caller spelled it.
  */
 export async function reportIncident(
   db: Queryable,
   options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'>,
   actor: Actor,
-  request: Request,
+  { request, dataSource }: { request: Request; dataSource: string | undefined },
 ): Promise<Accepted> {
   const { tenant, store = null, type, data } = request;
   assertReach(actor, tenant);
   const nowMillis = options.clock();
   const occurredAt = toOccurredAt(request.occurred_at, nowMillis);
-  const body = payloadText({ type, timestamp: occurredAt, data }, options.maxPayloadBytes);
+  const body = payloadText(
+    { type, timestamp: occurredAt, data },
+    options.maxPayloadBytes,
+    dataSource,
+  );
   const incident = { id: newId('inc'), tenant, store, type, occurredAt, body };
   const key = toKey(request);
   // Once more if a key in use runs out between the two statements.
