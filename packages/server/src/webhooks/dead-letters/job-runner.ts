@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { WakeUp } from '../drainer/wake-up.ts';
@@ -18,7 +19,8 @@ export function startJobRunner(
   db: Database,
   { wakeUp, log }: { wakeUp: WakeUp; log: Log },
 ): JobRunner {
-  let isStopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
   let isPoked = false;
   let underWay: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -26,10 +28,13 @@ export function startJobRunner(
   /** Works until there is nothing to do; answers when to look again. */
   async function workOff(): Promise<number> {
     try {
-      while (!isStopped) {
+      while (!signal.aborted) {
         isPoked = false;
+        const startedAt = performance.now();
         const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
         if (!hasWorked && !isPoked) return Math.min(waitMillis ?? lookMillis, lookMillis);
+        // Rests as long as it worked: deliveries and pages go first.
+        if (hasWorked) await rest(performance.now() - startedAt, signal);
       }
     } catch (error) {
       log.warn({ err: error }, 'a batch of a bulk job failed and is tried again');
@@ -38,7 +43,7 @@ export function startJobRunner(
   }
   function look(): void {
     clearTimeout(timer);
-    if (isStopped) return;
+    if (signal.aborted) return;
     isPoked = true;
     underWay ??= workOff().then((millis) => {
       underWay = undefined;
@@ -46,7 +51,7 @@ export function startJobRunner(
     });
   }
   function lookIn(millis: number): void {
-    if (isStopped) return;
+    if (signal.aborted) return;
     timer = setTimeout(look, millis);
     timer.unref();
   }
@@ -55,9 +60,13 @@ export function startJobRunner(
   return {
     poke: look,
     async stop() {
-      isStopped = true;
+      stopping.abort();
       clearTimeout(timer);
       await underWay;
     },
   };
+}
+
+async function rest(millis: number, signal: AbortSignal): Promise<void> {
+  await delay(millis, undefined, { signal, ref: false }).catch(() => {});
 }
