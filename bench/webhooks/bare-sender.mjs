@@ -1,10 +1,10 @@
 // What one would write without a service: signed POSTs with undici over keep-alive, so many at a time,
-// nothing stored. Arguments: URL, count, side by side.
+// nothing stored. Arguments: URL, count, side by side, seconds that each may take (0 = for ever).
 import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'undici';
 import { payloadOf } from './payload.mjs';
 
-const [url, count, concurrency] = process.argv.slice(2);
+const [url, count, concurrency, seconds] = process.argv.slice(2);
 const { origin, pathname } = new URL(url);
 const pool = new Pool(origin, { connections: Number(concurrency) });
 const secret = randomBytes(32);
@@ -30,6 +30,7 @@ async function send() {
         'webhook-signature': `v1,${signature.digest('base64')}`,
       },
       body,
+      ...(Number(seconds) > 0 ? { signal: AbortSignal.timeout(Number(seconds) * 1000) } : {}),
     });
     await response.body.dump();
     if (response.statusCode !== 204)
