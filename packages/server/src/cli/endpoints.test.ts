@@ -160,6 +160,8 @@ test('incidents send takes data as JSON, from a file and from stdin, and prints 
   await send(['--data', '-'], '{"from":"stdin"}');
   expect(bodies().map(({ data }) => data)).toEqual([{}, [1], { from: 'file' }, { from: 'stdin' }]);
   expect(await send(['--data', '@none.json'])).toMatchObject({ code: 1 });
+  await send(['--data', '{"id": 12345678901234567890}']);
+  expect(String(api.requests.at(-1)?.body)).toContain('"data":{"id": 12345678901234567890}}');
 });
 
 test('incidents send ends with 130 on Ctrl-C while it waits for stdin', async () => {
