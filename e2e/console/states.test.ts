@@ -202,3 +202,24 @@ test('tells a service without records how to send some, and shows the first by i
     await installation.remove();
   }
 });
+
+const withLanguage = (tag: string) =>
+  `Object.defineProperty(navigator, 'language', { value: '${tag}', configurable: true })`;
+
+test('draws its chart in a browser that was started without a locale', async () => {
+  const options = { initScripts: [withLanguage('en-US@posix')] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW');
+  await page.getByRole('slider', { name: /^Records per month/ }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('keeps the page when the script of the chart cannot be loaded', async () => {
+  const { page, close } = await openPage(browser, filled.service);
+  await page.route(/month-chart/, (route) => route.abort());
+  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW');
+  await page.getByText('The chart cannot be drawn.').waitFor();
+  await page.getByRole('treeitem', { name: /^TX/ }).waitFor();
+  await close();
+});

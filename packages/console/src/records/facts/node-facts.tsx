@@ -1,4 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
+import { CatchBoundary } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
@@ -9,11 +10,10 @@ import { CoverageBar } from '../coverage-bar.tsx';
 import { type NodePath, namesOf, pathOf } from '../node.ts';
 import { DayStrip } from './day-strip.tsx';
 import classes from './facts.module.css';
+import { loadMonthChart } from './load-month-chart.ts';
 import { useMonths } from './use-facts.ts';
 
-const MonthChart = lazy(() =>
-  import('./month-chart.tsx').then(({ MonthChart }) => ({ default: MonthChart })),
-);
+const MonthChart = lazy(loadMonthChart);
 
 export type NodeFactsProps = {
   path: NodePath;
@@ -176,10 +176,20 @@ function Chart({ path, facts, from, to, onChoose, onDays }: NodeFactsProps): Rea
         <p className={classes.muted}>Too many months to draw: choose a store.</p>
       )}
       {months.data && months.data.length > 0 && (
-        <Suspense>
-          <MonthChart months={months.data} {...(store === undefined ? {} : { onChoose: choose })} />
-        </Suspense>
+        // Without its chart the page still does what one came for.
+        <CatchBoundary getResetKey={() => path.tenant} errorComponent={NoChart}>
+          <Suspense>
+            <MonthChart
+              months={months.data}
+              {...(store === undefined ? {} : { onChoose: choose })}
+            />
+          </Suspense>
+        </CatchBoundary>
       )}
     </div>
   );
+}
+
+function NoChart(): ReactNode {
+  return <p className={classes.muted}>The chart cannot be drawn. Load the page again.</p>;
 }

@@ -1,0 +1,19 @@
+/**
+ * The chart's library asks for number formats of the browser's language as it loads, and fails on the
+ * one of a browser that was started without a locale (`en-US@posix`).
+ */
+export async function loadMonthChart() {
+  if (!isLanguage(navigator.language)) {
+    Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
+  }
+  const { MonthChart } = await import('./month-chart.tsx');
+  return { default: MonthChart };
+}
+
+function isLanguage(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length > 0;
+  } catch {
+    return false;
+  }
+}
