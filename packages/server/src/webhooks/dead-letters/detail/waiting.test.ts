@@ -36,7 +36,13 @@ test.each([
     null,
     /8 of 8 .*retry to send it again/,
   ],
-  [{ paused_until: later, failures_in_row: 20 }, 'breaker', later, /20 failures in a row/],
+  [
+    { paused_until: later, failures_in_row: 20 },
+    'breaker',
+    later,
+    /20 times in a row and is paused until 2026-03-05 14:07:09 UTC; a retry passes/,
+  ],
+  [{ paused_until: later, status: 'queued' }, 'breaker', later, /then one row is tried first/],
   [{ paused_until: later, is_probe: true }, 'schedule', later, /attempt 4 of 8/],
   [{ held_by: 'retry_after' }, 'retry_after', later, /Retry-After/],
 ] as const)('%o is told as %s', (changes, reason, until, text) => {

@@ -28,7 +28,7 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     return { reason: 'disabled', until: null, text: disabledText(facts) };
   }
   if (facts.leased_until !== null) {
-    const text = `an attempt is under way; its outcome is known by ${facts.leased_until}`;
+    const text = `an attempt is under way; its outcome is known by ${inWords(facts.leased_until)}`;
     return { reason: 'in_flight', until: facts.leased_until, text };
   }
   if (facts.status === 'abandoned') {
@@ -36,8 +36,11 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     return { reason: 'parked', until: null, text: `${tries}: retry to send it again` };
   }
   if (facts.paused_until !== null && !facts.is_probe) {
-    const text = `the breaker of the endpoint is open after ${facts.failures_in_row} failures in a row, until ${facts.paused_until}; a retry passes it`;
-    return { reason: 'breaker', until: facts.paused_until, text };
+    return {
+      reason: 'breaker',
+      until: facts.paused_until,
+      text: pauseText(facts, facts.paused_until),
+    };
   }
   if (facts.is_early && facts.next_retry !== null) return scheduled(facts, facts.next_retry);
   return 'ask_for_drainer';
@@ -59,11 +62,22 @@ export function whyStillDue(facts: WaitFacts, isDrainerRunning: boolean): Waitin
 
 function scheduled(facts: WaitFacts, until: string): Waiting {
   if (facts.held_by === 'retry_after') {
-    const text = `the receiver asked to wait until ${until} (Retry-After)`;
+    const text = `the receiver asked to wait until ${inWords(until)} (Retry-After)`;
     return { reason: 'retry_after', until, text };
   }
-  const text = `attempt ${facts.attempts + 1} of ${facts.max_attempts} is scheduled for ${until}`;
+  const text = `attempt ${facts.attempts + 1} of ${facts.max_attempts} is scheduled for ${inWords(until)}`;
   return { reason: 'schedule', until, text };
+}
+
+/** What is queued already is not helped by a retry. */
+function pauseText({ failures_in_row, status }: WaitFacts, until: string): string {
+  const pause = `the endpoint failed ${failures_in_row} times in a row and is paused until ${inWords(until)}`;
+  return `${pause}; ${status === 'queued' ? 'then one row is tried first' : 'a retry passes the pause'}`;
+}
+
+/** To the second: `2026-03-05 14:07:09 UTC`. */
+function inWords(instant: string): string {
+  return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
 }
 
 function disabledText({ is_deleted, disabled_reason }: WaitFacts): string {
