@@ -64,6 +64,17 @@ test('a value that does not fit is told what would', async () => {
   expect(answer.json.detail).toBe('month: must be a month such as 2026-03, from 1970-01 on');
 });
 
+test.each([
+  [{ tenant: '' }, 'must not be empty'],
+  [{ tenant: 'x'.repeat(200) }, 'must have at most 128 characters'],
+  [{ columns: [] }, 'must not be empty'],
+  [{ columns: ['kind', 'kind'] }, 'must not name anything twice'],
+])('%j is told in words what fits', async (change, message) => {
+  const body = { tenant: 'T', ...change };
+  const answer = await service.call('POST', '/exports/csv', { body });
+  expect(answer.json.errors).toMatchObject([{ message }]);
+});
+
 test('another media type than JSON answers 415', async () => {
   const answer = await service.call('POST', '/tokens', {
     body: '{}',

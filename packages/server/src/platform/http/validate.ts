@@ -90,12 +90,31 @@ function describe(error: ErrorObject, place: Place): InputFault {
       return {
         path: at(''),
         code: 'value_invalid',
-        message:
-          error.keyword === 'pattern' && hint
-            ? `must be ${hint}`
-            : (error.message ?? 'is not valid'),
+        message: error.keyword === 'pattern' && hint ? `must be ${hint}` : sizeText(error),
       };
     }
+  }
+}
+
+/** What fits, in words. */
+function sizeText({ keyword, params, message }: ErrorObject): string {
+  const { limit } = params;
+  const things = keyword.endsWith('Items') ? 'entries' : 'characters';
+  switch (keyword) {
+    case 'minLength':
+    case 'minItems':
+      return limit === 1 ? 'must not be empty' : `must have at least ${limit} ${things}`;
+    case 'maxLength':
+    case 'maxItems':
+      return `must have at most ${limit} ${things}`;
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'uniqueItems':
+      return 'must not name anything twice';
+    default:
+      return message ?? 'is not valid';
   }
 }
 
