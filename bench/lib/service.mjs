@@ -19,6 +19,8 @@ export async function startService(scope, { dir, name, databaseUrl, token, setti
       SVC_PORT: '0',
       SVC_RATE_LIMIT: '0',
       SVC_LOG_LEVEL: 'warn',
+      // Processes that share a database share it.
+      SVC_SECRET_KEY: 'a key that all processes of the bench share',
       ...settings,
     }),
   );

@@ -2,10 +2,7 @@ import { cleanEnvironment, startChild, untilReady } from '../lib/child.mjs';
 import { connect } from '../lib/postgres.mjs';
 import { startService } from '../lib/service.mjs';
 
-const settings = {
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_SECRET_KEY: 'a key that all processes of the bench share',
-};
+const settings = { SVC_ALLOW_TARGETS: '127.0.0.0/8' };
 
 /** A service with these roles on a database of its own, ready to send to this machine. */
 export async function startWorld(scope, { dir, postgres, name, roles = 'api,drainer' }) {
