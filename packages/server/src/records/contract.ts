@@ -9,6 +9,8 @@ import {
   labelSchema,
   limitSchema,
   monthSchema,
+  nullable,
+  oneOf,
   problem,
   storeSchema,
   tenantSchema,
@@ -20,15 +22,6 @@ export const datasetNames = ['training', 'fine_tuning'] as const;
 export type DatasetName = (typeof datasetNames)[number];
 export const tiers = ['hot', 'cold', 'mixed'] as const;
 export const orders = ['asc', 'desc'] as const;
-
-const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
-  Type.Unsafe<T[number]>({
-    type: 'string',
-    enum: [...values],
-    ...(description === undefined ? {} : { description }),
-  });
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
 
 /** Which records: of a tenant, a store, a month or whole days. The same words in every list and export. */
 export const sliceProperties = {

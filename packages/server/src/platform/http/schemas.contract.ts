@@ -2,6 +2,17 @@ import { Type } from 'typebox';
 
 // The pieces that several features' contracts share.
 
+/** One of these words. */
+export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
+  Type.Unsafe<T[number]>({
+    type: 'string',
+    enum: [...values],
+    ...(description === undefined ? {} : { description }),
+  });
+
+export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
 /** No control characters and no "/": what tenants and stores are named with. */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
 /** Half a surrogate pair is not a character, and the database cannot hold U+0000. */
