@@ -145,11 +145,6 @@ export class Scheduler {
     return true;
   }
 
-  /** Whether anything may be claimed now. */
-  hasWork(): boolean {
-    return this.plan(1).length > 0;
-  }
-
   /** What to claim now, `limit` rows at most. */
   plan(limit: number): Claim[] {
     const room = Math.min(limit, this.limits.total - this.inFlightCount);
