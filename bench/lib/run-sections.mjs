@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { replaceBetweenMarkers } from './document.mjs';
+import { describeMachine } from './machine.mjs';
+import { startPostgres } from './postgres.mjs';
+import { makeTempDir, runInScope, withScope } from './scope.mjs';
+import { formatSeconds } from './table.mjs';
+
+const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
+
+/**
+ * Runs the wanted sections of a bench, one after the other, on one embedded PostgreSQL, and prints a
+ * table for each; a whole run that is not quick also writes them into docs/benchmarks.md between the
+ * markers `bench:<name>`. A figure short of its goal is shown; a wrong answer is thrown.
+ *
+ * `start` makes what the sections share: fields for each section, and `about`, a word on the machine.
+ */
+export async function runSections(
+  { name, sections, sizes, start = async () => ({}) },
+  { size, only },
+) {
+  const wanted = chooseSections(Object.keys(sections), only);
+  const startedAt = performance.now();
+  await runInScope(async (scope) => {
+    const dir = makeTempDir(scope);
+    const postgres = await startPostgres(scope, dir);
+    const machine = describeMachine(await postgres.version());
+    const base = { dir, postgres, sizes: sizes[size], say };
+    const { about, ...shared } = await start({ ...base, scope });
+    const texts = [about === undefined ? machine : `${machine} · ${about}`];
+    if (size === 'quick')
+      texts.push('**Quick run: small sizes, few samples. For trying out, not for quoting.**');
+    process.stdout.write(`${texts.join('\n\n')}\n`);
+    for (const section of wanted) {
+      say(section);
+      const text = await withScope(scope, (own) =>
+        sections[section]({ ...base, ...shared, scope: own }),
+      );
+      process.stdout.write(`\n${text}\n`);
+      texts.push(text);
+    }
+    say(`done in ${formatSeconds(performance.now() - startedAt)}`);
+    const isWhole = wanted.length === Object.keys(sections).length;
+    if (size === 'quick' || !isWhole || scope.isClosing) return;
+    replaceBetweenMarkers(documentPath, `bench:${name}`, texts.join('\n\n'));
+    say(`written to ${join('docs', 'benchmarks.md')}`);
+  });
+}
+
+function chooseSections(names, only) {
+  const unknown = only.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new Error(`no section ${unknown}: ${names.join(', ')}`);
+  return only.length === 0 ? names : names.filter((name) => only.includes(name));
+}
+
+function say(text) {
+  process.stderr.write(`${text}\n`);
+}
