@@ -92,6 +92,25 @@ export const settingRows = {
     16 * miB,
     'One enrichment, at most.',
   ),
+  coldCacheBytes: bytes(
+    'SVC_COLD_CACHE_BYTES',
+    2 * giB,
+    64 * miB,
+    1024 * giB,
+    'Local copies of objects of an S3 store that are being read, at most.',
+  ),
+  coldGraceSeconds: integer(
+    'SVC_COLD_GRACE_SECONDS',
+    900,
+    0,
+    604_800,
+    'Seconds that an object stays after nothing refers to it any more, for those who still read it.',
+  ),
+  retentionSchedule: text(
+    'SVC_RETENTION_SCHEDULE',
+    '17 3 * * *',
+    'When retention runs by itself: five fields of cron, in UTC; off = never.',
+  ),
   exportMaxConcurrent: integer(
     'SVC_EXPORT_MAX_CONCURRENT',
     8,

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+import { ObjectDamaged, ObjectMissing, type ObjectRef } from './objects.ts';
+import { fromFileSystem, systemCode } from './store-errors.ts';
+
+/** Remembers which files were checked, at most so many. */
+const remembered = 100_000;
+/** Hashed between two turns of the event loop, a millisecond or less. */
+const chunkBytes = 256 * 1024;
+
+/** Checks that local files are what references say. */
+export type ObjectChecks = {
+  /**
+   * Reads the file and compares size and SHA-256; unless `anew`, not when it did so before and the file
+   * is the same. Throws ObjectMissing, ObjectDamaged.
+   */
+  check(path: string, ref: ObjectRef, options: CheckOptions): Promise<void>;
+  forget(path: string): void;
+};
+
+export type CheckOptions = { readonly anew: boolean; readonly signal: AbortSignal | undefined };
+
+export function createObjectChecks(): ObjectChecks {
+  const checked = new LRUCache<string, string>({ max: remembered });
+  const running = new Map<string, Promise<void>>();
+
+  const checkFile = async (path: string, ref: ObjectRef, options: CheckOptions) => {
+    const file = await open(path, 'r').catch((error: unknown) => {
+      if (['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) throw new ObjectMissing(ref.key);
+      throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
+    });
+    try {
+      const { dev, ino, size, mtimeNs } = await file.stat({ bigint: true });
+      if (size !== BigInt(ref.sizeBytes)) {
+        throw new ObjectDamaged(ref.key, `has ${size} bytes instead of ${ref.sizeBytes}`);
+      }
+      const state = [dev, ino, size, mtimeNs, ref.sha256.toString('hex')].join(':');
+      if (!options.anew && checked.get(path) === state) return;
+      checked.delete(path);
+      const hash = createHash('sha256');
+      const chunk = Buffer.allocUnsafe(chunkBytes);
+      // No stream: one of a file handle with a signal that is aborted already ends the process.
+      for (;;) {
+        options.signal?.throwIfAborted();
+        const { bytesRead } = await file.read(chunk, 0, chunkBytes);
+        if (bytesRead === 0) break;
+        hash.update(chunk.subarray(0, bytesRead));
+      }
+      const sha256 = hash.digest();
+      if (!sha256.equals(ref.sha256)) {
+        throw new ObjectDamaged(
+          ref.key,
+          `has the SHA-256 ${sha256.toString('hex')} instead of ${ref.sha256.toString('hex')}`,
+        );
+      }
+      checked.set(path, state);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
+    } finally {
+      await file.close();
+    }
+  };
+
+  /** Many pages that open a segment for the first time read it once; it ends without them. */
+  const checkOnce = (path: string, ref: ObjectRef): Promise<void> => {
+    const id = `${path}\n${ref.sizeBytes}\n${ref.sha256.toString('hex')}`;
+    const known = running.get(id);
+    if (known !== undefined) return known;
+    const work = checkFile(path, ref, { anew: false, signal: undefined }).finally(() =>
+      running.delete(id),
+    );
+    running.set(id, work);
+    return work;
+  };
+
+  return {
+    async check(path, ref, options) {
+      options.signal?.throwIfAborted();
+      if (options.anew) await checkFile(path, ref, options);
+      else await unlessAborted(checkOnce(path, ref), options.signal);
+    },
+    forget(path) {
+      checked.delete(path);
+    },
+  };
+}
+
+/** Stops waiting when the signal says so; the work goes on for the others who wait for it. */
+export async function unlessAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (signal === undefined) return await work;
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,76 @@
+/** What an object must be: checked whenever it is opened. */
+export type ObjectRef = {
+  /** Below the store's root, with `/` between folders; such as `tenant=TX/seg_….parquet`. */
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+};
+
+export type ObjectInfo = { readonly key: string; readonly sizeBytes: number };
+
+/**
+ * A store of immutable objects: the file system, or anything that speaks S3. Every call takes a signal,
+ * has time-outs and bounded retries of its own, and throws 503 `cold_tier_unavailable` when the store
+ * cannot be reached or has no space left.
+ */
+export type ObjectStore = {
+  /** For people to read: a folder or s3://bucket/prefix. */
+  readonly location: string;
+  /**
+   * Stores a local file under a key. When it returns the object is durable and whole; before that
+   * nobody sees it. Again under the same key: replaces it.
+   */
+  put(key: string, path: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Reads an object anew from the store into a local file, which it makes or replaces. Throws
+   * ObjectMissing.
+   */
+  get(key: string, path: string, signal?: AbortSignal): Promise<void>;
+  /** Null when there is no such object. */
+  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
+  /** All objects whose key begins with the prefix, in any order, page by page. */
+  list(prefix: string, signal?: AbortSignal): AsyncIterable<ObjectInfo>;
+  /** Harmless when there is no such object. */
+  remove(key: string, signal?: AbortSignal): Promise<void>;
+  /** The object as a file that can be read in place; null when the store is not a file system. */
+  pathOf(key: string): string | null;
+  close(): Promise<void>;
+};
+
+/** There is no object under this key. */
+export class ObjectMissing extends Error {
+  readonly key: string;
+
+  constructor(key: string) {
+    super(`there is no object ${key}`);
+    this.name = 'ObjectMissing';
+    this.key = key;
+  }
+}
+
+/** The object is not what its reference says: another size or SHA-256. */
+export class ObjectDamaged extends Error {
+  readonly key: string;
+
+  constructor(key: string, what: string) {
+    super(`the object ${key} ${what}`);
+    this.name = 'ObjectDamaged';
+    this.key = key;
+  }
+}
+
+/** An object as a local file that stays readable until it is released, whatever becomes of the object. */
+export type OpenObject = { readonly path: string; release(): Promise<void> };
+
+/**
+ * Opens objects as local files: in place where the store is a file system, else as copies in a bounded
+ * folder, the least recently used removed first.
+ */
+export type ObjectReader = {
+  /**
+   * `anew`: read and checked whatever was checked before (exports); otherwise what was checked once is
+   * taken as long as its file has not changed (pages). Throws ObjectMissing, ObjectDamaged.
+   */
+  open(ref: ObjectRef, options?: { anew?: boolean; signal?: AbortSignal }): Promise<OpenObject>;
+  close(): Promise<void>;
+};

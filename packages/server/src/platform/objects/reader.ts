@@ -1,0 +1,99 @@
+import { link, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../log.ts';
+import { type CheckOptions, createObjectChecks } from './check-object.ts';
+import { createObjectCopies } from './object-copies.ts';
+import {
+  ObjectMissing,
+  type ObjectReader,
+  type ObjectRef,
+  type ObjectStore,
+  type OpenObject,
+} from './objects.ts';
+import { makeSpoolDir } from './spool-dir.ts';
+import { fromFileSystem, systemCode } from './store-errors.ts';
+
+export type ObjectReaderOptions = {
+  /** For links and copies; of this process alone. */
+  readonly dir: string;
+  /** Of copies. One object larger than this can be read, and is not kept. */
+  readonly maxBytes: number;
+  readonly log: Log;
+};
+
+/**
+ * Of a store on a file system: `anew` links the object into `dir`, under a name that stays whatever
+ * becomes of the object, and hashes it there; without it the object's own path is answered, checked at
+ * the first time and whenever the file changed. That costs one stat instead of a link, a hash and an
+ * unlink; a page is read in milliseconds, and an object stays for a grace period after it was replaced.
+ *
+ * Of any other store, and where a link cannot be made (another file system): a copy. There `anew` hashes
+ * the copy that is there; who wants to know about the object itself fetches it with `ObjectStore.get`.
+ */
+export function createObjectReader(
+  store: ObjectStore,
+  { dir, maxBytes, log }: ObjectReaderOptions,
+): ObjectReader {
+  const checks = createObjectChecks();
+  let made: Promise<string> | null = null;
+  let lastNumber = 0;
+
+  const folder = (): Promise<string> => {
+    made ??= makeSpoolDir(dir).catch((error: unknown) => {
+      made = null;
+      throw fromFileSystem(error, `The folder ${dir} for objects being read cannot be made`);
+    });
+    return made;
+  };
+  folder().catch((error: unknown) => log.warn({ err: error }, 'objects cannot be opened yet'));
+
+  const copies = createObjectCopies({ store, checks, folder, maxBytes, log });
+
+  const openLinked = async (path: string, ref: ObjectRef, options: CheckOptions) => {
+    const linked = join(await folder(), `link-${++lastNumber}.parquet`);
+    const isLinked = await tryLink(path, linked, ref);
+    if (!isLinked) return await copies.open(ref, options);
+    const release = () => rm(linked, { force: true });
+    try {
+      await checks.check(linked, ref, options);
+    } catch (error) {
+      // Pages have to see it too.
+      checks.forget(path);
+      await release();
+      throw error;
+    } finally {
+      checks.forget(linked);
+    }
+    return { path: linked, release };
+  };
+
+  return {
+    async open(ref, { anew = false, signal } = {}): Promise<OpenObject> {
+      signal?.throwIfAborted();
+      const path = store.pathOf(ref.key);
+      if (path === null) return await copies.open(ref, { anew, signal });
+      if (anew) return await openLinked(path, ref, { anew, signal });
+      await checks.check(path, ref, { anew, signal });
+      return { path, release: async () => {} };
+    },
+    async close() {
+      const own = await folder().catch(() => null);
+      if (own !== null) await rm(own, { recursive: true, force: true });
+    },
+  };
+}
+
+const unlinkable = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EACCES'];
+
+/** False where the file systems differ, or cannot link, or allow no more of it. */
+async function tryLink(path: string, linked: string, ref: ObjectRef): Promise<boolean> {
+  try {
+    await link(path, linked);
+    return true;
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw new ObjectMissing(ref.key);
+    if (code !== null && unlinkable.includes(code)) return false;
+    throw fromFileSystem(error, `The object ${ref.key} cannot be linked to ${linked}`);
+  }
+}

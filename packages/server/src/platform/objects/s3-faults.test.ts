@@ -1,0 +1,259 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type S3Behaviour, startS3, type TestS3 } from '../../../test/s3.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { ObjectStore } from './objects.ts';
+import { createS3Store, type S3Limits } from './s3.ts';
+
+const patient: S3Limits = {
+  attempts: 3,
+  connectMillis: 10_000,
+  answerMillis: 20_000,
+  idleMillis: 20_000,
+};
+const hasty: S3Limits = { ...patient, answerMillis: 300, idleMillis: 300 };
+const manyParts = 20 * 1024 * 1024;
+
+let s3: TestS3;
+let dir: string;
+let stores: ObjectStore[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  s3 = await startS3();
+  dir = await mkdtemp(join(tmpdir(), 'svcctl-s3-faults-'));
+});
+beforeEach(() => {
+  s3.behave(() => 'pass');
+  s3.clear();
+});
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+});
+afterAll(async () => {
+  await s3.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+async function open(limits = patient, url = s3.urlOf(`faults/${++count}`)): Promise<ObjectStore> {
+  const store = await createS3Store(url, limits);
+  stores.push(store);
+  return store;
+}
+
+async function fileOf(content: Buffer): Promise<string> {
+  const path = join(dir, randomBytes(8).toString('hex'));
+  await writeFile(path, content);
+  return path;
+}
+
+async function listed(store: ObjectStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list('')) keys.push(key);
+  return keys;
+}
+
+/** So many times, then no more. */
+function first(times: number, behaviour: S3Behaviour, method: string): void {
+  let left = times;
+  s3.behave((asked) => (asked === method && left-- > 0 ? behaviour : 'pass'));
+}
+
+async function refusal(work: Promise<unknown>): Promise<AppError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof AppError)) throw new Error('no AppError was thrown', { cause: error });
+  expect(error.code).toBe('cold_tier_unavailable');
+  return error;
+}
+
+test('says 503 with the cause when nobody listens', async () => {
+  const store = await open(
+    patient,
+    's3://cold/prefix?endpoint=http%3A%2F%2F127.0.0.1%3A1&region=us-east-1',
+  );
+  const error = await refusal(store.head('a'));
+  expect(error.status).toBe(503);
+  expect(error.detail).toMatch(/object a cannot be read from s3:\/\/cold\/prefix.*ECONNREFUSED/);
+});
+
+test('says that the bucket is missing, and never that an object is', async () => {
+  const store = await open(patient, s3.urlOf('prefix', 'no-such-bucket'));
+  const path = await fileOf(Buffer.from('a'));
+  const calls = [
+    () => store.put('a', path),
+    () => store.get('a', path),
+    () => store.head('a'),
+    () => store.remove('a'),
+    () => listed(store),
+  ];
+  for (const call of calls) expect((await refusal(call())).detail).toContain('NoSuchBucket');
+});
+
+test('names what S3 refuses, without a second try', async () => {
+  const store = await open();
+  s3.behave(() => 'deny');
+  const error = await refusal(store.put('a', await fileOf(Buffer.from('a'))));
+  expect(error.detail).toContain('AccessDenied. Let the credentials');
+  expect(s3.requests).toHaveLength(1);
+});
+
+test.each([
+  ['fail', 'InternalError'],
+  ['slow_down', 'SlowDown'],
+  ['close', 'ECONNRESET'],
+] as const)('gives up after 3 tries at a server that does nothing but %s', async (how, code) => {
+  const store = await open();
+  s3.behave(() => how);
+  const error = await refusal(store.put('a', await fileOf(Buffer.from('a'))));
+  expect(error.detail).toContain(code);
+  expect(s3.requests).toHaveLength(3);
+  s3.behave(() => 'pass');
+  expect(await listed(store)).toEqual([]);
+});
+
+test.each(['fail', 'close'] as const)(
+  'puts an object through a server that twice does %s',
+  async (how) => {
+    const store = await open();
+    first(2, how, 'PUT');
+    await store.put('a', await fileOf(Buffer.from('content')));
+    await store.get('a', join(dir, 'through'));
+    expect((await readFile(join(dir, 'through'))).toString()).toBe('content');
+    expect(s3.requests.filter(({ method }) => method === 'PUT')).toHaveLength(3);
+  },
+);
+
+test('gives up a server that never answers, after 3 time-outs', async () => {
+  const store = await open(hasty);
+  s3.behave(() => 'hang');
+  const error = await refusal(store.head('a'));
+  expect(error.detail).toMatch(/ETIMEDOUT|TimeoutError/);
+  expect(s3.requests).toHaveLength(3);
+});
+
+test('leaves a server that hangs at once when it is aborted', async () => {
+  const store = await open();
+  s3.behave(() => 'hang');
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  const seen = s3.seen(({ method }) => method === 'HEAD');
+  const asking = store.head('a', controller.signal);
+  await seen;
+  controller.abort(reason);
+  await expect(asking).rejects.toBe(reason);
+  expect(s3.requests).toHaveLength(1);
+});
+
+test.each([
+  ['breaks off', 'half_answer', patient],
+  ['stalls', 'stall_answer', hasty],
+] as const)('reads an object again whose body %s', async (_, how, limits) => {
+  const content = randomBytes(3_000_000);
+  const url = s3.urlOf(`faults/${++count}`);
+  await (await open(patient, url)).put('a', await fileOf(content));
+  const store = await open(limits, url);
+  first(1, how, 'GET');
+  const path = join(dir, how);
+  await store.get('a', path);
+  expect((await readFile(path)).equals(content)).toBe(true);
+});
+
+test('leaves no half file when every body breaks off', async () => {
+  const store = await open();
+  await store.put('a', await fileOf(randomBytes(100_000)));
+  s3.clear();
+  s3.behave(() => 'half_answer');
+  const path = join(dir, 'half');
+  await refusal(store.get('a', path));
+  expect(existsSync(path)).toBe(false);
+  expect(s3.requests).toHaveLength(3);
+});
+
+test.each([1000, manyParts])('stores nothing of %i bytes that changed on the way', async (size) => {
+  const store = await open();
+  s3.behave((method) => (method === 'PUT' ? 'flip_request' : 'pass'));
+  const error = await refusal(store.put('a', await fileOf(randomBytes(size))));
+  expect(error.detail).toContain('BadDigest');
+  expect(await store.head('a')).toBeNull();
+  expect(await s3.openUploads()).toEqual([]);
+});
+
+test.each([1000, manyParts])('sends %i bytes with a Content-MD5 for each body', async (size) => {
+  const store = await open();
+  await store.put('a', await fileOf(randomBytes(size)));
+  const puts = s3.requests.filter(({ method }) => method === 'PUT');
+  expect(puts).toHaveLength(Math.ceil(size / (8 * 1024 * 1024)));
+  for (const { headers } of puts) expect(headers['content-md5']).toMatch(/^.{22}==$/);
+});
+
+test('finds out when a server kept less than it was sent', async () => {
+  const store = await open();
+  s3.behave((method) => (method === 'PUT' ? 'lose_half' : 'pass'));
+  const error = await refusal(store.put('a', await fileOf(randomBytes(1000))));
+  expect(error.detail).toContain('of its 1000 bytes 500 are there');
+});
+
+test('takes the word of a store that does not let it look at the bucket', async () => {
+  const store = await open();
+  s3.behave((method, path) => (method === 'HEAD' && !path.includes('/a') ? 'deny' : 'pass'));
+  expect(await store.head('a')).toBeNull();
+  s3.behave((method, path) => (method === 'HEAD' && !path.includes('/a') ? 'close' : 'pass'));
+  expect((await refusal(store.head('a'))).detail).toContain('ECONNRESET');
+});
+
+test('sends a part again, and the object is whole', async () => {
+  const store = await open();
+  const content = randomBytes(manyParts);
+  first(2, 'close', 'PUT');
+  await store.put('a', await fileOf(content));
+  await store.get('a', join(dir, 'whole'));
+  expect((await readFile(join(dir, 'whole'))).equals(content)).toBe(true);
+  expect(await s3.openUploads()).toEqual([]);
+});
+
+test.each([
+  ['a part fails', /partNumber=2/],
+  ['the upload cannot be completed', /\?uploadId=/],
+])('leaves no parts when %s', async (_, path) => {
+  const store = await open();
+  await store.put('a', await fileOf(Buffer.from('the one before')));
+  s3.behave((method, asked) => (method !== 'DELETE' && path.test(asked) ? 'fail' : 'pass'));
+  const error = await refusal(store.put('a', await fileOf(randomBytes(manyParts))));
+  expect(error.detail).toContain('InternalError');
+  expect(await s3.openUploads()).toEqual([]);
+  expect(await store.head('a')).toEqual({ key: 'a', sizeBytes: 14 });
+});
+
+test('leaves no parts when it is aborted between them', async () => {
+  const store = await open();
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  s3.behave((method, path) => (method === 'PUT' && /partNumber=2/.test(path) ? 'hang' : 'pass'));
+  const seen = s3.seen(({ path }) => /partNumber=2/.test(path));
+  const putting = store.put('a', await fileOf(randomBytes(manyParts)), controller.signal);
+  putting.catch(() => {});
+  await seen;
+  controller.abort(reason);
+  await expect(putting).rejects.toBe(reason);
+  expect(s3.requests.some(({ method }) => method === 'DELETE')).toBe(true);
+  expect(await s3.openUploads()).toEqual([]);
+  expect(await store.head('a')).toBeNull();
+});
+
+test('says both when the parts cannot be removed either', async () => {
+  const store = await open();
+  s3.behave((method, path) =>
+    method === 'DELETE' ? 'deny' : /partNumber=1/.test(path) ? 'fail' : 'pass',
+  );
+  const error = await refusal(store.put('a', await fileOf(randomBytes(manyParts))));
+  expect(error.detail).toContain('InternalError');
+  expect(error.cause).toBeInstanceOf(AggregateError);
+});

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { CompletedPart, S3Client } from '@aws-sdk/client-s3';
+import { codeOf } from './s3-errors.ts';
+
+export type S3Sdk = typeof import('@aws-sdk/client-s3');
+
+export type Upload = {
+  readonly sdk: S3Sdk;
+  readonly client: S3Client;
+  readonly target: { readonly Bucket: string; readonly Key: string };
+  readonly path: string;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** Above this a file goes up in parts. */
+const singleBytes = 16 * 1024 * 1024;
+/** All of one size but the last, as R2 wants it; S3 takes 10,000 of them: 78 GiB. */
+const partBytes = 8 * 1024 * 1024;
+const partsAtOnce = 3;
+const abortMillis = 30_000;
+
+/**
+ * Uploads a local file and answers its size. What is sent lies in memory, at most 24 MiB: the SDK sends
+ * it again when a try fails, which it cannot do with a stream. The server checks every body by its
+ * Content-MD5, the one checksum that all S3 servers know.
+ */
+export async function uploadFile(upload: Upload): Promise<number> {
+  const file = await open(upload.path, 'r');
+  try {
+    const { size } = await file.stat();
+    if (size > singleBytes) await uploadInParts(upload, file, size);
+    else await uploadWhole(upload, file, size);
+    return size;
+  } finally {
+    await file.close();
+  }
+}
+
+async function uploadWhole(upload: Upload, file: FileHandle, size: number): Promise<void> {
+  const { sdk, client, target } = upload;
+  const command = new sdk.PutObjectCommand({
+    ...target,
+    ...bodyOf(await readRange(file, 0, size)),
+    ContentType: contentType,
+  });
+  await client.send(command, optionsOf(upload.signal));
+}
+
+const contentType = 'application/vnd.apache.parquet';
+
+async function uploadInParts(upload: Upload, file: FileHandle, size: number): Promise<void> {
+  const { sdk, client, target, signal } = upload;
+  const created = await client.send(
+    new sdk.CreateMultipartUploadCommand({ ...target, ContentType: contentType }),
+    optionsOf(signal),
+  );
+  const part = { ...target, UploadId: created.UploadId };
+  try {
+    const Parts = await sendParts(upload, { file, size, part });
+    await client.send(
+      new sdk.CompleteMultipartUploadCommand({ ...part, MultipartUpload: { Parts } }),
+      optionsOf(signal),
+    );
+  } catch (error) {
+    // Parts that nobody completes are invisible, and paid for until somebody removes them.
+    await abortUpload(upload, part).catch((abortError: unknown) => {
+      throw new AggregateError([error, abortError], 'the parts sent so far could not be removed');
+    });
+    throw error;
+  }
+}
+
+type Part = {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly UploadId: string | undefined;
+};
+
+/**
+ * Some at once. The first failure starts no more, and those on their way are waited for: a part that
+ * arrives after its upload was aborted stays.
+ */
+async function sendParts(
+  { sdk, client, signal }: Upload,
+  { file, size, part }: { file: FileHandle; size: number; part: Part },
+): Promise<CompletedPart[]> {
+  const count = Math.ceil(size / partBytes);
+  const sent: CompletedPart[] = [];
+  const failures: unknown[] = [];
+  let next = 0;
+  const sendSome = async () => {
+    while (next < count && failures.length === 0) {
+      signal?.throwIfAborted();
+      const index = next++;
+      const start = index * partBytes;
+      const body = await readRange(file, start, Math.min(partBytes, size - start));
+      const PartNumber = index + 1;
+      const command = new sdk.UploadPartCommand({ ...part, ...bodyOf(body), PartNumber });
+      const { ETag } = await client.send(command, optionsOf(signal));
+      sent[index] = { ETag, PartNumber };
+    }
+  };
+  const senders = Array.from({ length: Math.min(partsAtOnce, count) }, () =>
+    sendSome().catch((error: unknown) => void failures.push(error)),
+  );
+  await Promise.all(senders);
+  if (failures.length > 0) throw failures[0];
+  return sent;
+}
+
+/** Not under the caller's signal: that may be what ended the upload. */
+async function abortUpload({ sdk, client }: Upload, part: Part): Promise<void> {
+  const abortSignal = AbortSignal.timeout(abortMillis);
+  try {
+    await client.send(new sdk.AbortMultipartUploadCommand(part), { abortSignal });
+  } catch (error) {
+    if (codeOf(error) !== 'NoSuchUpload') throw error;
+  }
+}
+
+function bodyOf(Body: Buffer) {
+  const ContentMD5 = createHash('md5').update(Body).digest('base64');
+  return { Body, ContentMD5, ContentLength: Body.length };
+}
+
+async function readRange(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(buffer, filled, length - filled, start + filled);
+    if (bytesRead === 0) throw new Error(`the file became shorter while it was read, at ${start}`);
+    filled += bytesRead;
+  }
+  return buffer;
+}
+
+export function optionsOf(abortSignal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
+  return abortSignal === undefined ? {} : { abortSignal };
+}

@@ -1,0 +1,245 @@
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { assertObjectKey } from './object-key.ts';
+import { type ObjectInfo, ObjectMissing, type ObjectStore } from './objects.ts';
+import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
+import { optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
+import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
+import { isDiskFault, storeUnavailable } from './store-errors.ts';
+
+export type S3Limits = {
+  /** Tries of one request, the first one counted. */
+  readonly attempts: number;
+  readonly connectMillis: number;
+  /** From the first byte sent to the first byte of the answer. */
+  readonly answerMillis: number;
+  /** Without any byte either way. */
+  readonly idleMillis: number;
+};
+
+const usualLimits: S3Limits = {
+  attempts: 4,
+  connectMillis: 5_000,
+  answerMillis: 120_000,
+  idleMillis: 30_000,
+};
+
+/**
+ * Objects in a bucket of S3 or of a server that speaks it, below
+ * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. Credentials come from where the SDK
+ * looks for them: environment, profile, role. The parts of an upload whose process was killed stay in
+ * the bucket: a lifecycle rule for incomplete uploads removes them. Throws `settings_invalid`.
+ */
+export async function createS3Store(
+  url: string,
+  limits: S3Limits = usualLimits,
+): Promise<ObjectStore> {
+  const place = parseS3Url(url);
+  // 60 ms and 20 MB that nobody pays who does not use S3.
+  const sdk = await import('@aws-sdk/client-s3');
+  const client = createClient(sdk, place, limits);
+  await client.config.region().catch((error: unknown) => {
+    client.destroy();
+    throw invalidBlobUrl('names no region, nor does AWS_REGION: add ?region=', error);
+  });
+  const { bucket, prefix } = place;
+  const location = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
+  const store = { sdk, client, place, location };
+  return {
+    location,
+    put: (key, path, signal) =>
+      guarded(`The object ${key} cannot be written to ${location}`, signal, () =>
+        put(store, { key, path, signal }),
+      ),
+    get: (key, path, signal) =>
+      guarded(`The object ${key} cannot be read from ${location}`, signal, () =>
+        get(store, { key, path, signal }, limits.attempts),
+      ),
+    head: (key, signal) =>
+      guarded(`The object ${key} cannot be read from ${location}`, signal, () =>
+        head(store, key, signal),
+      ),
+    async *list(prefix, signal) {
+      let token: string | undefined;
+      do {
+        const page = await guarded(`The objects in ${location} cannot be listed`, signal, () =>
+          listPage(store, { prefix, token, signal }),
+        );
+        yield* page.objects;
+        token = page.next;
+      } while (token !== undefined);
+    },
+    remove: (key, signal) =>
+      guarded(`The object ${key} cannot be removed from ${location}`, signal, () =>
+        remove(store, key, signal),
+      ),
+    pathOf: () => null,
+    async close() {
+      client.destroy();
+    },
+  };
+}
+
+type S3Store = {
+  readonly sdk: S3Sdk;
+  readonly client: S3Client;
+  readonly place: S3Place;
+  readonly location: string;
+};
+
+type Transfer = {
+  readonly key: string;
+  readonly path: string;
+  readonly signal: AbortSignal | undefined;
+};
+
+function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
+  const { endpoint, region, pathStyle } = place;
+  return new sdk.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    forcePathStyle: pathStyle,
+    maxAttempts: limits.attempts,
+    // By themselves the newer SDKs send a CRC in a trailer behind an aws-chunked body, and ask for one
+    // with every answer: older MinIO and Ceph, R2 and Garage refuse one or the other. Content-MD5, which
+    // every upload carries, is checked by all of them; what comes back is checked by its SHA-256.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: limits.connectMillis,
+      requestTimeout: limits.answerMillis,
+      throwOnRequestTimeout: true,
+      socketTimeout: limits.idleMillis,
+    },
+  });
+}
+
+/** An abort is thrown as its reason, all else as a 503 that says what could not be done. */
+async function guarded<T>(
+  what: string,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error instanceof RangeError ? error : fromS3(error, what);
+  }
+}
+
+async function put(store: S3Store, { key, path, signal }: Transfer): Promise<void> {
+  const { sdk, client } = store;
+  const sizeBytes = await uploadFile({ sdk, client, target: targetOf(store, key), path, signal });
+  const found = await head(store, key, signal);
+  if (found?.sizeBytes === sizeBytes) return;
+  throw storeUnavailable(
+    `The object ${key} cannot be written to ${store.location}`,
+    `of its ${sizeBytes} bytes ${found?.sizeBytes ?? 0} are there`,
+  );
+}
+
+/** Tries again when the body breaks off, which the SDK leaves to us. */
+async function get(store: S3Store, transfer: Transfer, attempts: number): Promise<void> {
+  const { key, path, signal } = transfer;
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await store.client
+      .send(new store.sdk.GetObjectCommand(targetOf(store, key)), optionsOf(signal))
+      .catch((error: unknown) => {
+        throw isMissingKey(error) ? new ObjectMissing(key) : error;
+      });
+    try {
+      await writeBody(answer, path, signal);
+      return;
+    } catch (error) {
+      await rm(path, { force: true });
+      if (attempt >= attempts || isDiskFault(error)) throw error;
+      signal?.throwIfAborted();
+      await wait(100 * 2 ** attempt, undefined, signal === undefined ? {} : { signal });
+    }
+  }
+}
+
+async function writeBody(
+  answer: { Body?: unknown; ContentLength?: number | undefined },
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!(answer.Body instanceof Readable)) throw new Error('the store answered without a body');
+  const file = createWriteStream(path);
+  await pipeline(answer.Body, file, signal === undefined ? {} : { signal });
+  if (answer.ContentLength !== undefined && file.bytesWritten !== answer.ContentLength) {
+    throw new Error(`the store sent ${file.bytesWritten} of ${answer.ContentLength} bytes`);
+  }
+}
+
+async function head(
+  store: S3Store,
+  key: string,
+  signal: AbortSignal | undefined,
+): Promise<ObjectInfo | null> {
+  const { sdk, client, place } = store;
+  try {
+    const command = new sdk.HeadObjectCommand(targetOf(store, key));
+    const { ContentLength } = await client.send(command, optionsOf(signal));
+    return { key, sizeBytes: ContentLength ?? 0 };
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    // The answer to a HEAD has no body: that the whole bucket is missing looks the same.
+    const bucket = new sdk.HeadBucketCommand({ Bucket: place.bucket });
+    await client.send(bucket, optionsOf(signal)).catch((fault: unknown) => {
+      // Not everybody who may read an object may ask for its bucket.
+      if (statusOf(fault) === 403) return;
+      throw statusOf(fault) === 404
+        ? Object.assign(new Error(`there is no bucket ${place.bucket}`), { code: 'NoSuchBucket' })
+        : fault;
+    });
+    return null;
+  }
+}
+
+async function listPage(
+  { sdk, client, place }: S3Store,
+  {
+    prefix,
+    token,
+    signal,
+  }: { prefix: string; token: string | undefined } & Pick<Transfer, 'signal'>,
+): Promise<{ objects: ObjectInfo[]; next: string | undefined }> {
+  const root = place.prefix === '' ? '' : `${place.prefix}/`;
+  const page = await client.send(
+    new sdk.ListObjectsV2Command({
+      Bucket: place.bucket,
+      Prefix: `${root}${prefix}`,
+      ...(token === undefined ? {} : { ContinuationToken: token }),
+    }),
+    optionsOf(signal),
+  );
+  const objects = (page.Contents ?? []).flatMap(({ Key, Size }) =>
+    // Some tools store empty objects as folders.
+    Key === undefined || Key.endsWith('/')
+      ? []
+      : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
+  );
+  return { objects, next: page.IsTruncated === true ? page.NextContinuationToken : undefined };
+}
+
+async function remove(store: S3Store, key: string, signal: AbortSignal | undefined): Promise<void> {
+  const { sdk, client } = store;
+  try {
+    await client.send(new sdk.DeleteObjectCommand(targetOf(store, key)), optionsOf(signal));
+  } catch (error) {
+    if (!isMissingKey(error)) throw error;
+  }
+}
+
+function targetOf({ place }: S3Store, key: string): { Bucket: string; Key: string } {
+  assertObjectKey(key);
+  const { bucket, prefix } = place;
+  return { Bucket: bucket, Key: prefix === '' ? key : `${prefix}/${key}` };
+}

@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLog } from '../log.ts';
+import { createDuckDb, type DuckDb, DuckDbError, literal } from './duckdb.ts';
+
+let dir: string;
+let duckdb: DuckDb;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'svcctl-duckdb-'));
+  duckdb = createDuckDb({
+    memoryBytes: 128 * 2 ** 20,
+    threads: 2,
+    tempDir: dir,
+    niceness: 5,
+    log: createLog('silent'),
+  });
+});
+afterAll(async () => {
+  await duckdb.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const endless = 'select sum(a.range * b.range) as s from range(10000000) a, range(10000000) b';
+
+test('the rows of the last statement are answered', async () => {
+  const rows = await duckdb.run([
+    'create temporary table numbers as select 1 as n',
+    `select n, ${literal("it's")} as t, 9007199254740993::bigint as big, null as nothing from numbers`,
+  ]);
+  expect(rows).toEqual([{ n: 1, t: "it's", big: '9007199254740993', nothing: null }]);
+});
+
+test('what DuckDB refuses is told, and the process goes on', async () => {
+  await expect(duckdb.run('select * from nowhere')).rejects.toThrow(DuckDbError);
+  await expect(duckdb.run("select * from read_parquet('nowhere.parquet')")).rejects.toThrow(
+    /nowhere\.parquet/,
+  );
+  expect(await duckdb.run('select 2 as n')).toEqual([{ n: 2 }]);
+});
+
+test('queries run beside each other', async () => {
+  const numbers = Array.from({ length: 20 }, (_, n) => n);
+  const answers = await Promise.all(numbers.map((n) => duckdb.run(`select ${n} as n`)));
+  expect(answers).toEqual(numbers.map((n) => [{ n }]));
+});
+
+test('a query that is aborted ends, and others go on', async () => {
+  const aborting = new AbortController();
+  const running = duckdb.run(endless, { signal: aborting.signal });
+  const other = duckdb.run('select 3 as n');
+  expect(await other).toEqual([{ n: 3 }]);
+  aborting.abort(new Error('enough'));
+  await expect(running).rejects.toThrow('enough');
+  await expect(duckdb.run('select 1', { signal: aborting.signal })).rejects.toThrow('enough');
+  expect(await duckdb.run('select 4 as n')).toEqual([{ n: 4 }]);
+});
+
+test('a query that takes too long is given up as unavailable', async () => {
+  await expect(duckdb.run(endless, { timeoutMillis: 50 })).rejects.toMatchObject({
+    code: 'cold_tier_unavailable',
+  });
+  expect(await duckdb.run('select 5 as n')).toEqual([{ n: 5 }]);
+});
+
+test('memory has a bound', async () => {
+  await expect(
+    duckdb.run(["set temp_directory = ''", 'select list(range) as l from range(100000000)']),
+  ).rejects.toThrow(DuckDbError);
+});
+
+test('when the process dies its queries fail as unavailable, and the next one starts it anew', async () => {
+  await duckdb.run('select 1');
+  const running = duckdb.run(endless);
+  process.kill(duckdb.pid() ?? Number.NaN, 'SIGKILL');
+  await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable', status: 503 });
+  expect(await duckdb.run('select 6 as n')).toEqual([{ n: 6 }]);
+});
+
+test('nothing runs after close', async () => {
+  const closed = createDuckDb({
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    tempDir: dir,
+    niceness: 0,
+    log: createLog('silent'),
+  });
+  const running = closed.run(endless);
+  await closed.close();
+  await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
+  await expect(closed.run('select 1')).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
+});

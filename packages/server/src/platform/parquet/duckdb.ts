@@ -1,0 +1,165 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { setPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { AppError } from '../../kernel/errors.ts';
+import type { Log } from '../log.ts';
+
+/** Runs DuckDB SQL in a child process of its own. */
+export type DuckDb = {
+  /**
+   * Runs the statements one after another and answers the rows of the last. 64-bit integers come as
+   * decimal text. Several calls run at once, each on a connection of its own. Throws 503
+   * `cold_tier_unavailable` when the process dies or the query takes too long, the reason of the signal
+   * when it is aborted, DuckDbError when DuckDB refuses.
+   */
+  run<R extends Record<string, unknown>>(
+    statements: string | readonly string[],
+    options?: { signal?: AbortSignal; timeoutMillis?: number },
+  ): Promise<R[]>;
+  /** Of the process that runs now; undefined when none does. */
+  pid(): number | undefined;
+  /** Ends the process; what runs in it fails. */
+  close(): Promise<void>;
+};
+
+/** What DuckDB said: a file it cannot read, no memory left, SQL that is wrong. */
+export class DuckDbError extends Error {}
+
+/** Whether DuckDB had too little memory for what it was to do: no fault of a file. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof DuckDbError && /out of memory/i.test(error.message);
+}
+
+export type DuckDbOptions = {
+  memoryBytes: number;
+  threads: number;
+  /** For what does not fit into memory. */
+  tempDir: string;
+  /** 0 = as the service; up to 19 = gives way to everybody. */
+  niceness: number;
+  log: Log;
+};
+
+const worker = fileURLToPath(new URL('../../../bin/duckdb-worker.js', import.meta.url));
+const queryMillis = 60_000;
+
+type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };
+type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
+
+/** The process starts with the first query, and again with the first one after it died. */
+export function createDuckDb(options: DuckDbOptions): DuckDb {
+  const pending = new Map<number, Pending>();
+  let child: ChildProcess | null = null;
+  let lastId = 0;
+  let isClosed = false;
+
+  function start(): ChildProcess {
+    const { memoryBytes, threads, tempDir } = options;
+    const settings = {
+      memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
+      threads: String(threads),
+      temp_directory: tempDir,
+      autoinstall_known_extensions: 'false',
+      autoload_known_extensions: 'false',
+    };
+    const started = fork(worker, [JSON.stringify(settings)], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      execArgv: [],
+      // As many queries run beside each other.
+      env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
+    });
+    if (options.niceness > 0 && started.pid !== undefined) {
+      try {
+        setPriority(started.pid, options.niceness);
+      } catch (error) {
+        options.log.debug({ err: error }, 'the DuckDB process keeps its priority');
+      }
+    }
+    started.on('message', (message) => settle(message as Answer));
+    started.on('error', (error) => lose(started, error));
+    started.on('exit', (code, signal) =>
+      lose(started, new Error(`the DuckDB process ended (${signal ?? code})`)),
+    );
+    return started;
+  }
+
+  function settle({ id, rows, error }: Answer): void {
+    const waiting = pending.get(id);
+    pending.delete(id);
+    if (error === undefined) waiting?.settle(rows);
+    else waiting?.refuse(new DuckDbError(error));
+  }
+
+  function lose(lost: ChildProcess, cause: Error): void {
+    if (child !== lost) return;
+    child = null;
+    if (!isClosed) options.log.error({ err: cause }, 'DuckDB is started anew');
+    const waiting = [...pending.values()];
+    pending.clear();
+    for (const { refuse } of waiting) refuse(unavailable(cause));
+  }
+
+  return {
+    run(statements, { signal, timeoutMillis = queryMillis } = {}) {
+      if (isClosed) return Promise.reject(unavailable(new Error('DuckDB is closed')));
+      if (signal?.aborted === true) return Promise.reject(signal.reason);
+      child ??= start();
+      const target = child;
+      const id = ++lastId;
+      const list = typeof statements === 'string' ? [statements] : statements;
+      return new Promise((resolve, reject) => {
+        const cancel = (reason: unknown) => {
+          pending.delete(id);
+          if (target.connected) target.send({ cancel: id });
+          refuse(reason);
+        };
+        const onAbort = () => cancel(signal?.reason);
+        const timer = setTimeout(
+          () => cancel(unavailable(new Error(`no answer within ${timeoutMillis} ms`))),
+          timeoutMillis,
+        );
+        const done = () => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', onAbort);
+        };
+        const refuse = (error: unknown) => {
+          done();
+          reject(error);
+        };
+        signal?.addEventListener('abort', onAbort, { once: true });
+        pending.set(id, {
+          settle: (rows) => {
+            done();
+            resolve(rows as never);
+          },
+          refuse,
+        });
+        target.send({ id, statements: list }, (error) => {
+          if (error !== null) lose(target, error);
+        });
+      });
+    },
+    pid: () => child?.pid,
+    async close() {
+      isClosed = true;
+      const ending = child;
+      if (ending === null) return;
+      const ended = new Promise((resolve) => ending.once('exit', resolve));
+      ending.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function unavailable(cause: unknown): AppError {
+  return new AppError('cold_tier_unavailable', {
+    detail: 'Cold data cannot be read at the moment. Try again in a few seconds.',
+    retryAfterSeconds: 5,
+    cause,
+  });
+}
+
+/** Text as a literal of DuckDB's SQL. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,295 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import {
+  createServer,
+  type IncomingMessage,
+  request as openRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { createGate, type Gate } from '../src/kernel/gate.ts';
+
+/** What the gate before the server does with a request. */
+export type S3Behaviour =
+  | 'pass'
+  /** 500 InternalError. */
+  | 'fail'
+  /** 503 SlowDown. */
+  | 'slow_down'
+  /** 403 AccessDenied. */
+  | 'deny'
+  /** Closes the connection before it answers. */
+  | 'close'
+  /** Takes the request and never answers. */
+  | 'hang'
+  /** Sends half of the answer's body and closes the connection. */
+  | 'half_answer'
+  /** Sends half of the answer's body and nothing more. */
+  | 'stall_answer'
+  /** Turns one bit of the request's body on its way. */
+  | 'flip_request'
+  /** Keeps half of the request's body, and says that all is well. */
+  | 'lose_half';
+
+export type S3Request = {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<IncomingMessage['headers']>;
+  readonly behaviour: S3Behaviour;
+};
+
+export type TestS3 = {
+  /** For SVC_BLOB_URL: a bucket that is there, with a prefix. */
+  readonly url: string;
+  /** The same for another prefix or bucket. */
+  urlOf(prefix: string, bucket?: string): string;
+  /** Of every request since the last `clear`, in the order in which they came. */
+  readonly requests: readonly S3Request[];
+  clear(): void;
+  /** From now on. */
+  behave(behave: (method: string, path: string) => S3Behaviour): void;
+  /** Resolves with the next request that fits, when it has come and before it is answered. */
+  seen(fits: (request: S3Request) => boolean): Promise<S3Request>;
+  /** Objects below a prefix, put past the server. */
+  seed(prefix: string, keys: readonly string[], content: string): void;
+  /** Ids of multipart uploads that are neither completed nor aborted. */
+  openUploads(): Promise<string[]>;
+  close(): Promise<void>;
+};
+
+const bucket = 'cold';
+const key = 'S3RVER';
+const removal = { recursive: true, force: true };
+
+/**
+ * s3rver on a free port, with a gate before it that misbehaves when told to, and credentials for it in
+ * this process's environment. s3rver reads requests as S3 does: paths, headers, XML, pages of a list,
+ * multipart uploads. What it leaves out, the gate adds: it compares bodies with Content-MD5 and with the
+ * SHA-256 that the signature covers, shows an object only when it is whole, and removes the parts of an
+ * aborted upload. Neither checks signatures (s3rver reckons those of lists wrongly) or permissions, nor
+ * knows redirects to other regions, virtual-hosted buckets or TLS.
+ */
+export async function startS3(): Promise<TestS3> {
+  const directory = await mkdtemp(join(tmpdir(), 'svcctl-s3-'));
+  const server = await startS3rver(directory);
+  const { port } = server;
+  const requests: S3Request[] = [];
+  const watchers = new Set<(request: S3Request) => void>();
+  const oneAtATime = createGate(1);
+  const aborted = new Set<string>();
+  let behave: (method: string, path: string) => S3Behaviour = () => 'pass';
+
+  const gate = createServer((incoming, response) => {
+    const { method = '', url: path = '', headers } = incoming;
+    const seen = { method, path, headers, behaviour: behave(method, path) };
+    requests.push(seen);
+    for (const watcher of watchers) watcher(seen);
+    handle(incoming, response, {
+      behaviour: seen.behaviour,
+      port,
+      directory,
+      oneAtATime,
+      aborted,
+    }).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
+  const restore = setEnvironment({
+    AWS_ACCESS_KEY_ID: key,
+    AWS_SECRET_ACCESS_KEY: key,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  });
+  const urlOf = (prefix: string, name = bucket) =>
+    `s3://${name}/${prefix}?endpoint=${encodeURIComponent(endpoint)}&region=us-east-1`;
+
+  return {
+    url: urlOf('segments/of%20us'),
+    urlOf,
+    requests,
+    clear: () => void requests.splice(0),
+    behave(next) {
+      behave = next;
+    },
+    seen: (fits) =>
+      new Promise((resolve) => {
+        const watcher = (request: S3Request) => {
+          if (!fits(request)) return;
+          watchers.delete(watcher);
+          resolve(request);
+        };
+        watchers.add(watcher);
+      }),
+    seed(prefix, keys, content) {
+      const md5 = digestOf('md5', Buffer.from(content)).toString('hex');
+      for (const name of keys) {
+        const path = join(directory, bucket, prefix, `${name}._S3rver_object`);
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(path, content);
+        writeFileSync(`${path}.md5`, md5);
+      }
+    },
+    openUploads: () => readdir(uploadsOf(directory)).catch(() => []),
+    async close() {
+      restore();
+      await closeServer(gate);
+      await server.close();
+      await rm(directory, removal);
+    },
+  };
+}
+
+const program = `
+const S3rver = require('@20minutes/s3rver');
+const options = JSON.parse(process.argv[1]);
+new S3rver(options).run().then(({ port }) => process.send({ port }));
+process.on('disconnect', () => process.exit());
+`;
+
+type S3rver = { readonly port: number; close(): Promise<void> };
+
+/** A process of its own: the continuation tokens of its lists are DES, which Node has only when told so. */
+async function startS3rver(directory: string): Promise<S3rver> {
+  const options = {
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
+    allowMismatchedSignatures: true,
+    configureBuckets: [{ name: bucket }],
+  };
+  const args = ['--openssl-legacy-provider', '-e', program, JSON.stringify(options)];
+  const child = spawn(process.execPath, args, {
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const port = await new Promise<number>((resolve, reject) => {
+    child.once('message', (message) => resolve((message as { port: number }).port));
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`s3rver ended with ${code}`)));
+  });
+  return {
+    port,
+    async close() {
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+function uploadsOf(directory: string): string {
+  return join(directory, bucket, '._S3rver_uploads');
+}
+
+type Handling = {
+  behaviour: S3Behaviour;
+  port: number;
+  directory: string;
+  /** s3rver writes an object in place: without it others would see half of it. */
+  oneAtATime: Gate;
+  /** Ids of uploads: s3rver would take more parts of them. */
+  aborted: Set<string>;
+};
+
+async function handle(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  { behaviour, port, directory, oneAtATime, aborted }: Handling,
+): Promise<void> {
+  const body = await buffer(incoming);
+  if (behaviour === 'hang') return;
+  if (behaviour === 'close') return void incoming.socket.destroy();
+  if (behaviour === 'fail') return refuse(response, 500, 'InternalError');
+  if (behaviour === 'slow_down') return refuse(response, 503, 'SlowDown');
+  if (behaviour === 'deny') return refuse(response, 403, 'AccessDenied');
+  if (behaviour === 'flip_request' && body.length > 0) body.writeUInt8(body.readUInt8(0) ^ 1, 0);
+  if (!fitsItsDigests(incoming, body)) return refuse(response, 400, 'BadDigest');
+  const uploadId = new URL(incoming.url ?? '', 'http://gate').searchParams.get('uploadId');
+  if (incoming.method === 'DELETE' && uploadId !== null) {
+    aborted.add(uploadId);
+    await oneAtATime.run(() => rm(join(uploadsOf(directory), uploadId), removal));
+    response.writeHead(204).end();
+    return;
+  }
+  if (uploadId !== null && aborted.has(uploadId)) return refuse(response, 404, 'NoSuchUpload');
+  const kept = behaviour === 'lose_half' ? body.subarray(0, body.length / 2) : body;
+  const answer = await oneAtATime.run(() => forward(incoming, kept, port));
+  if (isList(incoming)) {
+    delete answer.headers['content-length'];
+    answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
+  }
+  response.writeHead(answer.status, answer.headers);
+  if (behaviour !== 'half_answer' && behaviour !== 'stall_answer') {
+    response.end(answer.body);
+    return;
+  }
+  response.write(answer.body.subarray(0, answer.body.length / 2), () => {
+    if (behaviour === 'half_answer') incoming.socket.destroy();
+  });
+}
+
+/** s3rver escapes the keys in a list twice. */
+function isList({ method, url = '' }: IncomingMessage): boolean {
+  return method === 'GET' && url.includes('list-type=2');
+}
+
+function fitsItsDigests({ headers }: IncomingMessage, body: Buffer): boolean {
+  const md5 = headers['content-md5'];
+  if (md5 !== undefined && md5 !== digestOf('md5', body).toString('base64')) return false;
+  const sha256 = headers['x-amz-content-sha256'];
+  const isDigest = typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256);
+  return !isDigest || sha256 === digestOf('sha256', body).toString('hex');
+}
+
+function digestOf(algorithm: string, body: Buffer): Buffer {
+  return createHash(algorithm).update(body).digest();
+}
+
+type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
+
+function forward(incoming: IncomingMessage, body: Buffer, port: number): Promise<Answer> {
+  const { method, url: path } = incoming;
+  const headers = { ...incoming.headers };
+  if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);
+  return new Promise((resolve, reject) => {
+    const target = { host: '127.0.0.1', port, method, path, headers };
+    const request = openRequest(target, (answer) => {
+      buffer(answer).then(
+        (whole) =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: whole }),
+        reject,
+      );
+    });
+    request.once('error', reject);
+    request.end(body);
+  });
+}
+
+function refuse(response: ServerResponse, status: number, code: string): void {
+  response.writeHead(status, { 'content-type': 'application/xml' });
+  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`);
+}
+
+function setEnvironment(values: Record<string, string>): () => void {
+  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, values);
+  return () => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+  };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+}
