@@ -202,8 +202,14 @@ create table leaf_days (
   digest numeric(20,0) not null,
   first_at timestamp with time zone not null,
   last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_digest numeric(20,0) not null default 0,
+  cold_stored_bytes bigint not null default 0,
   constraint leaf_days_pkey PRIMARY KEY (tenant, store, day)
 );
+
+CREATE INDEX leaf_days_hot_idx ON public.leaf_days USING btree (tenant, day) WHERE (count > cold_count);
 
 create table leaf_months (
   tenant text collate "C" not null,
@@ -214,6 +220,9 @@ create table leaf_months (
   digest numeric(20,0) not null,
   first_at timestamp with time zone not null,
   last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_stored_bytes bigint not null default 0,
   constraint leaf_months_pkey PRIMARY KEY (tenant, store, month)
 );
 
@@ -229,6 +238,9 @@ create table leaf_stores (
   digest numeric(20,0) not null,
   first_at timestamp with time zone not null,
   last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_stored_bytes bigint not null default 0,
   constraint leaf_stores_pkey PRIMARY KEY (tenant, store)
 );
 
@@ -241,14 +253,157 @@ create table leaf_tenants (
   digest numeric(20,0) not null,
   first_at timestamp with time zone not null,
   last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_stored_bytes bigint not null default 0,
   constraint leaf_tenants_pkey PRIMARY KEY (tenant)
 );
+
+create table move_days (
+  tenant text collate "C" not null,
+  move_id text collate "C" not null,
+  store text collate "C" not null,
+  day date not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  constraint move_days_pkey PRIMARY KEY (tenant, move_id, store, day)
+);
+
+create table move_segments (
+  tenant text collate "C" not null,
+  move_id text collate "C" not null,
+  segment_id text collate "C" not null,
+  role text collate "C" not null,
+  object_key text collate "C" not null,
+  size_bytes bigint,
+  sha256 bytea,
+  constraint move_segments_pkey PRIMARY KEY (tenant, move_id, segment_id)
+);
+
+create table moves (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  run_id text collate "C",
+  kind text collate "C" not null,
+  state text collate "C" not null default 'planned'::text,
+  first_day date not null,
+  last_day date not null,
+  request json,
+  source_count bigint,
+  source_bytes bigint,
+  source_digest numeric(20,0),
+  object_count bigint,
+  object_bytes bigint,
+  object_digest numeric(20,0),
+  gone_count bigint not null default 0,
+  gone_bytes bigint not null default 0,
+  gone_digest numeric(20,0) not null default 0,
+  stored_bytes bigint,
+  planned_at timestamp with time zone not null default now(),
+  copied_at timestamp with time zone,
+  verified_at timestamp with time zone,
+  switched_at timestamp with time zone,
+  removed_at timestamp with time zone,
+  failed_at timestamp with time zone,
+  failed_in text collate "C",
+  error_code text collate "C",
+  error text,
+  runner text collate "C" not null,
+  constraint moves_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX moves_id_idx ON public.moves USING btree (id);
+
+CREATE INDEX moves_open_idx ON public.moves USING btree (tenant, planned_at) WHERE (state <> ALL (ARRAY['removed'::text, 'failed'::text]));
+
+CREATE INDEX moves_planned_at_idx ON public.moves USING btree (planned_at, id);
+
+CREATE INDEX moves_tenant_planned_at_idx ON public.moves USING btree (tenant, planned_at, id);
+
+create table object_removals (
+  tenant text collate "C" not null,
+  object_key text collate "C" not null,
+  move_id text collate "C" not null,
+  remove_after timestamp with time zone not null,
+  constraint object_removals_pkey PRIMARY KEY (tenant, object_key)
+);
+
+CREATE INDEX object_removals_remove_after_idx ON public.object_removals USING btree (remove_after);
+
+create table retention_policies (
+  tenant text collate "C" not null,
+  hot_days integer not null,
+  delete_days integer,
+  hold boolean not null default false,
+  updated_at timestamp with time zone not null default now(),
+  updated_by text,
+  constraint retention_policies_pkey PRIMARY KEY (tenant),
+  constraint retention_policies_days_check CHECK (((hot_days >= 0) AND (delete_days >= 1)))
+);
+
+create table retention_runs (
+  id text collate "C" not null,
+  state text collate "C" not null default 'queued'::text,
+  tenant text collate "C",
+  tenants text[] collate "C",
+  before date,
+  requested_by text,
+  scheduled_for timestamp with time zone,
+  requested_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  total_count bigint,
+  moved_count bigint not null default 0,
+  moved_bytes bigint not null default 0,
+  deleted_count bigint not null default 0,
+  failed_moves integer not null default 0,
+  busy_tenants integer not null default 0,
+  error text,
+  constraint retention_runs_scheduled_for_key UNIQUE (scheduled_for),
+  constraint retention_runs_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX retention_runs_open_idx ON public.retention_runs USING btree (requested_at) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
 create table schema_migrations (
   name text collate "C" not null,
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
   constraint schema_migrations_pkey PRIMARY KEY (name)
+);
+
+create table segment_days (
+  tenant text collate "C" not null,
+  store text collate "C" not null,
+  day date not null,
+  segment_id text collate "C" not null,
+  first_row bigint not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  stored_bytes bigint not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  constraint segment_days_pkey PRIMARY KEY (tenant, store, day, segment_id)
+);
+
+CREATE INDEX segment_days_segment_idx ON public.segment_days USING btree (tenant, segment_id);
+
+create table segments (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  object_key text collate "C" not null,
+  size_bytes bigint not null,
+  sha256 bytea not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  first_day date not null,
+  last_day date not null,
+  created_at timestamp with time zone not null default now(),
+  constraint segments_object_key_key UNIQUE (tenant, object_key),
+  constraint segments_pkey PRIMARY KEY (tenant, id)
 );
 
 create table sessions (
@@ -274,6 +429,28 @@ create table signing_keys (
   key bytea not null,
   constraint signing_keys_pkey PRIMARY KEY (name)
 );
+
+create table verifications (
+  id text collate "C" not null,
+  state text collate "C" not null default 'queued'::text,
+  tenant text collate "C",
+  tenants text[] collate "C",
+  requested_by text,
+  requested_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  segments_total integer,
+  segments_done integer not null default 0,
+  bytes_total bigint,
+  bytes_done bigint not null default 0,
+  records_done bigint not null default 0,
+  problem_count integer not null default 0,
+  problems json not null default '[]'::json,
+  error text,
+  constraint verifications_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX verifications_requested_at_idx ON public.verifications USING btree (requested_at, id);
 
 create table webhook_endpoints (
   id text collate "C" not null,

@@ -18,6 +18,8 @@ import {
   makeFirstAdminToken,
   type NewToken,
 } from './access/index.ts';
+import { type ColdTier, openColdTier } from './app/cold-tier.ts';
+import { addRetention, createRetention, type Retention } from './app/retention.ts';
 import { cursorKey, type State } from './app/state.ts';
 import { addWebhooks, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
@@ -34,6 +36,7 @@ import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { rejectCodes } from './records/contract.ts';
 import { addRecordsRoutes, createIngest } from './records/index.ts';
+import { countFailedTenants } from './retention/index.ts';
 import {
   createSecretBox,
   createWakeUp,
@@ -77,7 +80,10 @@ export async function startService(
     const state: State = { cursorKey: null, secretBox: null };
     const metrics = observeDatabase(db);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
-    const http = createHttp({ settings, log, db, state, metrics, wakeUp, closers });
+    const cold = await openColdTier(settings, log, closers);
+    const retention = createRetention(db, { settings, log, cold });
+    const parts = { settings, log, db, state, metrics, wakeUp, cold, retention, closers };
+    const http = createHttp(parts);
     closers.push(() => http.fastify.close());
     await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
@@ -88,6 +94,8 @@ export async function startService(
       const forgetting = startForgetting(db, { days: settings.deliveryDays, log });
       closers.push(() => forgetting.stop());
     }
+    retention.start();
+    closers.push(() => retention.stop());
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
@@ -200,11 +208,14 @@ async function prepare(db: Database, settings: Settings, state: State): Promise<
 }
 
 function observeDatabase(db: Database): Metrics {
-  return createMetrics(() => ({
-    total: db.pool.totalCount,
-    idle: db.pool.idleCount,
-    waiting: db.pool.waitingCount,
-  }));
+  return createMetrics({
+    poolState: () => ({
+      total: db.pool.totalCount,
+      idle: db.pool.idleCount,
+      waiting: db.pool.waitingCount,
+    }),
+    countFailedMoves: () => countFailedTenants(db),
+  });
 }
 
 function createHttp(parts: {
@@ -214,9 +225,11 @@ function createHttp(parts: {
   state: State;
   metrics: Metrics;
   wakeUp: WakeUp;
+  cold: ColdTier;
+  retention: Retention;
   closers: Closers;
 }): HttpServer {
-  const { settings, log, db, state, metrics, wakeUp, closers } = parts;
+  const { settings, log, db, state, metrics, wakeUp, cold, retention, closers } = parts;
   const http = createHttpServer({
     log,
     authenticate: (request) => authenticate(db, request),
@@ -226,7 +239,8 @@ function createHttp(parts: {
     assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, settings, log, db, state);
+    addApi(http, db, { settings, log, state, cold });
+    addRetention(http, db, { state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, closers });
   }
   addOriginRoutes(http, {
@@ -243,7 +257,12 @@ function createHttp(parts: {
   return http;
 }
 
-function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, state: State): void {
+function addApi(
+  http: HttpServer,
+  db: Database,
+  parts: { settings: Settings; log: Log; state: State; cold: ColdTier },
+): void {
+  const { settings, log, state, cold } = parts;
   addAccessRoutes(http, db, {
     clock: systemClock,
     cursorKey: () => cursorKey(state),
@@ -251,7 +270,9 @@ function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, st
   });
   addRecordsRoutes(http, db, {
     cursorKey: () => cursorKey(state),
+    cold,
     ingest: createIngest(db, {
+      cold,
       maxRecords: settings.ingestMaxRecords,
       maxBatchBytes: settings.ingestMaxBytes,
       maxEnrichmentBytes: settings.enrichmentMaxBytes,
@@ -262,6 +283,8 @@ function addApi(http: HttpServer, settings: Settings, log: Log, db: Database, st
     }),
   });
   addExportRoutes(http, db, {
+    cold,
+    spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
     spillBytes: settings.exportSpillBytes,
     stallMillis: settings.exportStallSeconds * 1000,

@@ -1,6 +1,7 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { recordsContract } from './records/contract.ts';
+import { retentionContract } from './retention/contract.ts';
 import { webhooksContract } from './webhooks/contract.ts';
 
 /** All that clients may see of the API: routes as data, by name. */
@@ -8,6 +9,7 @@ export const apiContract = {
   ...accessContract,
   ...recordsContract,
   ...exportsContract,
+  ...retentionContract,
   ...webhooksContract,
 } as const;
 
@@ -15,4 +17,5 @@ export * from './access/contract.ts';
 export * from './exports/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export * from './records/contract.ts';
+export * from './retention/contract.ts';
 export * from './webhooks/contract.ts';

@@ -32,7 +32,10 @@ export type CallOptions = {
 };
 
 /** The whole service in this process, on a database of its own and a free port. */
-export async function startTestService(env: Environment = {}): Promise<TestService> {
+export async function startTestService(
+  env: Environment = {},
+  log = createLog('silent'),
+): Promise<TestService> {
   const db = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   const settings = loadSettings({
@@ -41,7 +44,7 @@ export async function startTestService(env: Environment = {}): Promise<TestServi
     SVC_PORT: '0',
     ...env,
   });
-  const service = await startService(settings, createLog('silent'));
+  const service = await startService(settings, log);
   const adminToken = (await readFile(service.adminTokenPath, 'utf8')).trim();
   const call = (method: string, path: string, options: CallOptions = {}) =>
     callApi(service.url, method, path, { token: adminToken, ...options });

@@ -39,7 +39,7 @@ test.each([
   [['rec'], ['records']],
   [
     ['records', ''],
-    ['ls', 'show', 'ingest', '--help'],
+    ['ls', 'show', 'ingest', 'erase', '--help'],
   ],
   [['records', 'ls', '--le'], ['--level']],
   [

@@ -31,9 +31,19 @@ import { addIncidentsShow } from './commands/incidents/show.ts';
 import { addListen } from './commands/listen.ts';
 import { addLogin } from './commands/login.ts';
 import { addLogout } from './commands/logout.ts';
+import { addRecordsErase } from './commands/records/erase.ts';
 import { addRecordsIngest } from './commands/records/ingest.ts';
 import { addRecordsLs } from './commands/records/ls.ts';
 import { addRecordsShow } from './commands/records/show.ts';
+import { addRetentionMove } from './commands/retention/move.ts';
+import { addRetentionMoves } from './commands/retention/moves.ts';
+import { addRetentionPlan } from './commands/retention/plan.ts';
+import { addPolicyLs } from './commands/retention/policy/ls.ts';
+import { addPolicyRm } from './commands/retention/policy/rm.ts';
+import { addPolicySet } from './commands/retention/policy/set.ts';
+import { addPolicyShow } from './commands/retention/policy/show.ts';
+import { addRetentionRun } from './commands/retention/run.ts';
+import { addRetentionVerify } from './commands/retention/verify.ts';
 import { addServe } from './commands/serve.ts';
 import { addTokensCreate } from './commands/tokens/create.ts';
 import { addTokensLs } from './commands/tokens/ls.ts';
@@ -77,9 +87,22 @@ export function createProgram(context: Context, help: HelpOutput): Command {
   addRecordsLs(records, context);
   addRecordsShow(records, context);
   addRecordsIngest(records, context);
+  addRecordsErase(records, context);
 
   const analytics = addNoun(program, 'analytics', 'slices of records for analysis');
   addExport(analytics, context);
+
+  const retention = addNoun(program, 'retention', 'cold data: policies, moves, verification');
+  addRetentionPlan(retention, context);
+  addRetentionRun(retention, context);
+  addRetentionMoves(retention, context);
+  addRetentionMove(retention, context);
+  addRetentionVerify(retention, context);
+  const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');
+  addPolicyLs(policy, context);
+  addPolicyShow(policy, context);
+  addPolicySet(policy, context);
+  addPolicyRm(policy, context);
 
   const dlq = addNoun(program, 'dlq', 'failed webhook deliveries: look, retry, discard');
   addDlqLs(dlq, context);

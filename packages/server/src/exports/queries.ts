@@ -1,7 +1,8 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
-import { recordConditions, type Slice, where } from '../records/index.ts';
+import { type KeyRange, recordConditions, type Slice, where } from '../records/index.ts';
+import { onlyMonth } from './columns.ts';
 import type { CsvRequest, ExportColumn } from './contract.ts';
 
 /** The columns as finished text, so that whatever writes them gives the same bytes. */
@@ -22,16 +23,48 @@ const columnSql = {
   enrichment: raw('enrichment'),
 } as const satisfies Record<ExportColumn, Sql>;
 
-/** The records of a slice in key order, with these columns. */
-export function selectRecords(slice: Slice, columns: readonly ExportColumn[]): Sql {
+/**
+ * The hot records of a slice in key order, with these columns: all of them, or a range of them. `isKeyed`:
+ * with the key before all columns, see `mergeRows`.
+ */
+export function selectRecords(
+  slice: Slice,
+  columns: readonly ExportColumn[],
+  part: { range?: KeyRange; isKeyed?: boolean } = {},
+): Sql {
   const month = onlyMonth(slice);
   const list = columns.map((column) => {
     const value = column === 'month' && month !== null ? sql`${month}` : columnSql[column];
     return sql`${value} as ${raw(column)}`;
   });
-  return sql`select ${join(list)} from enrichment_records ${where(recordConditions(slice))}
+  if (part.isKeyed) list.unshift(sql`${keySql} as key`);
+  const conditions = recordConditions(slice);
+  if (part.range !== undefined) conditions.push(...rangeConditions(slice, part.range));
+  return sql`select ${join(list)} from enrichment_records ${where(conditions)}
     order by enrichment_records.tenant, enrichment_records.store,
       enrichment_records.occurred_at, enrichment_records.event_id`;
+}
+
+const keySql = sql`concat_ws(chr(1), store, ${instantText('occurred_at')}, event_id)`;
+
+/** Whole store-days from the first to the last. */
+function rangeConditions(slice: Slice, { first, last, minDay, maxDay }: KeyRange): Sql[] {
+  const start = sql`${midnight(first.day)}::timestamptz`;
+  const end = sql`${midnight(last.day, 1)}::timestamptz`;
+  if (first.store === last.store) {
+    return [sql`store = ${first.store}`, sql`occurred_at >= ${start}`, sql`occurred_at < ${end}`];
+  }
+  return [
+    sql`(tenant, store, occurred_at) >= (${slice.tenant}, ${first.store}, ${start})`,
+    sql`(tenant, store, occurred_at) < (${slice.tenant}, ${last.store}, ${end})`,
+    // Says nothing new, but lets PostgreSQL leave out whole months.
+    sql`occurred_at >= ${midnight(minDay)}::timestamptz`,
+    sql`occurred_at < ${midnight(maxDay, 1)}::timestamptz`,
+  ];
+}
+
+function midnight(day: string, daysLater = 0): string {
+  return new Date(Date.parse(day) + daysLater * 86_400_000).toISOString();
 }
 
 /**
@@ -40,13 +73,6 @@ export function selectRecords(slice: Slice, columns: readonly ExportColumn[]): S
  */
 export async function preferKeyOrder(connection: Connection): Promise<void> {
   await connection.client.query('set local enable_sort = off');
-}
-
-/** The month that all days of the slice lie in, if it is one: spares formatting it row by row. */
-function onlyMonth(slice: Slice): string | null {
-  if (slice.from === undefined || slice.until === undefined) return null;
-  const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);
-  return slice.from.startsWith(last) ? last : null;
 }
 
 /** Keeps what a one-use link stands for, and clears away links that were never used. */

@@ -1,6 +1,8 @@
+import { availableParallelism } from 'node:os';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
+import { createGate, type Gate } from '../kernel/gate.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
@@ -9,11 +11,9 @@ import { measureSlice, type Slice, toSlice } from '../records/index.ts';
 import { type CsvRequest, exportColumns, exportsContract } from './contract.ts';
 import { createLink, takeLink } from './links.ts';
 import { ReaderGone, sendExport } from './send-stream.ts';
-import { startCsvExport } from './stream-csv.ts';
+import { type CsvSource, startCsvExport } from './stream-csv.ts';
 
-export type ExportOptions = {
-  spillDir: string;
-  spillBytes: number;
+export type ExportOptions = Omit<CsvSource, 'db' | 'encoders'> & {
   stallMillis: number;
   maxConcurrent: number;
   /** The caller behind a token's id, checked anew. Throws 401, 403. */
@@ -30,8 +30,12 @@ type Download = {
   isByLink: boolean;
 };
 
+/** One a core; the DuckDB process runs eight queries at once, and some of them are pages. */
+const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
+
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   let running = 0;
+  const encoders = createGate(encodedAtOnce);
   async function download(call: Download): Promise<FastifyReply> {
     const { body, actor, request, reply } = call;
     if (request.raw.httpVersionMinor === 0) {
@@ -49,7 +53,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     }
     running += 1;
     try {
-      await streamCsv({ ...call, db, slice, options });
+      await streamCsv({ ...call, db, slice, encoders, options });
     } finally {
       running -= 1;
     }
@@ -59,9 +63,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.exportCsv, async ({ body, actor, request, reply }) => {
     if (body.delivery !== 'link') return download({ body, actor, request, reply, isByLink: false });
     reply.status(201);
-    reply.status(201);
+    const { count } = await measureSlice(db, toSlice(body, actor, '/'), options.cold);
     return db.transaction(async (connection) => {
-      const link = await createLink(connection, body, actor);
+      const link = await createLink(connection, body, { actor, rowCount: count });
       const { row_count, expires_at } = link;
       await options.audit(connection, {
         actor,
@@ -81,22 +85,17 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     return download({ body, actor, request, reply, isByLink: true });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
-    const { count, bytes } = await measureSlice(db, toSlice(query, actor, '?'));
+    const { count, bytes } = await measureSlice(db, toSlice(query, actor, '?'), options.cold);
     return { rows: count, bytes };
   });
 }
 
 async function streamCsv(
-  call: Download & { db: Database; slice: Slice; options: ExportOptions },
+  call: Download & { db: Database; slice: Slice; encoders: Gate; options: ExportOptions },
 ): Promise<void> {
-  const { db, slice, body, actor, request, reply, options } = call;
+  const { db, slice, encoders, body, actor, request, reply, options } = call;
   const { columns = exportColumns, header = true, profile = 'machine' } = body;
-  const csv = startCsvExport(
-    db,
-    slice,
-    { columns, header, profile },
-    { dir: options.spillDir, maxBytes: options.spillBytes },
-  );
+  const csv = startCsvExport({ db, encoders, ...options }, slice, { columns, header, profile });
   // Otherwise a reader that hangs up would be noticed at the next row, which may be long in coming.
   const response = reply.raw;
   let isGone = false;
@@ -133,6 +132,8 @@ async function streamCsv(
     response.flushHeaders();
     await sendExport(response, csv, { gzip, stallMillis: options.stallMillis });
   } catch (error) {
+    // Nobody is there any more whom an answer could reach.
+    if (isGone) reply.hijack();
     if (!reply.sent) throw error;
     const level = isGone || error instanceof ReaderGone ? 'info' : 'error';
     options.log[level]({ err: error, reqId: request.id }, 'export ended early');

@@ -50,6 +50,26 @@ test('a full file makes the writer wait until the reader has emptied it', async 
   await queue.close();
 });
 
+test('a patient writer waits for room in memory and writes nothing to the disk', async () => {
+  const queue = new SpillQueue(join(dir, 'nowhere'), 64 * miB);
+  const chunks = Array.from({ length: 12 }, (_, n) => Buffer.alloc(miB, n));
+  let pushed = 0;
+  const writing = (async () => {
+    for (const chunk of chunks) {
+      await queue.push(chunk, true);
+      pushed += 1;
+    }
+    queue.end();
+  })();
+  const reader = queue.chunks();
+  const first = await reader.next();
+  expect(pushed).toBeLessThanOrEqual(5);
+  const rest: Buffer[] = [first.value ?? Buffer.alloc(0)];
+  for await (const chunk of reader) rest.push(chunk);
+  await writing;
+  expect(Buffer.concat(rest).equals(Buffer.concat(chunks))).toBe(true);
+});
+
 test('any sizes and any pace give the same bytes', async () => {
   await fc.assert(
     fc.asyncProperty(

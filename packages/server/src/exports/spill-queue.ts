@@ -28,14 +28,21 @@ export class SpillQueue {
     this.#maxFileBytes = maxFileBytes;
   }
 
-  /** Waits only when the file is full, until the reader has emptied it. */
-  async push(chunk: Buffer): Promise<void> {
+  /**
+   * Waits only when the file is full, until the reader has emptied it. With `isPatient` it waits for
+   * room in memory instead of writing to the file: for what holds nothing up.
+   */
+  async push(chunk: Buffer, isPatient = false): Promise<void> {
     this.#throwIfFailed();
+    while (isPatient && !this.#hasRoom(chunk)) {
+      await this.#change();
+      this.#throwIfFailed();
+    }
     while (!this.#isFileEmpty && this.#writeAt + chunk.length > this.#maxFileBytes) {
       await this.#change();
       this.#throwIfFailed();
     }
-    if (this.#isFileEmpty && this.#memoryLength + chunk.length <= memoryBytes) {
+    if (this.#hasRoom(chunk)) {
       this.#memory.push(chunk);
       this.#memoryLength += chunk.length;
     } else {
@@ -63,6 +70,7 @@ export class SpillQueue {
       const chunk = this.#memory.shift();
       if (chunk !== undefined) {
         this.#memoryLength -= chunk.length;
+        this.#changed();
         yield chunk;
       } else if (!this.#isFileEmpty) {
         yield await this.#readFile();
@@ -79,6 +87,12 @@ export class SpillQueue {
     const file = this.#file;
     this.#file = null;
     await file?.close();
+  }
+
+  /** In memory, for which all in the file must be read: it is younger. A large chunk may come alone. */
+  #hasRoom(chunk: Buffer): boolean {
+    if (!this.#isFileEmpty) return false;
+    return this.#memoryLength === 0 || this.#memoryLength + chunk.length <= memoryBytes;
   }
 
   get #isFileEmpty(): boolean {

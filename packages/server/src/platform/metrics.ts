@@ -8,9 +8,11 @@ export type Metrics = {
   observeAttempt(result: string, seconds: number): void;
 };
 
-export function createMetrics(
-  poolState: () => { total: number; idle: number; waiting: number },
-): Metrics {
+export function createMetrics(sources: {
+  poolState: () => { total: number; idle: number; waiting: number };
+  /** Tenants whose latest move failed. */
+  countFailedMoves: () => Promise<number>;
+}): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -26,7 +28,20 @@ export function createMetrics(
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      for (const [state, value] of Object.entries(poolState())) this.set({ state }, value);
+      for (const [state, value] of Object.entries(sources.poolState())) this.set({ state }, value);
+    },
+  });
+  new Gauge({
+    name: 'svcctl_retention_failed_moves',
+    help: 'Tenants whose latest move to the cold tier failed; absent while the database is away.',
+    registers: [registry],
+    async collect() {
+      this.reset();
+      try {
+        this.set(await sources.countFailedMoves());
+      } catch {
+        this.remove();
+      }
     },
   });
   const attempts = new Counter({

@@ -3,4 +3,32 @@ export { createIngest, type Ingest } from './ingest/ingest.ts';
 export { measureSlice } from './measure.ts';
 export { recordConditions, where } from './queries.ts';
 export { addRecordsRoutes } from './routes.ts';
-export { type Slice, toSlice } from './slice.ts';
+export type { ColdReader } from './segments/cold-reader.ts';
+export { spoolHotRows } from './segments/hot-rows.ts';
+export { mergeSegments } from './segments/merge-segments.ts';
+export type { DayRange } from './segments/queries.ts';
+export { readSegmentDays, SegmentFault } from './segments/read-segment-days.ts';
+export { readSegmentKeys } from './segments/read-segment-keys.ts';
+export type { LockedDay } from './segments/replace/queries.ts';
+export { hotTriple, removeHotRows } from './segments/replace/remove-hot-rows.ts';
+export { replaceSegments, type SegmentChange } from './segments/replace/replace-segments.ts';
+export { SourceChanged } from './segments/replace/source-changed.ts';
+export type { DayTriple, NewSegment, SegmentDay, StoreDay } from './segments/segment.ts';
+export { segmentKey, tenantFolder } from './segments/segment-key.ts';
+export { digestSumSql, instantSql, readSegments, segmentOrder } from './segments/segment-sql.ts';
+export {
+  dayKey,
+  isSameTriple,
+  subtractTriples,
+  sumByDay,
+  sumTriples,
+  type Triple,
+} from './segments/triple.ts';
+export { splitSpool } from './segments/split-spool.ts';
+export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
+export { isCounted, type Slice, toSlice } from './slice.ts';
+export { type CutOptions, usualCut } from './tiers/steps/cut-steps.ts';
+export { type OpenSegments, openSegments } from './tiers/steps/open-segments.ts';
+export { planSteps, type StepPlan } from './tiers/steps/plan-steps.ts';
+export { sumTiers } from './tiers/steps/queries.ts';
+export type { Chunk, KeyRange, Run, Step } from './tiers/steps/step.ts';

@@ -2,10 +2,11 @@ import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor, type Position } from '../kernel/cursor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
-import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { orders } from './contract.ts';
-import * as queries from './queries.ts';
-import { isCounted, isOutOfReach, type Slice, type SliceRequest, toSlice } from './slice.ts';
+import { keyOf, type RecordKey, type RecordRow } from './queries.ts';
+import { isOutOfReach, type Slice, type SliceRequest, toSlice } from './slice.ts';
+import { cutAt } from './tiers/cut.ts';
+import type { ScanOptions, Tier } from './tiers/tier.ts';
 
 export type PageRequest = SliceRequest & {
   order?: (typeof orders)[number];
@@ -13,12 +14,12 @@ export type PageRequest = SliceRequest & {
   cursor?: string;
 };
 
-/** Rows that one page looks at behind a filter, at most: 10,000 take about 15 ms. */
-const scanLimit = 10_000;
-
-/** One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`. */
+/**
+ * One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`, and 500
+ * `segment_damaged` when cold records of the page cannot be read.
+ */
 export async function listRecords(
-  db: Database,
+  records: Tier,
   cursorKey: Buffer,
   actor: Actor,
   request: PageRequest,
@@ -31,8 +32,8 @@ export async function listRecords(
 
   // A page back is read towards the beginning and then turned round.
   const isBack = position?.direction === 'prev';
-  const { shown, readOn } = await readPage(db, slice, {
-    after: position === null ? null : (position.key as unknown as queries.RecordKey),
+  const { shown, readOn } = await readPage(records, slice, {
+    after: position === null ? null : (position.key as unknown as RecordKey),
     isInclusive: position?.isInclusive,
     descending: (order === 'desc') !== isBack,
     limit,
@@ -49,46 +50,31 @@ export async function listRecords(
 
 /** The rows of a page in the order they are read, and the key to read on from if there may be more. */
 async function readPage(
-  db: Database,
+  records: Tier,
   slice: Slice,
-  page: Omit<queries.ScanOptions, 'scanLimit'>,
-): Promise<{ shown: queries.RecordRow[]; readOn: queries.RecordKey | undefined }> {
-  const lookAhead = { ...page, limit: page.limit + 1 };
-  const cut = (found: queries.RecordRow[]) => {
-    const shown = found.slice(0, page.limit);
-    const last = shown.at(-1);
-    const isCut =
-      found.length > page.limit ||
-      found.reduce((sum, row) => sum + row.bytes, 0) >= queries.pageBytes;
-    return { shown, readOn: isCut && last ? queries.keyOf(last) : undefined };
-  };
-  if (isCounted(slice)) {
-    return cut(await queries.listRecords(db, slice, { ...lookAhead, scanLimit: null }));
-  }
-  // One snapshot: what is written in between would move the end of the scan.
-  return db.transaction(
-    async (connection) => {
-      const scan = { ...lookAhead, scanLimit };
-      const { shown, readOn } = cut(await queries.listRecords(connection, slice, scan));
-      return { shown, readOn: readOn ?? (await queries.findScanEnd(connection, slice, scan)) };
-    },
-    { isolation: 'repeatable read' },
-  );
+  page: ScanOptions,
+): Promise<{ shown: RecordRow[]; readOn: RecordKey | undefined }> {
+  const limit = page.limit + 1;
+  const { rows, end } = await records.scan(slice, { ...page, limit });
+  const shown = rows.slice(0, page.limit);
+  const last = shown.at(-1);
+  if (last !== undefined && cutAt(rows, limit) !== null) return { shown, readOn: keyOf(last) };
+  return { shown, readOn: end ?? undefined };
 }
 
 /** Back from where the page began. If it shows nothing, the row it began beside is part of the way back. */
 function turnRound(
   position: Position,
-  first: queries.RecordRow | undefined,
+  first: RecordRow | undefined,
   direction: Position['direction'],
 ): Position {
-  if (first !== undefined) return { direction, key: queries.keyOf(first) };
+  if (first !== undefined) return { direction, key: keyOf(first) };
   return { direction, key: position.key, isInclusive: !position.isInclusive };
 }
 
 /** One record as JSON text. Throws 404 `record_not_found`. */
 export async function getRecord(
-  db: Queryable,
+  records: Tier,
   actor: Actor,
   request: { tenant: string; store: string; occurred_at: string; event_id: string },
 ): Promise<string> {
@@ -96,7 +82,7 @@ export async function getRecord(
   if (micros === null) throw invalidInput('?occurred_at', 'must be an RFC 3339 time');
   const { tenant, store, event_id } = request;
   const key = [tenant, store, formatMicros(micros), event_id] as const;
-  const row = mayTouchTenant(actor, tenant) ? await queries.findRecord(db, key) : undefined;
+  const row = mayTouchTenant(actor, tenant) ? await records.find(key) : undefined;
   if (row === undefined) {
     throw new AppError('record_not_found', {
       detail: 'There is no record with this tenant, store, occurred_at and event_id.',
@@ -109,12 +95,12 @@ export async function getRecord(
  * The answer is put together as text: JSON.parse and stringify would bend the enrichment's number
  * spellings and its integers above 2^53.
  */
-function pageJson(rows: queries.RecordRow[], next: string | null, prev: string | null): string {
+function pageJson(rows: RecordRow[], next: string | null, prev: string | null): string {
   const data = rows.map(recordJson).join(',');
   return `{"data":[${data}],"next_cursor":${JSON.stringify(next)},"prev_cursor":${JSON.stringify(prev)}}`;
 }
 
-function recordJson(row: queries.RecordRow): string {
+function recordJson(row: RecordRow): string {
   const { confidence, enrichment, ...plain } = row;
   const head = JSON.stringify({
     tenant: plain.tenant,

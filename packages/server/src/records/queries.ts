@@ -14,6 +14,10 @@ export type DatasetCounters = {
   digest: string;
   first_at: string | null;
   last_at: string | null;
+  /** The share that lies in segments, and the bytes it takes there. */
+  cold_count: number;
+  cold_bytes: number;
+  cold_stored_bytes: number;
 };
 
 export type DatasetFilter = {
@@ -61,10 +65,12 @@ function datasetTable(level: Level, filter: DatasetFilter): string {
 }
 
 const counters = sql`count, bytes, digest, ${instantText('first_at')} as first_at,
-  ${instantText('last_at')} as last_at`;
+  ${instantText('last_at')} as last_at, cold_count, cold_bytes, cold_stored_bytes`;
 const sums = sql`sum(count)::bigint as count, sum(bytes)::bigint as bytes,
   mod(sum(digest), 18446744073709551616) as digest,
-  ${instantText('min(first_at)')} as first_at, ${instantText('max(last_at)')} as last_at`;
+  ${instantText('min(first_at)')} as first_at, ${instantText('max(last_at)')} as last_at,
+  sum(cold_count)::bigint as cold_count, sum(cold_bytes)::bigint as cold_bytes,
+  sum(cold_stored_bytes)::bigint as cold_stored_bytes`;
 
 function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
   const conditions = tenantConditions(filter);
@@ -76,7 +82,7 @@ function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
   return conditions;
 }
 
-function tenantConditions(filter: {
+export function tenantConditions(filter: {
   tenant?: string | undefined;
   store?: string | undefined;
   tenants: readonly string[] | null;

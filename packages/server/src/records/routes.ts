@@ -5,23 +5,28 @@ import { listDatasets } from './datasets.ts';
 import { readBody } from './ingest/body.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { getRecord, listRecords } from './pages.ts';
+import type { ColdReader } from './segments/cold-reader.ts';
+import { createColdTier } from './tiers/cold-parquet.ts';
+import { createHotTier } from './tiers/hot-postgres.ts';
+import { mergeTiers } from './tiers/merge.ts';
 
 export function addRecordsRoutes(
   http: HttpServer,
   db: Database,
-  options: { cursorKey: () => Buffer; ingest: Ingest },
+  options: { cursorKey: () => Buffer; ingest: Ingest; cold: ColdReader },
 ): void {
-  const { cursorKey, ingest } = options;
+  const { cursorKey, ingest, cold } = options;
+  const records = mergeTiers(createHotTier(db), createColdTier(db, cold));
   http.route(recordsContract.listDatasets, ({ query, actor }) =>
     listDatasets(db, cursorKey(), actor, query),
   );
   http.route(recordsContract.listRecords, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
-    return listRecords(db, cursorKey(), actor, query);
+    return listRecords(records, cursorKey(), actor, query);
   });
   http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
-    return getRecord(db, actor, query);
+    return getRecord(records, actor, query);
   });
   http.route(recordsContract.ingestRecords, async ({ request, actor, reply }) => {
     try {

@@ -25,7 +25,7 @@ export class MachineCsvReader {
 }
 
 /** Where the row that begins at `start` has its line feed; -1 if it is not whole yet. */
-function rowEnd(text: string, start: number): number {
+export function rowEnd(text: string, start: number): number {
   let from = start;
   for (;;) {
     const end = text.indexOf('\n', from);
@@ -38,7 +38,8 @@ function rowEnd(text: string, start: number): number {
   }
 }
 
-function closingQuote(text: string, open: number): number {
+/** Where the quoted cell that opens here is closed; -1 if it is not whole yet. */
+export function closingQuote(text: string, open: number): number {
   let at = text.indexOf('"', open + 1);
   while (at >= 0 && text.charCodeAt(at + 1) === quote) at = text.indexOf('"', at + 2);
   return at;

@@ -36,29 +36,37 @@ export function planColumns(names: readonly string[], profile: Profile): ColumnP
   };
 }
 
-/**
- * Machine CSV without header to the columns and profile asked for. One implementation for all tiers: it
- * reads what they write alike.
- */
-export async function* reEncode(
-  source: AsyncIterable<Buffer>,
+/** Turns pieces of machine CSV without header, whatever tier wrote them, into the file asked for. */
+export type ReEncoder = {
+  /** What comes before the rows. */
+  readonly head: Buffer;
+  /** The rows that are whole after this piece, which may end anywhere. */
+  encode(piece: Buffer): Buffer;
+};
+
+/** One implementation for all tiers: it reads what they write alike. */
+export function createReEncoder(
   plan: ColumnPlan,
   options: { profile: Profile; header: boolean },
-): AsyncGenerator<Buffer> {
+): ReEncoder {
   const dialect = dialects[options.profile];
-  const decoder = new StringDecoder('utf8');
-  const reader = new MachineCsvReader();
   const header = plan.names
     .map((name) => dialect.encode({ text: name, isText: /[",\r\n]/.test(name) }))
     .join(',');
-  yield Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
-  for await (const chunk of source) {
-    let text = '';
-    for (const row of reader.read(decoder.write(chunk))) {
-      text += plan.pick(row).map(dialect.encode).join(',') + dialect.lineEnd;
-    }
-    if (text !== '') yield Buffer.from(text);
-  }
+  const head = Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
+  if (plan.isPlain) return { head, encode: (piece) => piece };
+  const decoder = new StringDecoder('utf8');
+  const reader = new MachineCsvReader();
+  return {
+    head,
+    encode(piece) {
+      let text = '';
+      for (const row of reader.read(decoder.write(piece))) {
+        text += plan.pick(row).map(dialect.encode).join(',') + dialect.lineEnd;
+      }
+      return Buffer.from(text);
+    },
+  };
 }
 
 function isOwnColumn(name: string): name is ExportColumn {

@@ -6,6 +6,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { createGate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { IngestAnswer } from '../contract.ts';
+import type { ColdReader } from '../segments/cold-reader.ts';
 import { EnvelopeFault, LineReader, readBatch } from './batch-reader.ts';
 import type { Body } from './body.ts';
 import { type Line, splitLines } from './lines.ts';
@@ -23,6 +24,8 @@ export type IngestOptions = {
   /** Transactions that store records at once, at most. */
   writers: number;
   clock: Clock;
+  /** Late records for cold days are looked up there. */
+  cold: ColdReader;
 };
 
 export type Ingest = {
@@ -38,22 +41,24 @@ const partBytes = 8 * 1024 * 1024;
 const smallPartBytes = 256 * 1024;
 /** Of one stream, parts stored at the same time: while two are, the next is read. */
 const partsAtOnce = 2;
+/** Parts whose late records are looked up in cold data at once; DuckDB has exports to serve as well. */
+const lateChecksAtOnce = 2;
 
 export function createIngest(db: Database, options: IngestOptions): Ingest {
   const budget = createBudget(options.inFlightBytes);
-  const gate = createGate(options.writers);
-  const partitions = createPartitions(db);
+  const storing = {
+    cold: options.cold,
+    partitions: createPartitions(db),
+    transactions: createGate(options.writers),
+    lateChecks: createGate(lateChecksAtOnce),
+  };
   const limits = () => ({
     nowMicros: options.clock() * 1000,
     maxEnrichmentBytes: options.maxEnrichmentBytes,
     maxRecords: options.maxRecords,
   });
 
-  const store = (part: Part): Promise<PartOutcome> =>
-    gate.run(async () => {
-      await partitions.ensure(part.months);
-      return storePart(db, part);
-    });
+  const store = (part: Part): Promise<PartOutcome> => storePart(db, part, storing);
 
   return {
     batch: (body, actor) =>

@@ -102,6 +102,101 @@ export async function listConflicts(connection: Connection): Promise<number[]> {
   return rows.map((row) => row.ordinal);
 }
 
+/** Undoes what insertNew and the counters did; the stage stays filled. The locks taken since are free. */
+export async function undoInsert(connection: Connection): Promise<void> {
+  await connection.client.query('rollback to savepoint all_new');
+}
+
+/** A (tenant, store, day) with cold records: who checked late records against others must check again. */
+export type ColdDay = {
+  tenant: string;
+  store: string;
+  /** `YYYY-MM-DD`. */
+  day: string;
+  cold_count: number;
+  /** Decimal text. */
+  cold_digest: string;
+};
+
+/** What it takes to find a staged record again in a segment. */
+export type StagedRecord = {
+  ordinal: number;
+  tenant: string;
+  store: string;
+  day: string;
+  /** Microseconds since 1970. */
+  occurred_at: number;
+  event_id: string;
+  /** Decimal text, 0 … 2^64-1. */
+  digest: string;
+};
+
+export async function listStagedOfDays(
+  connection: Connection,
+  days: readonly ColdDay[],
+): Promise<StagedRecord[]> {
+  return connection.query(sql`
+    select staged.ordinal, staged.tenant, staged.store, touched.day::text as day,
+      (extract(epoch from staged.occurred_at) * 1000000)::bigint as occurred_at, staged.event_id,
+      mod(staged.digest::numeric + 18446744073709551616, 18446744073709551616)::text as digest
+    from ingest_stage staged
+    join ${touchedDays(days)}
+      on touched.tenant = staged.tenant and touched.store = staged.store
+      and touched.day = (staged.occurred_at at time zone 'UTC')::date
+    order by staged.ordinal`);
+}
+
+export async function removeFromStage(
+  connection: Connection,
+  ordinals: readonly number[],
+): Promise<void> {
+  await connection.query(sql`delete from ingest_stage where ordinal = any(${ordinals}::integer[])`);
+}
+
+/** Where in a live segment the cold records of a day stand. */
+export type ColdPlace = ColdDay & {
+  segment_id: string;
+  object_key: string;
+  size_bytes: number;
+  sha256: Buffer;
+  first_row: number;
+  count: number;
+};
+
+/** Counters and catalogue in one statement, so that both are of one moment. */
+export async function listColdPlaces(
+  db: Queryable,
+  days: readonly ColdDay[],
+): Promise<ColdPlace[]> {
+  return db.query(sql`
+    select kept.tenant, kept.store, kept.day::text as day, kept.cold_count,
+      kept.cold_digest::text as cold_digest, place.segment_id, segment.object_key, segment.size_bytes,
+      segment.sha256, place.first_row, place.count
+    from ${touchedDays(days)}
+    join leaf_days kept
+      on kept.tenant = touched.tenant and kept.store = touched.store and kept.day = touched.day
+    join segment_days place
+      on place.tenant = kept.tenant and place.store = kept.store and place.day = kept.day
+    join segments segment on segment.tenant = place.tenant and segment.id = place.segment_id
+    order by place.tenant, place.segment_id, place.first_row`);
+}
+
+export async function isLiveSegment(
+  db: Queryable,
+  tenant: string,
+  segmentId: string,
+): Promise<boolean> {
+  const rows = await db.query(
+    sql`select 1 as one from segments where tenant = ${tenant} and id = ${segmentId}`,
+  );
+  return rows.length > 0;
+}
+
+function touchedDays(days: readonly ColdDay[]): Sql {
+  return sql`unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
+    ${days.map((day) => day.day)}::date[]) as touched(tenant, store, day)`;
+}
+
 const counterTables = {
   leaf_days: ['tenant', 'store', 'day'],
   leaf_months: ['tenant', 'store', 'month'],
@@ -112,16 +207,34 @@ export type CounterTable = keyof typeof counterTables;
 
 export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
 
-/** Adds to the counters of one level, in key order (tried unordered: 8 writers deadlocked at once). */
+/** Adds to the counters of days and answers those of them that have cold records. */
+export async function addToDays(
+  connection: Connection,
+  deltas: readonly Delta[],
+): Promise<ColdDay[]> {
+  return connection.query(sql`
+    with counted as (
+      ${additionTo('leaf_days', deltas)} returning tenant, store, day, cold_count, cold_digest
+    )
+    select tenant, store, day::text as day, cold_count, cold_digest::text as cold_digest
+    from counted where cold_count > 0`);
+}
+
+/** Adds to the counters of a level above the days. */
 export async function addToCounters(
   connection: Connection,
-  table: CounterTable,
+  table: Exclude<CounterTable, 'leaf_days'>,
   deltas: readonly CounterDelta[],
 ): Promise<void> {
+  await connection.query(additionTo(table, deltas));
+}
+
+/** In key order (tried unordered: 8 writers deadlocked at once). */
+function additionTo(table: CounterTable, deltas: readonly CounterDelta[]): Sql {
   const key = counterTables[table];
   const keyList = raw(key.join(', '));
   const parts = key.map((column) => sql`${deltas.map((delta) => delta[column])}::text[]`);
-  await connection.query(sql`
+  return sql`
     insert into ${raw(table)} as counter (${keyList}, count, bytes, digest, first_at, last_at)
     select ${raw(key.map((column) => (column === 'day' ? 'day::date' : column)).join(', '))},
       count, bytes, digest, first_at, last_at
@@ -136,7 +249,7 @@ export async function addToCounters(
       bytes = counter.bytes + excluded.bytes,
       digest = mod(counter.digest + excluded.digest, 18446744073709551616),
       first_at = least(counter.first_at, excluded.first_at),
-      last_at = greatest(counter.last_at, excluded.last_at)`);
+      last_at = greatest(counter.last_at, excluded.last_at)`;
 }
 
 export async function listPartitions(db: Queryable): Promise<string[]> {

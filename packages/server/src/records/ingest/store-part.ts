@@ -1,5 +1,16 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Gate } from '../../kernel/gate.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { ColdReader } from '../segments/cold-reader.ts';
+import {
+  addFindings,
+  checkLate,
+  hasChecked,
+  type LateCheck,
+  nothingChecked,
+} from './late-check.ts';
 import type { Part } from './part.ts';
+import type { Partitions } from './partitions.ts';
 import * as queries from './queries.ts';
 import { rollUp } from './roll-up.ts';
 
@@ -10,18 +21,74 @@ export type PartOutcome = {
   conflicts: number[];
 };
 
+export type StoreOptions = {
+  cold: ColdReader;
+  partitions: Partitions;
+  /** Bounds the transactions at once; checks against cold data wait outside of it. */
+  transactions: Gate;
+  lateChecks: Gate;
+};
+
+/** A part meets moves of its days so often in a row only when something is wrong. */
+const maxAttempts = 5;
+
 /**
  * Stores a part: records and counters in one transaction, durable when it returns. Idempotent, so that
- * a part whose fate is unknown (the connection broke during commit) is simply sent again.
+ * a part whose fate is unknown (the connection broke during commit) is simply sent again. When it has
+ * records for days that are cold, nothing is stored at first: they are looked up in the segments, and the
+ * part is stored without those that are there. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`;
+ * nothing of the part is stored then.
  */
-export async function storePart(db: Database, part: Part): Promise<PartOutcome> {
+export async function storePart(
+  db: Database,
+  part: Part,
+  { cold, partitions, transactions, lateChecks }: StoreOptions,
+): Promise<PartOutcome> {
+  let checked = nothingChecked;
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const result = await transactions.run(async () => {
+      await partitions.ensure(part.months);
+      return tryStore(db, part, checked);
+    });
+    if ('accepted' in result) return result;
+    const { days, staged } = result;
+    const findings = await lateChecks.run(() => checkLate(db, cold, { days, staged }));
+    checked = addFindings(checked, findings);
+  }
+  throw new AppError('cold_tier_unavailable', {
+    detail:
+      'Cold data of the days of these records keeps changing. Send them again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
+}
+
+/** The part touches days that have cold records which its own were not checked against. */
+type Unchecked = { days: queries.ColdDay[]; staged: queries.StagedRecord[] };
+
+async function tryStore(
+  db: Database,
+  part: Part,
+  checked: LateCheck,
+): Promise<PartOutcome | Unchecked> {
   return db.transaction(async (connection) => {
     if (!(await queries.hasStage(connection))) await queries.createStage(connection);
     await queries.fillStage(connection, part.copyText());
-    const days = await queries.insertNew(connection);
-    const accepted = days.reduce((sum, day) => sum + day.count, 0);
-    const conflicts = accepted === part.count ? [] : await queries.listConflicts(connection);
-    if (accepted > 0) await count(connection, days);
+    if (checked.found.size > 0) await queries.removeFromStage(connection, [...checked.found]);
+    const added = await queries.insertNew(connection);
+    const accepted = added.reduce((sum, day) => sum + day.count, 0);
+    const isAllNew = accepted === part.count - checked.found.size;
+    const hotConflicts = isAllNew ? [] : await queries.listConflicts(connection);
+    if (accepted > 0) {
+      // From here on the days are locked: no move can switch before the commit.
+      const coldDays = await queries.addToDays(connection, added);
+      const days = coldDays.filter((day) => !hasChecked(checked, day));
+      if (days.length > 0) {
+        await queries.undoInsert(connection);
+        return { days, staged: await queries.listStagedOfDays(connection, days) };
+      }
+      await countAbove(connection, added);
+    }
+    const conflicts = [...hotConflicts, ...checked.conflicts];
     return {
       accepted,
       duplicates: part.count - accepted - conflicts.length,
@@ -31,9 +98,8 @@ export async function storePart(db: Database, part: Part): Promise<PartOutcome> 
 }
 
 /** The counters come last: their rows are shared by all writers and locked until the commit. */
-async function count(connection: Connection, days: queries.Delta[]): Promise<void> {
+async function countAbove(connection: Connection, days: queries.Delta[]): Promise<void> {
   const { months, stores, tenants } = rollUp(days);
-  await queries.addToCounters(connection, 'leaf_days', days);
   await queries.addToCounters(connection, 'leaf_months', months);
   await queries.addToCounters(connection, 'leaf_stores', stores);
   await queries.addToCounters(connection, 'leaf_tenants', tenants);

@@ -1,0 +1,114 @@
+import { createAudit } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { newId } from '../kernel/ids.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import {
+  addEraseRoutes,
+  addRetentionRoutes,
+  addVerifyRoutes,
+  createEraser,
+  deleteTenant,
+  type MoverContext,
+  moveTenant,
+  parseSchedule,
+  removeObjects,
+  startRunner,
+  startVerifications,
+} from '../retention/index.ts';
+import type { ColdTier } from './cold-tier.ts';
+import { cursorKey, type State } from './state.ts';
+
+/** Runs and verifications, in a process of the role retention; in any other there are none. */
+export type Retention = {
+  /** Of movers, which erasures are in every process. */
+  readonly mover: MoverContext;
+  /** Begins to work, once the database is ready. */
+  start(): void;
+  /** A run or a verification was queued here. */
+  poke(): void;
+  stop(): Promise<void>;
+};
+
+/** Throws `settings_invalid` when the schedule is none. */
+export function createRetention(
+  db: Database,
+  parts: { settings: Settings; log: Log; cold: ColdTier },
+): Retention {
+  const { settings, log, cold } = parts;
+  const schedule = parseSchedule(settings.retentionSchedule);
+  const mover: MoverContext = {
+    db,
+    duckdb: cold.moverDuckdb,
+    store: cold.store,
+    spoolDir: cold.spoolDir,
+    runner: newId('mover'),
+    graceSeconds: settings.coldGraceSeconds,
+    log,
+  };
+  let works: readonly { poke(): void; stop(): Promise<void> }[] = [];
+  return {
+    mover,
+    start() {
+      if (!settings.roles.includes('retention')) return;
+      works = [
+        startRunner(db, {
+          moveTenant: (job) => moveTenant(mover, job),
+          deleteTenant: (job) => deleteTenant(mover, job),
+          removeObjects: async (signal) => {
+            await removeObjects(mover, signal);
+          },
+          schedule,
+          clock: systemClock,
+          log,
+        }),
+        startVerifications({
+          db,
+          objects: cold.store,
+          duckdb: cold.moverDuckdb,
+          spoolDir: cold.spoolDir,
+          log,
+        }),
+      ];
+    },
+    poke() {
+      for (const work of works) work.poke();
+    },
+    async stop() {
+      await Promise.all(works.map((work) => work.stop()));
+    },
+  };
+}
+
+/** The routes of retention; what ends their work joins `closers`. */
+export function addRetention(
+  http: HttpServer,
+  db: Database,
+  parts: {
+    state: State;
+    log: Log;
+    cold: ColdTier;
+    retention: Retention;
+    closers: (() => Promise<unknown>)[];
+  },
+): void {
+  const { state, log, cold, retention, closers } = parts;
+  const options = {
+    cursorKey: () => cursorKey(state),
+    audit: createAudit(),
+    log,
+    poke: () => retention.poke(),
+  };
+  addRetentionRoutes(http, db, options);
+  addVerifyRoutes(http, db, options);
+  const eraser = createEraser({
+    ...retention.mover,
+    objects: cold.objects,
+    audit: options.audit,
+    clock: systemClock,
+  });
+  closers.push(() => eraser.stop());
+  addEraseRoutes(http, eraser);
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { Client } from '../../client.ts';
+import { confirm } from '../../confirm.ts';
+import type { Context } from '../../context.ts';
+import { withExamples } from '../../help.ts';
+import { printObject } from '../../output.ts';
+import { checkDate } from '../../retention/days.ts';
+import { amount, type PlanScope, totalsText, walkPlan } from '../../retention/plan.ts';
+import { assertDone, followRun, type Run, runFields, tellEnd } from '../../retention/runs.ts';
+
+type Options = PlanScope & { wait: boolean; yes?: true; json?: true };
+
+export function addRetentionRun(retention: Command, context: Context): void {
+  const command = retention
+    .command('run')
+    .summary('move and delete now what the policies say')
+    .description(
+      'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it\nshows the progress. Ctrl-C leaves the run at work.',
+    )
+    .option('--tenant <tenant>', 'only this tenant')
+    .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
+    .option('--no-wait', 'print the run’s id and leave it at work')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print the run as JSON')
+    .action((options: Options) => startRun(context, options));
+  withExamples(command, [
+    'svcctl retention run',
+    'svcctl retention run --tenant TX --before 2001-05-01',
+    'svcctl retention run --yes --no-wait',
+  ]);
+}
+
+async function startRun(context: Context, options: Options): Promise<void> {
+  const { tenant, before, json } = options;
+  checkDate('--before', before);
+  const client = await context.connect();
+  await announce(context, client, options);
+  const started = await client.json('POST /retention/run', { body: { tenant, before } });
+  if (!options.wait) {
+    if (json) await print(context, started);
+    else await context.out.write(`${started.id}\n`);
+    context.hint('It is at work. Look: svcctl retention moves');
+    return;
+  }
+  const run = await followRun(context, client, started);
+  if (json) await print(context, run);
+  tellEnd(context, run);
+  await assertDone(client, run);
+}
+
+/** Says what the plan says, and asks before anything is deleted. */
+async function announce(context: Context, client: Client, options: Options): Promise<void> {
+  for await (const { totals } of walkPlan(context, client, options)) {
+    context.note(totalsText(totals));
+    if (totals.delete.count > 0) {
+      await confirm(context, options.yes, {
+        question: `Delete ${amount(totals.delete)} for good?`,
+        act: 'Delete',
+        refused: 'Nothing was moved or deleted.',
+      });
+    }
+    return;
+  }
+}
+
+async function print(context: Context, run: Run): Promise<void> {
+  await printObject(context, JSON.stringify(run), { json: true, fields: runFields });
+}

@@ -1,0 +1,116 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { type RunResult, run } from './testing/run.ts';
+
+// The command line against the service itself.
+let service: TestService;
+let connection: Record<string, string>;
+
+beforeAll(async () => {
+  service = await startTestService({
+    SVC_ROLES: 'api,retention',
+    SVC_COLD_GRACE_SECONDS: '0',
+    // The tests' clock does not wait between two looks.
+    SVC_RATE_LIMIT: '0',
+  });
+  connection = { SVC_URL: service.url, SVC_TOKEN: service.adminToken, NO_COLOR: '1' };
+  const records = ['TX', 'CA'].flatMap((tenant) =>
+    Array.from({ length: 60 }, (_, i) => ({
+      tenant,
+      store: i % 2 === 0 ? 'AUS' : 'DFW',
+      occurred_at: `2001-01-0${1 + (i % 3)}T00:00:${String(i).padStart(2, '0')}Z`,
+      event_id: `e${i}`,
+      enrichment: { i },
+    })),
+  );
+  const { status, text } = await service.call('POST', '/enrichment/records', { body: { records } });
+  if (status !== 200) throw new Error(text);
+});
+afterAll(() => service.stop());
+
+const call = (words: string, options: { isTerminal?: boolean } = {}) =>
+  run(words.split(' '), { env: connection, now: Date.now, ...options });
+const ok = (result: RunResult) => {
+  expect(result, result.stderr).toMatchObject({ code: 0 });
+  return result;
+};
+const jsonOf = async (words: string) => JSON.parse(ok(await call(words)).stdout);
+
+test('what plan tells is what run moves, verify passes, and nothing is left to move', async () => {
+  expect(await jsonOf('retention plan --json tenant,kind,count')).toEqual([
+    { tenant: 'CA', kind: 'move', count: 60 },
+    { tenant: 'TX', kind: 'move', count: 60 },
+  ]);
+  const { stderr } = ok(await call('retention run --tenant TX'));
+  expect(stderr).toContain('60 records');
+  expect(stderr).toContain('✓ 60 records');
+  ok(await call('retention run'));
+  expect(await jsonOf('retention plan --json')).toEqual([]);
+  const verified = ok(await call('retention verify'));
+  expect(verified.stderr).toMatch(/✓ 2 objects .* read back, 120 records/);
+});
+
+test('the journal shows each move with both triples', async () => {
+  const moves = await jsonOf('retention moves --kind move --json id,tenant,source,object');
+  expect(moves.map((move: { tenant: string }) => move.tenant)).toEqual(['CA', 'TX']);
+  for (const { id, source, object } of moves) {
+    expect(source).toMatchObject({ count: 60 });
+    expect(object).toEqual(source);
+    expect(ok(await call(`retention move ${id}`, { isTerminal: true })).stdout).toContain(
+      '✓ equal',
+    );
+  }
+  expect(await call('retention move mv_none')).toMatchObject({ code: 3, stdout: '' });
+});
+
+test('policies are set, shown, and removed', async () => {
+  expect(ok(await call('retention policy ls')).stdout).toMatch(/^\*\t3\tnever\t/);
+  ok(await call('retention policy set TX --hot-days 7 --hold'));
+  ok(await call('retention policy set TX --delete-days 30000'));
+  expect(await jsonOf('retention policy show TX --json hot_days,delete_days,hold')).toEqual({
+    hot_days: 7,
+    delete_days: 30_000,
+    hold: true,
+  });
+  const asked = await call('retention policy set TX --delete-days 30 --no-hold');
+  expect(asked.code).toBe(2);
+  expect(asked.stderr).toContain('would DELETE 60 records');
+  ok(await call('retention policy rm TX --yes'));
+  expect(await jsonOf('retention policy show TX --json from_default')).toEqual({
+    from_default: true,
+  });
+});
+
+test('erase tells, and then erases, in the cold tier too', async () => {
+  const words = 'records erase --tenant TX --event-id e1 e2 e99 --json';
+  expect(await jsonOf(`${words} --dry-run`)).toMatchObject({
+    dry_run: true,
+    erased: { count: 2 },
+    cold_count: 2,
+    not_found: ['e99'],
+  });
+  expect(await jsonOf(`${words} --yes`)).toMatchObject({ dry_run: false, erased: { count: 2 } });
+  expect(await jsonOf(`${words} --dry-run`)).toMatchObject({ erased: { count: 0 } });
+  ok(await call('retention verify'));
+});
+
+test('verify finds a flipped byte, tells where, and ends with 1', async () => {
+  const folder = join(service.dataDir, 'cold', 'tenant=CA');
+  const [name = ''] = await readdir(folder);
+  const content = await readFile(join(folder, name));
+  const at = Math.floor(content.length / 2);
+  content[at] = (content[at] ?? 0) ^ 1;
+  await writeFile(join(folder, name), content);
+  const { code, stdout, stderr } = await call('retention verify --tenant CA --json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ok: false,
+    problems: [
+      { kind: 'object_damaged', tenant: 'CA', first_day: '2001-01-01', last_day: '2001-01-03' },
+    ],
+  });
+  expect(JSON.parse(stderr)).toMatchObject({ code: 'verify_failed' });
+  ok(await call('retention verify --tenant TX'));
+});

@@ -1,0 +1,53 @@
+import type { Context } from '../context.ts';
+import type { Progress } from '../progress.ts';
+import { withRetries } from '../retry.ts';
+
+const pollMs = 500;
+/** Twice as long as a process takes to look for work, and then some. */
+const queuedPolls = 12;
+
+/**
+ * Asks how far a job of the service is until it has ended. When the command is broken off, says that the
+ * job goes on and how to look at it.
+ */
+export async function followJob<Job extends { state: string }>(
+  context: Context,
+  started: Job,
+  options: {
+    read: () => Promise<Job>;
+    progress: Progress;
+    show: (job: Job) => void;
+    /** Said when the command ends before the job. */
+    goesOn: string;
+  },
+): Promise<Job> {
+  const { progress } = options;
+  let job = started;
+  try {
+    for (let polls = 1; job.state === 'queued' || job.state === 'running'; polls++) {
+      if (job.state === 'queued' && polls === queuedPolls) {
+        context.note(
+          'It waits for its turn, or for a process with the role retention (SVC_ROLES).',
+        );
+      }
+      await context.io.sleep(pollMs, context.io.signal);
+      job = await withRetries(context.io, options.read);
+      options.show(job);
+    }
+  } catch (error) {
+    progress.clear();
+    context.note(options.goesOn);
+    throw error;
+  }
+  progress.clear();
+  return job;
+}
+
+/** How long a job worked, in milliseconds; null when it has not ended. */
+export function workedMs(job: {
+  started_at: string | null;
+  finished_at: string | null;
+}): number | null {
+  if (job.started_at === null || job.finished_at === null) return null;
+  return Math.max(1, Date.parse(job.finished_at) - Date.parse(job.started_at));
+}

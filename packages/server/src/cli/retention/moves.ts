@@ -1,0 +1,135 @@
+import type { Context } from '../context.ts';
+import { formatCount, formatDuration } from '../format.ts';
+import type { RouteAnswer } from '../routes.ts';
+import { styled } from '../style.ts';
+import type { Column } from '../table.ts';
+import { formatDays } from './days.ts';
+
+export type Move = RouteAnswer<'GET /retention/moves/:id'>;
+
+export const moveFields = [
+  'id',
+  'tenant',
+  'run_id',
+  'kind',
+  'state',
+  'first_day',
+  'last_day',
+  'source',
+  'object',
+  'gone',
+  'stored_bytes',
+  'segments_in',
+  'segments_out',
+  'planned_at',
+  'copied_at',
+  'verified_at',
+  'switched_at',
+  'removed_at',
+  'failed_at',
+  'failed_in',
+  'error_code',
+  'error',
+] as const satisfies readonly (keyof Move)[];
+
+export const moveColumns: readonly Column<Move>[] = [
+  { title: 'ID', value: (move) => move.id },
+  { title: 'TENANT', isElastic: true, value: (move) => move.tenant },
+  { title: 'KIND', value: (move) => move.kind },
+  {
+    title: 'DAYS (UTC)',
+    value: (move) => `${move.first_day}/${move.last_day}`,
+    shown: (move) => formatDays(move.first_day, move.last_day),
+  },
+  { title: 'STATE', value: (move) => move.state },
+  {
+    title: 'RECORDS',
+    align: 'right',
+    value: recordsOf,
+    shown: (move) => formatCount(recordsOf(move)),
+  },
+  {
+    title: 'DIGEST',
+    value: digestWord,
+    shown: (move) => ({ equal: '✓', differs: '✗', '': '–' })[digestWord(move)],
+  },
+  {
+    title: 'TOOK',
+    align: 'right',
+    value: tookMs,
+    shown: (move) => {
+      const ms = tookMs(move);
+      return ms === null ? '–' : formatDuration(ms);
+    },
+  },
+  { title: 'ERROR', isElastic: true, value: errorText },
+];
+
+/** What it was about: the records that moved or merged, or those that went for good. */
+function recordsOf({ kind, source, gone }: Move): number {
+  return kind === 'delete' || kind === 'erase' ? gone.count : (source?.count ?? 0);
+}
+
+/** Whether the objects, read back, hold what the source held; empty as long as there is nothing to compare. */
+export function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
+  if (source === null || object === null) return '';
+  const isEqual =
+    source.count === object.count &&
+    source.bytes === object.bytes &&
+    source.digest === object.digest;
+  return isEqual ? 'equal' : 'differs';
+}
+
+/** Until no read found the records in their old place, or until it failed. */
+function tookMs({ planned_at, switched_at, failed_at }: Move): number | null {
+  const end = switched_at ?? failed_at;
+  return end === null ? null : Math.max(0, Date.parse(end) - Date.parse(planned_at));
+}
+
+export function errorText({ error_code, error }: Move): string | null {
+  if (error_code === null) return error;
+  return error === null ? error_code : `${error_code}: ${error}`;
+}
+
+/** Both triples, one below the other, and whether they are equal. */
+export function tripleLines(context: Context, move: Move): string[] {
+  const { source, object, gone } = move;
+  const rows = [
+    ['SOURCE', source],
+    ['OBJECTS', object],
+    ['GONE', gone.count === 0 ? null : gone],
+  ] as const;
+  const cells = rows.map(([title, triple]) => [
+    title,
+    triple === null ? '–' : formatCount(triple.count),
+    triple === null ? '–' : formatCount(triple.bytes),
+    triple === null ? '–' : triple.digest,
+  ]);
+  const header = ['', 'RECORDS', 'BYTES', 'DIGEST'];
+  const widths = header.map((title, i) =>
+    Math.max(title.length, ...cells.map((row) => row[i]?.length ?? 0)),
+  );
+  const lineOf = (row: readonly string[]) =>
+    row
+      .map((cell, i) => {
+        const width = widths[i] ?? 0;
+        return i === 1 || i === 2 ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join('  ')
+      .trimEnd();
+  return [
+    styled(context.io, context.io.stdout, 'dim', lineOf(header)),
+    ...cells.map((row) => lineOf(row) + (row[0] === 'OBJECTS' ? mark(context, move) : '')),
+  ];
+}
+
+function mark({ io }: Context, move: Move): string {
+  switch (digestWord(move)) {
+    case 'equal':
+      return `  ${styled(io, io.stdout, 'green', '✓ equal')}`;
+    case 'differs':
+      return `  ${styled(io, io.stdout, 'red', '✗ differs')}`;
+    case '':
+      return '';
+  }
+}

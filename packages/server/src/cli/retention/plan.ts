@@ -1,0 +1,88 @@
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { membersOf } from '../json-slices.ts';
+import { maxPageRows, readPage } from '../pages.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { withRetries } from '../retry.ts';
+import type { RouteAnswer } from '../routes.ts';
+import type { Column } from '../table.ts';
+import { formatDays } from './days.ts';
+
+type Plan = RouteAnswer<'GET /retention/plan'>;
+export type PlanRow = Plan['data'][number];
+export type PlanTotals = Plan['totals'];
+
+/** What of the plan: a tenant, days before one. */
+export type PlanScope = { tenant?: string; before?: string };
+
+export type PlanPage = { rows: string[]; totals: PlanTotals };
+
+/** Page by page; the totals of all rows stand on each. */
+export async function* walkPlan(
+  { io }: Context,
+  client: Client,
+  { tenant, before }: PlanScope,
+): AsyncGenerator<PlanPage, void, undefined> {
+  let cursor: string | null | undefined;
+  while (cursor !== null) {
+    const query = { tenant, before, limit: maxPageRows, cursor };
+    const read = () => client.text('GET /retention/plan', { query });
+    const text = cursor === undefined ? await read() : await withRetries(io, read);
+    const { rows, nextCursor } = readPage(text);
+    yield { rows, totals: parseAnswer(membersOf(text).get('totals') ?? 'null') as PlanTotals };
+    cursor = nextCursor === cursor ? null : nextCursor;
+  }
+}
+
+/** 3 tenants · 512,991 records (246 MB) would move · 1,204 records (611 kB) would be deleted */
+export function totalsText(totals: PlanTotals): string {
+  const { move, delete: gone, held } = totals;
+  const parts: string[] = [];
+  if (move.count > 0) parts.push(`${amount(move)} would move to the cold tier`);
+  if (gone.count > 0) parts.push(`${amount(gone)} would be DELETED`);
+  if (held.count > 0) parts.push(`${amount(held)} kept by a legal hold`);
+  return parts.length === 0 ? 'Nothing to move or delete.' : parts.join(' · ');
+}
+
+/** 512,991 records (246 MB) of 3 tenants */
+export function amount({ tenants, count, bytes }: PlanTotals['move']): string {
+  return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}`;
+}
+
+export const planFields = [
+  'tenant',
+  'kind',
+  'first_day',
+  'last_day',
+  'count',
+  'bytes',
+  'held',
+] as const satisfies readonly (keyof PlanRow)[];
+
+export const planColumns: readonly Column<PlanRow>[] = [
+  { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
+  { title: 'WHAT', value: (row) => row.kind },
+  {
+    title: 'DAYS (UTC)',
+    value: (row) => `${row.first_day}/${row.last_day}`,
+    shown: (row) => formatDays(row.first_day, row.last_day),
+  },
+  {
+    title: 'RECORDS',
+    align: 'right',
+    value: (row) => row.count,
+    shown: (row) => formatCount(row.count),
+  },
+  {
+    title: 'BYTES',
+    align: 'right',
+    value: (row) => row.bytes,
+    shown: (row) => formatBytes(row.bytes),
+  },
+  {
+    title: 'HELD',
+    value: (row) => (row.held ? 'held' : ''),
+    shown: (row) => (row.held ? 'legal hold' : '–'),
+  },
+];

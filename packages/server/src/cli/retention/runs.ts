@@ -1,0 +1,96 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { createProgress, type ProgressOptions } from '../progress.ts';
+import type { RouteAnswer } from '../routes.ts';
+import { formatDays } from './days.ts';
+import { followJob, workedMs } from './follow.ts';
+import { errorText } from './moves.ts';
+
+export type Run = RouteAnswer<'GET /retention/runs/:id'>;
+
+export const runFields = [
+  'id',
+  'state',
+  'tenant',
+  'before',
+  'requested_by',
+  'requested_at',
+  'started_at',
+  'finished_at',
+  'total_count',
+  'moved_count',
+  'moved_bytes',
+  'deleted_count',
+  'failed_moves',
+  'busy_tenants',
+  'error',
+] as const satisfies readonly (keyof Run)[];
+
+/** Shows the progress of a run until it ends; the run itself is the service's. */
+export async function followRun(context: Context, client: Client, started: Run): Promise<Run> {
+  const bar: ProgressOptions = {
+    label: started.id,
+    total: 0,
+    describe: (done) => `${formatCount(done)} of ${formatNumberOf(bar.total, 'record')}`,
+    speed: (perSecond) => `${formatNumberOf(perSecond, 'record')}/s`,
+  };
+  const progress = createProgress(context.io, bar);
+  return followJob(context, started, {
+    progress,
+    read: () => client.json('GET /retention/runs/:id', { params: { id: started.id } }),
+    show(run) {
+      bar.total = run.total_count ?? 0;
+      const done = run.moved_count + run.deleted_count;
+      progress.update(done, done);
+    },
+    goesOn: 'The run goes on without this command. Look: svcctl retention moves',
+  });
+}
+
+/** ✓ 512,991 records (246 MB) moved to the cold tier, 122,000 records/s · 1,204 deleted · 4.2 s */
+export function tellEnd(context: Context, run: Run): void {
+  const { moved_count: moved, deleted_count: deleted, busy_tenants: busy } = run;
+  const ms = workedMs(run);
+  const parts: string[] = [];
+  if (moved > 0) {
+    const speed = ms === null ? '' : `, ${formatCount(Math.round((moved * 1000) / ms))} records/s`;
+    parts.push(
+      `${formatNumberOf(moved, 'record')} (${formatBytes(run.moved_bytes)}) moved to the cold tier${speed}`,
+    );
+  }
+  if (deleted > 0) parts.push(`${formatNumberOf(deleted, 'record')} deleted`);
+  if (parts.length === 0) parts.push('Nothing was moved or deleted');
+  if (ms !== null) parts.push(formatDuration(ms));
+  const isWell = run.state === 'completed' && run.failed_moves === 0;
+  context.note(`${isWell ? '✓ ' : ''}${parts.join(' · ')}`);
+  if (busy > 0) {
+    context.note(
+      `${formatNumberOf(busy, 'tenant')} passed over, because another move had ${busy === 1 ? 'it' : 'them'}: the next run does the rest.`,
+    );
+  }
+}
+
+const toldMoves = 20;
+
+/** Throws `move_failed` with the moves that failed and why. */
+export async function assertDone(client: Client, run: Run): Promise<void> {
+  if (run.state === 'completed' && run.failed_moves === 0) return;
+  const lines: string[] = [];
+  if (run.failed_moves > 0) {
+    const { data } = await client.json('GET /retention/moves', {
+      query: { run_id: run.id, state: 'failed', limit: toldMoves },
+    });
+    for (const move of data) {
+      const days = formatDays(move.first_day, move.last_day);
+      lines.push(`✗ ${move.id}  ${move.tenant}  ${days}  ${errorText(move) ?? 'failed'}`);
+    }
+  }
+  const what =
+    run.failed_moves === 0
+      ? (run.error ?? `${run.id} failed.`)
+      : `${formatNumberOf(run.failed_moves, 'move')} failed; what was to be moved is where it was.`;
+  const next = 'Look: svcctl retention move ID · try again: svcctl retention run';
+  throw new AppError('move_failed', { detail: [what, ...lines, next].join('\n') });
+}

@@ -1,0 +1,94 @@
+import { closingQuote, rowEnd } from '../csv/machine-csv.ts';
+
+/**
+ * A row of machine CSV whose first cell was its key: store, time and event id, put together with U+0001,
+ * which none of them may hold. Both as Latin-1 text, a character a byte, so that keys compare by their
+ * bytes and no byte changes.
+ */
+type KeyedRow = { key: string; row: string };
+
+/** About so much is put together before it is handed on. */
+const pieceLength = 256 * 1024;
+
+/**
+ * Merges the rows of two tiers by their keys and cuts the keys off. What both have is handed on once.
+ * Both sides are read piece by piece, so that neither has to fit into memory.
+ */
+export async function* mergeRows(
+  left: AsyncIterable<Buffer>,
+  right: AsyncIterable<Buffer>,
+  onRows: (count: number) => void,
+): AsyncGenerator<Buffer> {
+  const sides = [new KeyedRows(left), new KeyedRows(right)] as const;
+  let text = '';
+  let count = 0;
+  for (;;) {
+    for (const side of sides) if (side.isEmpty) await side.fill();
+    const [a, b] = [sides[0].head, sides[1].head];
+    if (a === undefined && b === undefined) break;
+    const isLeft = b === undefined || (a !== undefined && a.key <= b.key);
+    if (a !== undefined && a.key === b?.key) sides[1].skip();
+    const next = isLeft ? sides[0] : sides[1];
+    text += next.head?.row ?? '';
+    next.skip();
+    count += 1;
+    if (text.length < pieceLength) continue;
+    yield Buffer.from(text, 'latin1');
+    text = '';
+  }
+  onRows(count);
+  if (text !== '') yield Buffer.from(text, 'latin1');
+}
+
+/** The rows of one side, in order. */
+class KeyedRows {
+  readonly #pieces: AsyncIterator<Buffer>;
+  #rows: KeyedRow[] = [];
+  #at = 0;
+  #rest = '';
+  #isEnded = false;
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
+  }
+
+  /** The next row; undefined at the end, if `fill` was waited for. */
+  get head(): KeyedRow | undefined {
+    return this.#rows[this.#at];
+  }
+
+  /** Whether `fill` has to be called before `head` tells anything. */
+  get isEmpty(): boolean {
+    return this.#at === this.#rows.length && !this.#isEnded;
+  }
+
+  skip(): void {
+    this.#at += 1;
+  }
+
+  async fill(): Promise<void> {
+    this.#rows = [];
+    this.#at = 0;
+    while (this.#rows.length === 0) {
+      const { value, done } = await this.#pieces.next();
+      if (done) {
+        if (this.#rest !== '') throw new Error('the last row of a tier is not whole');
+        this.#isEnded = true;
+        return;
+      }
+      this.#read(this.#rest + value.toString('latin1'));
+    }
+  }
+
+  #read(text: string): void {
+    let start = 0;
+    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
+      const close = closingQuote(text, start);
+      const cell = text.slice(start + 1, close);
+      const key = cell.includes('"') ? cell.replaceAll('""', '"') : cell;
+      this.#rows.push({ key, row: text.slice(close + 2, end + 1) });
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+  }
+}

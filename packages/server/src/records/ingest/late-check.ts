@@ -1,0 +1,147 @@
+import { AppError } from '../../kernel/errors.ts';
+import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import { DuckDbError } from '../../platform/parquet/duckdb.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { ColdReader } from '../segments/cold-reader.ts';
+import { findLateSql, type LateHit } from './late-sql.ts';
+import {
+  type ColdDay,
+  type ColdPlace,
+  isLiveSegment,
+  listColdPlaces,
+  type StagedRecord,
+} from './queries.ts';
+
+/** What is known of a part's records that are late for days which are cold. */
+export type LateCheck = {
+  /** The days as they were when they were looked through. */
+  readonly days: ReadonlyMap<string, ColdDay>;
+  /** Ordinals of the records that lie cold. */
+  readonly found: ReadonlySet<number>;
+  /** Those of them that lie there with other content. */
+  readonly conflicts: ReadonlySet<number>;
+};
+
+export const nothingChecked: LateCheck = {
+  days: new Map(),
+  found: new Set(),
+  conflicts: new Set(),
+};
+
+/** Whether the day still has the cold records that the check has seen. */
+export function hasChecked({ days }: LateCheck, day: ColdDay): boolean {
+  const seen = days.get(dayKey(day));
+  return seen?.cold_count === day.cold_count && seen.cold_digest === day.cold_digest;
+}
+
+/** What was found stays found: it was stored when it was looked for. */
+export function addFindings(before: LateCheck, now: LateCheck): LateCheck {
+  return {
+    days: new Map([...before.days, ...now.days]),
+    found: new Set([...before.found, ...now.found]),
+    conflicts: new Set([...before.conflicts, ...now.conflicts]),
+  };
+}
+
+/**
+ * Looks the staged records of cold days up in the segments. Throws 500 `segment_damaged`, 503
+ * `cold_tier_unavailable`.
+ */
+export async function checkLate(
+  db: Database,
+  cold: ColdReader,
+  { days, staged }: { days: readonly ColdDay[]; staged: readonly StagedRecord[] },
+): Promise<LateCheck> {
+  const places = await listColdPlaces(db, days);
+  const seen = daysOf(places);
+  const found = new Set<number>();
+  const conflicts = new Set<number>();
+  for (const segment of bySegment(places)) {
+    const held = new Set(segment.map(dayKey));
+    const late = staged.filter((record) => held.has(dayKey(record)));
+    const hits = await lookUp(db, cold, { places: segment, late });
+    if (hits === 'replaced') return nothingChecked;
+    for (const { ordinal, is_same } of hits) {
+      found.add(ordinal);
+      if (!is_same) conflicts.add(ordinal);
+    }
+  }
+  return { days: seen, found, conflicts };
+}
+
+/** Names hold no "/", so the keys cannot collide. */
+function dayKey({ tenant, store, day }: { tenant: string; store: string; day: string }): string {
+  return `${tenant}/${store}/${day}`;
+}
+
+/** Throws where the catalogue has not as many records of a day as are counted: some would be missed. */
+function daysOf(places: readonly ColdPlace[]): Map<string, ColdDay> {
+  const days = new Map<string, ColdDay>();
+  const counts = new Map<string, number>();
+  for (const place of places) {
+    const key = dayKey(place);
+    days.set(key, place);
+    counts.set(key, (counts.get(key) ?? 0) + place.count);
+  }
+  for (const [key, day] of days) {
+    if (counts.get(key) === day.cold_count) continue;
+    throw new AppError('segment_damaged', {
+      detail: `The catalogue of segments has ${counts.get(key)} records of tenant ${day.tenant}, store ${day.store}, ${day.day}, and ${day.cold_count} are counted. Run "svcctl retention verify".`,
+    });
+  }
+  return days;
+}
+
+function bySegment(places: readonly ColdPlace[]): ColdPlace[][] {
+  const segments = new Map<string, ColdPlace[]>();
+  for (const place of places) {
+    const key = `${place.tenant}/${place.segment_id}`;
+    const segment = segments.get(key);
+    if (segment === undefined) segments.set(key, [place]);
+    else segment.push(place);
+  }
+  return [...segments.values()];
+}
+
+/** 'replaced': the segment went, and its object with it, since the catalogue was read. */
+async function lookUp(
+  db: Database,
+  { objects, duckdb }: ColdReader,
+  { places, late }: { places: readonly ColdPlace[]; late: readonly StagedRecord[] },
+): Promise<LateHit[] | 'replaced'> {
+  const [place] = places;
+  if (place === undefined) return [];
+  const { object_key: key, size_bytes: sizeBytes, sha256 } = place;
+  const ranges = places.map(({ first_row, count }) => ({
+    first: first_row,
+    last: first_row + count - 1,
+  }));
+  try {
+    const object = await objects.open({ key, sizeBytes, sha256 });
+    try {
+      return await duckdb.run<LateHit>(findLateSql(object.path, ranges, late));
+    } finally {
+      await object.release();
+    }
+  } catch (error) {
+    const isMissing = error instanceof ObjectMissing;
+    if (isMissing && !(await isLiveSegment(db, place.tenant, place.segment_id))) return 'replaced';
+    throw readFault(error, places);
+  }
+}
+
+function readFault(error: unknown, places: readonly ColdPlace[]): unknown {
+  if (error instanceof DuckDbError && /out of memory/i.test(error.message)) {
+    return new AppError('cold_tier_unavailable', { retryAfterSeconds: 5, cause: error });
+  }
+  const isDamage =
+    error instanceof ObjectMissing ||
+    error instanceof ObjectDamaged ||
+    error instanceof DuckDbError;
+  if (!isDamage) return error;
+  const days = places.map((place) => place.day).sort();
+  return new AppError('segment_damaged', {
+    detail: `Nothing tells whether records of tenant ${places[0]?.tenant} from ${days[0]} to ${days.at(-1)} are stored already: the object ${places[0]?.object_key} is missing or damaged. Put it back, then send the records again.`,
+    cause: error,
+  });
+}

@@ -1,0 +1,60 @@
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { cancelBackend, copyCsv } from '../../platform/postgres/copy-out.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { allowLongStatements, type DayRange, listHotDays, selectHotRows } from './queries.ts';
+import type { DayTriple } from './segment.ts';
+
+export type SpoolOptions = DayRange & {
+  /** The file to write; what is there is replaced. */
+  readonly path: string;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** Text is always quoted, so that an empty one is not taken for NULL. */
+const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'enrichment'];
+
+/**
+ * Writes the hot records of a tenant's whole days to a file, in key order, as CSV that
+ * `writeSegmentFromSpool` reads; answers by store and day what the counters of the same snapshot say
+ * should be in it. Store by store: each COPY runs along the key's index and none of them sorts.
+ */
+export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
+  const { tenant, firstDay, lastDay, signal } = options;
+  return db.withConnection(async (connection) => {
+    signal?.throwIfAborted();
+    await connection.client.query('begin isolation level repeatable read read only');
+    await allowLongStatements(connection);
+    const days = await listHotDays(connection, { tenant, firstDay, lastDay });
+    const cancel = () => void cancelBackend(db, connection).catch(() => {});
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      await copyStores(connection, days, options);
+      await connection.client.query('commit');
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+    // A cancel that came too late for the copy must not hit whoever gets this connection next.
+    signal?.throwIfAborted();
+    return days;
+  });
+}
+
+async function copyStores(
+  connection: Connection,
+  days: readonly DayTriple[],
+  options: SpoolOptions,
+): Promise<void> {
+  const { path, signal, ...range } = options;
+  const stores = [...new Set(days.map((day) => day.store))];
+  const rows = async function* () {
+    for (const store of stores) {
+      signal?.throwIfAborted();
+      const query = selectHotRows({ ...range, store });
+      yield* copyCsv(connection, query, { header: false, quoted });
+    }
+  };
+  await pipeline(rows, createWriteStream(path, { mode: 0o600, highWaterMark: 1024 * 1024 }), {
+    ...(signal === undefined ? {} : { signal }),
+  });
+}

@@ -1,0 +1,115 @@
+import { type DuckDb, DuckDbError, isOutOfMemory, literal } from '../../platform/parquet/duckdb.ts';
+import {
+  readSegments,
+  segmentColumns,
+  segmentFormatFor,
+  segmentOrder,
+  smallestGroups,
+} from './segment-sql.ts';
+
+/** What a segment of a million records takes at most, on a busy machine. */
+const timeoutMillis = 600_000;
+
+type Target = {
+  /** The file to write; what is there is replaced. */
+  readonly target: string;
+  /** How many records will come, and their bytes: decides how many stand in a row group. */
+  readonly count: number;
+  readonly bytes: number;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type SpoolSource = Target & { readonly tenant: string; readonly spoolPath: string };
+
+/**
+ * Turns a file of `spoolHotRows` into a Parquet segment, row by row in the order of the file. Lines are
+ * mostly short; a file with longer ones is read again with buffers that hold the longest there can be:
+ * 16 MiB of JSON are 27 MiB as CSV, when two thirds of it are quotes.
+ */
+export async function writeSegmentFromSpool(duckdb: DuckDb, source: SpoolSource): Promise<void> {
+  try {
+    await writeFromCsv(duckdb, source, 2 * mebibyte);
+  } catch (error) {
+    if (!isCsvError(error)) throw error;
+    await writeFromCsv(duckdb, source, 40 * mebibyte).catch((again: unknown) => {
+      // What DuckDB says has the line in it.
+      throw isCsvError(again)
+        ? new DuckDbError('the spool file is not CSV as it should be')
+        : again;
+    });
+  }
+}
+
+function isCsvError(error: unknown): boolean {
+  return error instanceof DuckDbError && /CSV|line size/i.test(error.message);
+}
+
+const mebibyte = 1024 * 1024;
+
+const spoolColumns = `{store: 'varchar', occurred_us: 'bigint', event_id: 'varchar', recorded_us: 'bigint',
+  kind: 'varchar', source: 'varchar', model: 'varchar', confidence: 'varchar', bytes: 'integer',
+  enrichment: 'varchar'}`;
+
+/**
+ * Several threads read: each line of the file is one record, so none takes text for the begin of a line. One
+ * alone (parallel = false) would have DuckDB hold the whole file in memory.
+ */
+async function writeFromCsv(duckdb: DuckDb, source: SpoolSource, lineBytes: number): Promise<void> {
+  const bufferBytes = Math.max(lineBytes, 4 * mebibyte);
+  const rows = `read_csv(${literal(source.spoolPath)}, auto_detect = false, header = false,
+    columns = ${spoolColumns}, delim = ',', quote = '"', escape = '"', new_line = '\\n', nullstr = '',
+    allow_quoted_nulls = false, strict_mode = true, parallel = true,
+    max_line_size = ${lineBytes}, buffer_size = ${bufferBytes})`;
+  await write(
+    duckdb,
+    source,
+    `select ${literal(source.tenant)} as tenant, store, make_timestamptz(occurred_us) as occurred_at,
+      ${manyLines('event_id')}, make_timestamptz(recorded_us) as recorded_at, ${manyLines('kind')},
+      ${manyLines('source')}, ${manyLines('model')}, confidence, bytes, enrichment from ${rows}`,
+  );
+}
+
+/** Text with its line breaks again, as `selectHotRows` took them out. */
+function manyLines(column: string): string {
+  return `case when contains(${column}, chr(1)) then
+    replace(replace(replace(${column}, chr(1) || 'n', chr(10)), chr(1) || 'r', chr(13)), chr(1) || 'e', chr(1))
+    else ${column} end as ${column}`;
+}
+
+export type SegmentSource = Target & {
+  /** Segments of one tenant, as local files. */
+  readonly paths: readonly string[];
+  /** DuckDB SQL over the columns of a segment: the rows to keep. Made by code, with `literal`. */
+  readonly filter?: string | undefined;
+  /** Whether the rows are in key order as the segments follow one another. */
+  readonly isInOrder?: boolean;
+};
+
+/** Writes the rows of segments into one, in key order. DuckDB sorts: `mergeSegments` is for many rows. */
+export async function writeSegmentFromSegments(
+  duckdb: DuckDb,
+  source: SegmentSource,
+): Promise<void> {
+  const { paths, filter, isInOrder = paths.length === 1 } = source;
+  const where = filter === undefined ? '' : `where ${filter}`;
+  const order = isInOrder ? '' : `order by ${segmentOrder}`;
+  await write(
+    duckdb,
+    source,
+    `select ${segmentColumns.join(', ')} from ${readSegments(paths)} ${where} ${order}`,
+  );
+}
+
+/** Large records among many small ones may stand together: what fits on average then does not fit there. */
+async function write(duckdb: DuckDb, target: Target, rows: string): Promise<void> {
+  const { count, bytes, signal } = target;
+  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
+  const copy = (format: string) =>
+    duckdb.run(`copy (${rows}) to ${literal(target.target)} (${format})`, options);
+  try {
+    await copy(segmentFormatFor(count, bytes));
+  } catch (error) {
+    if (!isOutOfMemory(error)) throw error;
+    await copy(smallestGroups);
+  }
+}

@@ -1,0 +1,53 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { listSegmentDays } from './queries.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+
+/** The plan of the one statement that `work` runs, with every way forbidden but along an index. */
+async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string> {
+  return db.transaction(async (connection) => {
+    await connection.client.query(
+      'set local enable_seqscan = off; set local enable_bitmapscan = off',
+    );
+    let plan = '';
+    await work({
+      async query(statement: Sql) {
+        const rows = await connection.query(sql`explain (costs off) ${statement}`);
+        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+        return [];
+      },
+    });
+    return plan;
+  });
+}
+
+test.each([
+  [
+    'a leaf',
+    { tenant: 'TX', store: 'DFW', from: '2001-01-01', until: '2001-02-01', tenants: null },
+  ],
+  ['a store', { tenant: 'TX', store: 'DFW', tenants: null }],
+  ['a tenant', { tenant: 'TX', tenants: null }],
+  ['everything', { tenants: null }],
+])(
+  'the cold days of %s are read along the key, both ways, no more than asked for',
+  async (_name, slice) => {
+    for (const from of [null, ['TX', 'DFW', '2001-01-05'] as const]) {
+      for (const descending of [false, true]) {
+        const plan = await planOf((plain) =>
+          listSegmentDays(plain, slice, { from, to: null, descending, limit: 32 }),
+        );
+        expect(plan).toContain('segment_days_pkey');
+        // What lies below the limit; above it, the few days found may be sorted.
+        expect(plan.slice(plan.indexOf('Limit'))).not.toMatch(/Sort$/m);
+      }
+    }
+  },
+);

@@ -1,0 +1,245 @@
+import { Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  dateSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  problem,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+import {
+  eraseReceiptSchema,
+  eraseRequestSchema,
+  moveKinds,
+  moveSchema,
+  moveStates,
+  planRowSchema,
+  planTotalsSchema,
+  policyChangeSchema,
+  policySchema,
+  policyTenantSchema,
+  runSchema,
+  tenantStateSchema,
+  verificationSchema,
+} from './schemas.contract.ts';
+
+export * from './schemas.contract.ts';
+
+const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
+  Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
+
+const paging = { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) };
+const idParams = Type.Object({ id: Type.String() });
+const tenantParams = Type.Object({ tenant: policyTenantSchema });
+
+const scopeOfRun = {
+  tenant: Type.Optional(tenantSchema),
+  before: Type.Optional({ ...dateSchema, description: 'only days before this one' }),
+};
+
+export const retentionContract = {
+  listPolicies: {
+    id: 'listPolicies',
+    method: 'GET',
+    path: '/retention/policies',
+    tag: 'Retention',
+    summary: 'List the retention policies',
+    description: 'The default (`*`) first, then the tenants that have one of their own.',
+    scope: 'enrichment:read',
+    query: Type.Object(paging, { additionalProperties: false }),
+    responses: { 200: { description: 'One page.', schema: page(policySchema) }, 400: problem },
+  },
+  getPolicy: {
+    id: 'getPolicy',
+    method: 'GET',
+    path: '/retention/policies/:tenant',
+    tag: 'Retention',
+    summary: 'Show the policy in force for a tenant',
+    scope: 'enrichment:read',
+    params: tenantParams,
+    responses: { 200: { description: 'The policy.', schema: policySchema }, 404: problem },
+  },
+  putPolicy: {
+    id: 'putPolicy',
+    method: 'PUT',
+    path: '/retention/policies/:tenant',
+    tag: 'Retention',
+    summary: 'Set the policy of a tenant, or the default (`*`)',
+    description:
+      'What is left out is its default: never delete, no hold. A policy acts at the next run; GET /retention/plan tells beforehand what it will do.',
+    scope: 'admin',
+    stepUp: true,
+    params: tenantParams,
+    body: policyChangeSchema,
+    responses: {
+      200: { description: 'As it is now.', schema: policySchema },
+      400: problem,
+      404: problem,
+    },
+  },
+  deletePolicy: {
+    id: 'deletePolicy',
+    method: 'DELETE',
+    path: '/retention/policies/:tenant',
+    tag: 'Retention',
+    summary: 'Put a tenant back under the default',
+    scope: 'admin',
+    stepUp: true,
+    params: tenantParams,
+    responses: { 204: { description: 'Done.' }, 400: problem, 404: problem },
+  },
+  listTenantStates: {
+    id: 'listTenantStates',
+    method: 'GET',
+    path: '/retention/tenants',
+    tag: 'Retention',
+    summary: 'How much of each tenant lies hot and cold',
+    description: 'From counters, by tenant.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        q: Type.Optional({ ...tenantSchema, description: 'prefix of the tenant' }),
+        ...paging,
+      },
+      { additionalProperties: false },
+    ),
+    responses: { 200: { description: 'One page.', schema: page(tenantStateSchema) }, 400: problem },
+  },
+  getPlan: {
+    id: 'getPlan',
+    method: 'GET',
+    path: '/retention/plan',
+    tag: 'Retention',
+    summary: 'Tell what a run would do now',
+    description:
+      'Exactly what would move or go, from the counters of days. `totals` are of all rows, not of this page.',
+    scope: 'enrichment:read',
+    query: Type.Object({ ...scopeOfRun, ...paging }, { additionalProperties: false }),
+    responses: {
+      200: {
+        description: 'By tenant.',
+        schema: Type.Object({
+          data: Type.Array(planRowSchema),
+          totals: planTotalsSchema,
+          next_cursor: nullable(Type.String()),
+        }),
+      },
+      400: problem,
+    },
+  },
+  startRun: {
+    id: 'startRun',
+    method: 'POST',
+    path: '/retention/run',
+    tag: 'Retention',
+    summary: 'Do what the policies say, now',
+    description:
+      'Queued for a process with the role retention, which looks every two seconds; one run at a time, one mover a tenant.',
+    scope: 'admin',
+    body: Type.Object(scopeOfRun, { additionalProperties: false }),
+    responses: { 202: { description: 'Queued.', schema: runSchema }, 400: problem },
+  },
+  listRuns: {
+    id: 'listRuns',
+    method: 'GET',
+    path: '/retention/runs',
+    tag: 'Retention',
+    summary: 'List the runs, the latest first',
+    scope: 'enrichment:read',
+    query: Type.Object(paging, { additionalProperties: false }),
+    responses: { 200: { description: 'One page.', schema: page(runSchema) }, 400: problem },
+  },
+  getRun: {
+    id: 'getRun',
+    method: 'GET',
+    path: '/retention/runs/:id',
+    tag: 'Retention',
+    summary: 'Show a run',
+    scope: 'enrichment:read',
+    params: idParams,
+    responses: { 200: { description: 'The run.', schema: runSchema }, 404: problem },
+  },
+  listMoves: {
+    id: 'listMoves',
+    method: 'GET',
+    path: '/retention/moves',
+    tag: 'Retention',
+    summary: 'Read the journal of moves, the latest first',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        kind: Type.Optional(oneOf(moveKinds)),
+        state: Type.Optional(oneOf(moveStates)),
+        run_id: Type.Optional(Type.String({ maxLength: 100 })),
+        ...paging,
+      },
+      { additionalProperties: false },
+    ),
+    responses: { 200: { description: 'One page.', schema: page(moveSchema) }, 400: problem },
+  },
+  getMove: {
+    id: 'getMove',
+    method: 'GET',
+    path: '/retention/moves/:id',
+    tag: 'Retention',
+    summary: 'Show a move',
+    scope: 'enrichment:read',
+    params: idParams,
+    responses: { 200: { description: 'The move.', schema: moveSchema }, 404: problem },
+  },
+  startVerification: {
+    id: 'startVerification',
+    method: 'POST',
+    path: '/retention/verify',
+    tag: 'Retention',
+    summary: 'Check all cold data against the counters',
+    description:
+      'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for a process with the role retention.',
+    scope: 'admin',
+    body: Type.Object({ tenant: scopeOfRun.tenant }, { additionalProperties: false }),
+    responses: { 202: { description: 'Queued.', schema: verificationSchema }, 400: problem },
+  },
+  listVerifications: {
+    id: 'listVerifications',
+    method: 'GET',
+    path: '/retention/verify',
+    tag: 'Retention',
+    summary: 'List the verifications, the latest first',
+    scope: 'enrichment:read',
+    query: Type.Object(paging, { additionalProperties: false }),
+    responses: {
+      200: { description: 'One page.', schema: page(verificationSchema) },
+      400: problem,
+    },
+  },
+  getVerification: {
+    id: 'getVerification',
+    method: 'GET',
+    path: '/retention/verify/:id',
+    tag: 'Retention',
+    summary: 'Show a verification: its progress, then its report',
+    scope: 'enrichment:read',
+    params: idParams,
+    responses: { 200: { description: 'As it stands.', schema: verificationSchema }, 404: problem },
+  },
+  eraseRecords: {
+    id: 'eraseRecords',
+    method: 'POST',
+    path: '/enrichment/erase',
+    tag: 'Retention',
+    summary: 'Erase records for good',
+    description:
+      'Of a tenant, or of its store: the records with these event ids, or of these days. In both tiers, under the journal of moves. Refused while the tenant is on hold (409 tenant_on_hold). Answers the receipt when no read finds them any more, or, if that takes longer than 20 s, as it stands then: see the move.',
+    scope: 'admin',
+    stepUp: true,
+    body: eraseRequestSchema,
+    responses: {
+      200: { description: 'The receipt.', schema: eraseReceiptSchema },
+      400: problem,
+      409: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,150 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError, type ErrorCode } from '../../kernel/errors.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import type { EraseReceipt } from '../contract.ts';
+import type { MoverContext } from '../mover/context.ts';
+import type { Move } from '../mover/move.ts';
+import { resumeMoves } from '../mover/resume-moves.ts';
+import { runMove } from '../mover/run-move.ts';
+import { findDueDays } from '../plan/due-days.ts';
+import { findMatches, type Matches } from './find-matches.ts';
+import { journalErasure } from './journal-erasure.ts';
+import { findErasureState } from './queries.ts';
+import { dryReceipt, receiptOf } from './receipt.ts';
+import { type EraseScope, toJournal } from './scope.ts';
+import { waitForTenant } from './wait-for-tenant.ts';
+
+export type EraseContext = MoverContext & {
+  readonly objects: ObjectReader;
+  readonly audit: Audit;
+  /** How long to wait for a mover that has the tenant. */
+  readonly lockMillis: number;
+};
+
+/** Who has records erased, and when that was asked. */
+export type EraseAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly requestedAt: string;
+};
+
+/**
+ * Erases records in both tiers and answers the receipt. `onJournalled` is told the receipt as soon as
+ * nothing but time stands between the request and its end: a kill is survived from there on. Throws 409
+ * `tenant_on_hold`, `tenant_busy`, 500 `segment_damaged`, 503; the journal tells when it goes on by itself.
+ */
+export async function eraseRecords(
+  context: EraseContext,
+  scope: EraseScope,
+  job: { act: EraseAct; signal: AbortSignal; onJournalled: (receipt: EraseReceipt) => void },
+): Promise<EraseReceipt> {
+  await refuseHold(context.db, scope.tenant);
+  return waitForTenant(context.db, scope.tenant, {
+    waitMillis: context.lockMillis,
+    signal: job.signal,
+    async work(signal) {
+      // What a killed process left unfinished may have copied what is to go now.
+      await resumeMoves(context, scope.tenant, signal);
+      const matches = await findMatches(context, scope, signal);
+      const planned = dryReceipt(scope, matches, job.act.requestedAt);
+      const move = await journal(context, { scope, matches, planned, act: job.act });
+      if (move === null) return nothingErased(planned);
+      job.onJournalled({ ...planned, id: move.id, dry_run: false, state: 'planned' });
+      await runMove(context, move, signal);
+      return readReceipt(context.db, planned, move);
+    },
+  });
+}
+
+/** Throws 409 `tenant_on_hold`. */
+export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant): Promise<void> {
+  const { hold } = await findDueDays(db, tenant);
+  if (!hold) return;
+  throw new AppError('tenant_on_hold', {
+    detail: `${shownAs} is under legal hold: nothing of it may be erased. PUT /retention/policies/:tenant lifts a hold.`,
+  });
+}
+
+/** The receipt when no record fits: there is no move then. */
+export function nothingErased(planned: EraseReceipt): EraseReceipt {
+  return { ...planned, dry_run: false, erased_at: planned.requested_at };
+}
+
+/** The receipt as it stands. Throws when the journal says that the erasure has failed. */
+export async function readReceipt(
+  db: Queryable,
+  planned: EraseReceipt,
+  move: { tenant: string; id: string },
+): Promise<EraseReceipt> {
+  const state = await findErasureState(db, move);
+  if (state === undefined) throw new Error(`the erasure ${move.id} is not in the journal`);
+  if (state.state !== 'failed') return receiptOf(planned, { id: move.id, state });
+  throw new AppError(faultCodes[state.error_code ?? ''] ?? 'internal_error', {
+    detail: `Nothing was erased (${move.id} in the journal of moves). ${state.error}`,
+  });
+}
+
+const faultCodes: Readonly<Record<string, ErrorCode>> = {
+  segment_damaged: 'segment_damaged',
+  tenant_on_hold: 'tenant_on_hold',
+  out_of_memory: 'cold_tier_unavailable',
+};
+
+/** Null when nothing fits. Either is on record. */
+async function journal(
+  context: EraseContext,
+  {
+    scope,
+    matches,
+    planned,
+    act,
+  }: { scope: EraseScope; matches: Matches; planned: EraseReceipt; act: EraseAct },
+): Promise<Move | null> {
+  const note = (connection: Connection, move: Move | null) =>
+    noteErasure(connection, context.audit, { scope, planned, act, moveId: move?.id ?? null });
+  const days = [...matches.hot, ...matches.cold.flatMap((found) => found.days)]
+    .map(({ day }) => day)
+    .sort();
+  const [firstDay, lastDay] = [days[0], days.at(-1)];
+  if (firstDay === undefined || lastDay === undefined) {
+    await context.db.transaction((connection) => note(connection, null));
+    return null;
+  }
+  return journalErasure(context, {
+    tenant: scope.tenant,
+    runId: null,
+    kind: 'erase',
+    firstDay,
+    lastDay,
+    request: toJournal(scope),
+    matches,
+    note,
+  });
+}
+
+/** The event ids are counted, not kept: the audit log must not remember who was erased. */
+export async function noteErasure(
+  db: Queryable,
+  audit: Audit,
+  {
+    scope,
+    planned,
+    act,
+    moveId,
+  }: { scope: EraseScope; planned: EraseReceipt; act: EraseAct; moveId: string | null },
+): Promise<void> {
+  const { tenant, store, from, to, eventIds } = scope;
+  const { erased, hot_count, cold_count } = planned;
+  const event_ids = eventIds?.length ?? null;
+  await audit(db, {
+    actor: act.actor,
+    request: act.request,
+    action: 'records.erase',
+    target: moveId,
+    tenant,
+    after: { store, from, to, event_ids, ...erased, hot_count, cold_count },
+  });
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatDigest, recordDigest, sumDigests } from '../../kernel/digest.ts';
+import { parseInstant } from '../../kernel/instant.ts';
+import { type DayTriple, sumTriples } from '../../records/index.ts';
+import { findMatches } from './find-matches.ts';
+import type { EraseScope } from './scope.ts';
+import { createWorld, type World } from './testing/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+  await store(0, 40);
+  await world.freezer.freeze('T');
+  await store(40, 60);
+  await world.freezer.freeze('T');
+  await store(60, 80);
+  await world.send([{ ...record(3), tenant: 'other' }]);
+});
+afterAll(() => world.stop());
+
+/** Event ids come twice each, days three times, in two stores. */
+function record(n: number) {
+  return {
+    tenant: 'T',
+    store: ["S'1", '\ufeffS2'][n % 2] ?? '',
+    event_id: `e"${n % 20}'`,
+    occurred_at: `2025-02-${String(26 + (n % 3)).padStart(2, '0')}T12:00:00.${String(n).padStart(6, '0')}Z`,
+    kind: n % 5 === 0 ? '' : 'k',
+    enrichment: { n },
+  };
+}
+
+const store = (from: number, until: number) =>
+  world.send(Array.from({ length: until - from }, (_, n) => record(from + n)));
+
+const everything: EraseScope = { tenant: 'T', store: null, eventIds: null, from: null, to: null };
+
+/** Count and digest of the records 0 … 79 that a scope means. */
+function expected({ store, eventIds, from, to }: EraseScope, first = 0, last = 79) {
+  const meant = Array.from({ length: 80 }, (_, n) => ({ n, ...record(n) })).filter(
+    (one) =>
+      one.n >= first &&
+      one.n <= last &&
+      (store === null || one.store === store) &&
+      (eventIds === null || eventIds.includes(one.event_id)) &&
+      (from === null || one.occurred_at.slice(0, 10) >= from) &&
+      (to === null || one.occurred_at.slice(0, 10) <= to),
+  );
+  const digests = meant.map((one) =>
+    recordDigest({
+      ...one,
+      eventId: one.event_id,
+      occurredAtMicros: parseInstant(one.occurred_at) ?? -1,
+      source: null,
+      model: null,
+      confidence: null,
+      enrichment: JSON.stringify(one.enrichment),
+    }),
+  );
+  return { count: meant.length, digest: formatDigest(sumDigests(digests)) };
+}
+
+function tripleOf(days: readonly DayTriple[]) {
+  const { count, digest } = sumTriples(days);
+  return { count, digest: formatDigest(BigInt(digest)) };
+}
+
+test.each([
+  ['days', { from: '2025-02-27', to: '2025-02-28' }],
+  ['a store', { store: "S'1" }],
+  [
+    'a store of an uncommon name on a day',
+    { store: '\ufeffS2', from: '2025-02-26', to: '2025-02-26' },
+  ],
+  ['event ids', { eventIds: ['e"3\'', 'e"4\'', 'none', "'"] }],
+  [
+    'event ids of a store on days',
+    { store: "S'1", eventIds: ['e"4\'', 'e"5\''], from: '2025-02-26', to: '2025-02-27' },
+  ],
+  ['a store that does not exist', { store: 'none' }],
+])('finds the records by %s where they lie, with their content', async (_name, more) => {
+  const scope = { ...everything, ...more };
+  const { hot, cold, foundIds } = await findMatches(
+    { db: world.db, objects: world.freezer.objects, duckdb: world.freezer.duckdb },
+    scope,
+    new AbortController().signal,
+  );
+  expect(tripleOf(hot)).toEqual(expected(scope, 60));
+  expect(tripleOf(cold.flatMap(({ days }) => days))).toEqual(expected(scope, 0, 59));
+  const wanted = scope.eventIds?.filter((id) => expected({ ...scope, eventIds: [id] }).count > 0);
+  expect([...foundIds].sort()).toEqual((wanted ?? []).sort());
+});

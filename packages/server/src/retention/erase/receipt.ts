@@ -1,0 +1,68 @@
+import { formatDigest } from '../../kernel/digest.ts';
+import { sumTriples, type Triple } from '../../records/index.ts';
+import type { EraseReceipt } from '../contract.ts';
+import type { Matches } from './find-matches.ts';
+import type { ErasureState } from './queries.ts';
+import type { EraseScope } from './scope.ts';
+
+const listedIds = 1000;
+
+/** What an erasure of these matches would do: the answer to a dry run. */
+export function dryReceipt(scope: EraseScope, matches: Matches, requestedAt: string): EraseReceipt {
+  const hot = sumTriples(matches.hot);
+  const cold = coldTriple(matches);
+  return {
+    id: null,
+    dry_run: true,
+    state: null,
+    tenant: scope.tenant,
+    store: scope.store,
+    from: scope.from,
+    to: scope.to,
+    erased: toTripleRow(sumTriples([hot, cold])),
+    hot_count: hot.count,
+    cold_count: cold.count,
+    segments_rewritten: matches.cold.length,
+    not_found: notFound(scope, matches.foundIds),
+    requested_at: requestedAt,
+    erased_at: null,
+    objects_removed_after: null,
+  };
+}
+
+/** The receipt of a journalled erasure as it stands. Until the switch it tells what will go. */
+export function receiptOf(
+  planned: EraseReceipt,
+  { id, state }: { id: string; state: ErasureState },
+): EraseReceipt {
+  const receipt = { ...planned, id, dry_run: false, state: state.state };
+  if (state.switched_at === null) return receipt;
+  return {
+    ...receipt,
+    erased: toTripleRow({
+      count: state.gone_count,
+      bytes: state.gone_bytes,
+      digest: state.gone_digest,
+    }),
+    // Hot records that fit and came after the plan went too; cold ones cannot have changed.
+    hot_count: state.gone_count - planned.cold_count,
+    erased_at: state.switched_at,
+    objects_removed_after: state.objects_removed_after,
+  };
+}
+
+/** Nothing fits: also what a caller is told of a tenant beyond its reach. */
+export const noMatches: Matches = { hot: [], cold: [], foundIds: new Set() };
+
+export function coldTriple(matches: Matches): Triple {
+  return sumTriples(matches.cold.flatMap(({ days }) => days));
+}
+
+function toTripleRow({ count, bytes, digest }: Triple) {
+  return { count, bytes, digest: formatDigest(BigInt(digest)) };
+}
+
+/** Event ids of the request that no record has, the first of them. */
+function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>): string[] {
+  return (eventIds ?? []).filter((id) => !foundIds.has(id)).slice(0, listedIds);
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ SVC_COLD_GRACE_SECONDS: '0' });
+});
+afterAll(() => service.stop());
+
+const day = '2020-02-28';
+const record = (tenant: string, n: number, more: Record<string, unknown> = {}) => ({
+  tenant,
+  store: 'S1',
+  event_id: `e${n}`,
+  occurred_at: `${day}T12:00:00.${String(n).padStart(6, '0')}Z`,
+  enrichment: { n },
+  ...more,
+});
+
+function ingest(...records: unknown[]) {
+  return service.call('POST', '/enrichment/records', { body: { records } });
+}
+
+function erase(body: Record<string, unknown>, token = service.adminToken) {
+  return service.call('POST', '/enrichment/erase', { body, token });
+}
+
+/** Ten records, cold. */
+async function seedCold(tenant: string): Promise<void> {
+  await ingest(...Array.from({ length: 10 }, (_, n) => record(tenant, n)));
+  const { json } = await service.call('POST', '/retention/run', { body: { tenant } });
+  for (;;) {
+    const run = (await service.call('GET', `/retention/runs/${json.id}`)).json;
+    if (run.state === 'completed') break;
+    if (run.state === 'failed') throw new Error(JSON.stringify(run));
+  }
+  const tree = await service.call('GET', `/retention/tenants?q=${tenant}`);
+  expect(tree.json.data).toMatchObject([{ tenant, hot_count: 0, cold_count: 10 }]);
+}
+
+test('a token without admin answers 403', async () => {
+  const { token } = await service.makeToken({ preset: 'curator' });
+  expect((await erase({ tenant: 'T', store: 'S' }, token)).status).toBe(403);
+});
+
+test.each([
+  ['no tenant', { store: 'S' }],
+  ['a tenant alone', { tenant: 'T' }],
+  ['an unknown field', { tenant: 'T', store: 'S', month: '2020-02' }],
+  ['no event id', { tenant: 'T', event_ids: [] }],
+  ['an event id twice', { tenant: 'T', event_ids: ['a', 'a'] }],
+  ['a day that does not exist', { tenant: 'T', from: '2020-02-30', to: '2020-03-01' }],
+])('answers 400 to %s', async (_name, body) => {
+  const answer = await erase(body);
+  expect(answer.status).toBe(400);
+  expect(answer.json).toMatchObject({ code: 'request_invalid', errors: [expect.anything()] });
+});
+
+test('answers 409 under a legal hold', async () => {
+  const policy = { hot_days: 3, hold: true };
+  await service.call('PUT', '/retention/policies/held', { body: policy });
+  const answer = await erase({ tenant: 'held', store: 'S1' });
+  expect([answer.status, answer.json.code]).toEqual([409, 'tenant_on_hold']);
+});
+
+test('late records are told from cold ones, and erased ones come back as new', async () => {
+  await seedCold('cycle');
+  const late = await ingest(
+    record('cycle', 3),
+    record('cycle', 4, { kind: 'other' }),
+    record('cycle', 20),
+  );
+  expect(late.json).toMatchObject({ accepted: 1, duplicates: 1, rejected_count: 1 });
+
+  const request = { tenant: 'cycle', event_ids: ['e3', 'e4', 'e20', 'none'] };
+  const dry = await erase({ ...request, dry_run: true });
+  expect(dry.json).toMatchObject({ erased: { count: 3 }, hot_count: 1, cold_count: 2 });
+  const receipt = await erase(request);
+  expect(receipt.status).toBe(200);
+  expect(receipt.json).toMatchObject({ erased: dry.json.erased, not_found: ['none'] });
+  const move = await service.call('GET', `/retention/moves/${receipt.json.id}`);
+  expect(move.json).toMatchObject({ kind: 'erase', gone: receipt.json.erased });
+
+  const tree = await service.call('GET', '/enrichment/datasets?tenant=cycle');
+  expect(tree.json.data).toMatchObject([{ count: 8 }]);
+  const again = await ingest(record('cycle', 3), record('cycle', 5));
+  expect(again.json).toMatchObject({ accepted: 1, duplicates: 1 });
+  const page = await service.call('GET', '/enrichment/records?tenant=cycle');
+  expect(page.json.data.map((row: { event_id: string }) => row.event_id)).toEqual([
+    'e0',
+    'e1',
+    'e2',
+    'e3',
+    'e5',
+    'e6',
+    'e7',
+    'e8',
+    'e9',
+  ]);
+});
+
+test('an erasure is in the audit log, without the event ids', async () => {
+  await ingest(record('audited', 1));
+  await erase({ tenant: 'audited', event_ids: ['e1'] });
+  const log = await service.call('GET', '/audit?tenant=audited');
+  const entry = log.json.data.find((one: { action: string }) => one.action === 'records.erase');
+  expect(entry.after).toMatchObject({ event_ids: 1, count: 1, hot_count: 1 });
+  expect(JSON.stringify(entry)).not.toContain('e1"');
+});
+
+test('a token limited to other tenants is told that there is nothing', async () => {
+  await ingest(record('theirs', 1));
+  const { token } = await service.makeToken({ scopes: ['admin'], tenants: ['mine'] });
+  const answer = await erase({ tenant: 'theirs', event_ids: ['e1'] }, token);
+  expect(answer.json).toMatchObject({ id: null, erased: { count: 0 }, not_found: ['e1'] });
+  const tree = await service.call('GET', '/enrichment/datasets?tenant=theirs');
+  expect(tree.json.data).toMatchObject([{ count: 1 }]);
+});

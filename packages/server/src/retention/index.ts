@@ -1,0 +1,16 @@
+export { createEraser, type Eraser, type EraserOptions } from './erase/eraser.ts';
+export { addEraseRoutes } from './erase/routes.ts';
+export { countFailedTenants } from './journal/queries.ts';
+export type { MoverContext } from './mover/context.ts';
+export { deleteTenant } from './mover/kinds/delete-tenant.ts';
+export { busy, withTenantLock } from './mover/lock.ts';
+export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
+export { removeObjects } from './mover/remove-objects.ts';
+export type { RetentionOptions } from './options.ts';
+export { type DueDays, findDueDays } from './plan/due-days.ts';
+export { addRetentionRoutes } from './routes.ts';
+export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
+export { type Runner, type RunnerOptions, startRunner } from './runs/runner.ts';
+export { parseSchedule, type Schedule } from './runs/schedule.ts';
+export { addVerifyRoutes } from './verify/routes.ts';
+export { startVerifications } from './verify/run-verifications.ts';

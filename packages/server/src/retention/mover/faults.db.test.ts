@@ -1,0 +1,248 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { MoveState } from '../contract.ts';
+import { moveTenant } from './move-tenant.ts';
+import { planMove } from './plan-move.ts';
+import { runMove } from './run-move.ts';
+import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { differences, journal, objectKeys, totals } from './testing/truth.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+
+const days = ['2001-03-01', '2001-03-02'];
+const lastDay = '2001-03-02';
+
+/** Dies at an arrow, as a process would that is killed there. */
+function dieAt(state: MoveState, when: 'before' | 'after') {
+  return {
+    onArrow: async (to: MoveState, moment: 'before' | 'after') => {
+      if (to === state && moment === when) throw new Error('killed');
+    },
+  };
+}
+
+const arrows = (['planned', 'copied', 'verified', 'switched', 'removed'] as const).flatMap(
+  (state) =>
+    (['before', 'after'] as const)
+      .filter((when) => state !== 'planned' || when === 'after')
+      .map((when) => ({ state, when })),
+);
+
+test.each(arrows)('killed $when $state, another process finishes it', async ({ state, when }) => {
+  const tenant = `kill-${state}-${when}`;
+  await addRecords(mover.db, makeRecords(tenant, { days }));
+  const before = await totals(mover, tenant);
+  await expect(mover.move(tenant, lastDay, dieAt(state, when))).rejects.toThrow('killed');
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect(await totals(mover, tenant)).toEqual(before);
+  const isDone = state === 'removed' && when === 'after';
+  expect(await mover.move(tenant, lastDay)).toMatchObject({
+    movedCount: isDone ? 0 : 20,
+    failedMoves: 0,
+  });
+  expect(await differences(mover, tenant)).toEqual([]);
+  expect(await totals(mover, tenant)).toEqual(before);
+  expect(await journal(mover, tenant)).toMatchObject([{ state: 'removed', object_count: 20 }]);
+  const [hot] = await mover.db.query(
+    sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+  );
+  expect(hot).toEqual({ count: 0 });
+});
+
+test('a process that was taken for dead changes nothing any more', async () => {
+  await addRecords(mover.db, makeRecords('zombie', { days }));
+  const late = mover.move('zombie', lastDay, {
+    async onArrow(to, when) {
+      if (to !== 'copied' || when !== 'after') return;
+      // As if its lock had ended and another process had begun and gone.
+      await mover.db.query(sql`update moves set runner = 'another' where tenant = 'zombie'`);
+    },
+  });
+  await expect(late).rejects.toMatchObject({ code: 'tenant_busy' });
+  expect(await journal(mover, 'zombie')).toMatchObject([{ state: 'copied' }]);
+  expect(await mover.move('zombie', lastDay)).toMatchObject({ movedCount: 20 });
+  expect(await differences(mover, 'zombie')).toEqual([]);
+});
+
+test('a move that begins anew writes under another key and leaves the old object to be removed', async () => {
+  await addRecords(mover.db, makeRecords('anew', { days }));
+  await expect(mover.move('anew', lastDay, dieAt('copied', 'before'))).rejects.toThrow('killed');
+  const [old] = (await objectKeys(mover)).filter((key) => key.startsWith('tenant=anew/'));
+  expect(await mover.move('anew', lastDay)).toMatchObject({ movedCount: 20 });
+  const segments = await mover.db.query(sql`select object_key from segments where tenant = 'anew'`);
+  expect(segments).not.toContainEqual({ object_key: old });
+  const removals = await mover.db.query(
+    sql`select object_key from object_removals where tenant = 'anew'`,
+  );
+  expect(removals).toEqual([{ object_key: old }]);
+});
+
+test('of two movers of a tenant one is busy', async () => {
+  await addRecords(mover.db, makeRecords('race', { days }));
+  let other: unknown;
+  const first = await mover.move('race', lastDay, {
+    async onArrow(to, when) {
+      if (to === 'copied' && when === 'after') other = await mover.move('race', lastDay);
+    },
+  });
+  expect(other).toEqual({ movedCount: 0, movedBytes: 0, failedMoves: 0, isBusy: true });
+  expect(first).toMatchObject({ movedCount: 20, isBusy: false });
+  expect(await journal(mover, 'race')).toHaveLength(1);
+});
+
+test('records that come between copy and switch stay hot, count, and move with the next run', async () => {
+  await addRecords(mover.db, makeRecords('late', { days }));
+  await mover.move('late', lastDay, {
+    async onArrow(to, when) {
+      if (to !== 'copied' || when !== 'after') return;
+      await addRecords(mover.db, makeRecords('late', { days: ['2001-03-02'], prefix: 'late' }));
+    },
+  });
+  expect(await differences(mover, 'late')).toEqual([]);
+  const hot = await mover.db.query<{ event_id: string }>(
+    sql`select event_id from enrichment_records where tenant = 'late' and store = 'DFW' order by 1`,
+  );
+  expect(hot.map((row) => row.event_id)).toEqual([0, 1, 2, 3, 4].map((n) => `late-${n}`));
+  const [total] = (await totals(mover, 'late')).tenants;
+  expect(total).toMatchObject({ count: 30 });
+  expect(await mover.move('late', lastDay)).toMatchObject({ movedCount: 10, failedMoves: 0 });
+  expect(await differences(mover, 'late')).toEqual([]);
+  expect((await totals(mover, 'late')).tenants).toEqual([total]);
+});
+
+test.each([
+  [
+    'a flipped byte',
+    (bytes: Buffer) => bytes.with(bytes.length >> 1, (bytes[bytes.length >> 1] ?? 0) ^ 1),
+  ],
+  ['a lost end', (bytes: Buffer) => bytes.subarray(0, -100)],
+  ['nothing', () => null],
+])(
+  'an object with %s fails the move; its source is kept, the next run moves it',
+  async (name, harm) => {
+    const tenant = `harm ${name}`;
+    await addRecords(mover.db, makeRecords(tenant, { days }));
+    const before = await totals(mover, tenant);
+    const outcome = await mover.move(tenant, lastDay, {
+      async onArrow(to, when) {
+        if (to !== 'copied' || when !== 'after') return;
+        const [row] = await mover.db.query<{ object_key: string }>(
+          sql`select object_key from move_segments where tenant = ${tenant}`,
+        );
+        const key = row?.object_key ?? '';
+        const harmed = harm(await readFile(mover.store.pathOf(key) ?? ''));
+        if (harmed === null) await mover.store.remove(key);
+        else await writeFile(mover.store.pathOf(key) ?? '', harmed);
+      },
+    });
+    expect(outcome).toMatchObject({ movedCount: 0, failedMoves: 1 });
+    expect(await journal(mover, tenant)).toMatchObject([
+      { state: 'failed', failed_in: 'copied', error_code: 'segment_damaged' },
+    ]);
+    expect(await differences(mover, tenant)).toEqual([]);
+    const [queued] = await mover.db.query(
+      sql`select count(*) as count from object_removals where tenant = ${tenant}`,
+    );
+    expect(queued).toEqual({ count: 1 });
+    expect(await mover.move(tenant, lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
+    expect(await totals(mover, tenant)).toEqual(before);
+  },
+);
+
+test.each([
+  [
+    'a hold',
+    sql`insert into retention_policies (tenant, hot_days, hold) values ('called off a hold', 0, true)`,
+    'tenant_on_hold',
+  ],
+  [
+    'a longer policy',
+    sql`insert into retention_policies (tenant, hot_days) values ('called off a longer policy', 36500)`,
+    'not_due',
+  ],
+])('%s that comes before the switch calls the move off', async (name, change, code) => {
+  const tenant = `called off ${name}`;
+  await addRecords(mover.db, makeRecords(tenant, { days }));
+  const outcome = await mover.move(tenant, lastDay, {
+    async onArrow(to, when) {
+      if (to === 'verified' && when === 'after') await mover.db.query(change);
+    },
+  });
+  expect(outcome).toMatchObject({ movedCount: 0, failedMoves: 0 });
+  expect(await journal(mover, tenant)).toMatchObject([
+    { state: 'failed', failed_in: 'verified', error_code: code },
+  ]);
+  expect(await differences(mover, tenant)).toEqual([]);
+  const [hot] = await mover.db.query(
+    sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+  );
+  expect(hot).toEqual({ count: 20 });
+});
+
+test('a caller that aborts leaves a move that goes on later', async () => {
+  await addRecords(mover.db, makeRecords('abort', { days }));
+  const stopping = new AbortController();
+  const context = mover.context({
+    async onArrow(to, when) {
+      if (to === 'copied' && when === 'after') stopping.abort(new Error('the service stops'));
+    },
+  });
+  const job = { tenant: 'abort', lastDay, runId: null };
+  await expect(moveTenant(context, { ...job, signal: stopping.signal })).rejects.toThrow(
+    'the service stops',
+  );
+  expect(await mover.move('abort', lastDay)).toMatchObject({ movedCount: 20 });
+  expect(await differences(mover, 'abort')).toEqual([]);
+});
+
+test('a lost lock ends the work', async () => {
+  await addRecords(mover.db, makeRecords('lost', { days }));
+  const moving = mover.move('lost', lastDay, {
+    async onArrow(to, when) {
+      if (to !== 'copied' || when !== 'after') return;
+      await mover.db.query(sql`select pg_terminate_backend(pid) from pg_locks
+        where locktype = 'advisory' and classid = 7340119
+          and database = (select oid from pg_database where datname = current_database())`);
+      // Until the mover knows.
+      await expect.poll(() => mover.move('lost', '1999-01-01')).toMatchObject({ isBusy: false });
+    },
+  });
+  await expect(moving).rejects.toMatchObject({ code: expect.any(String) });
+  expect(await mover.move('lost', lastDay)).toMatchObject({ failedMoves: 0 });
+  expect(await differences(mover, 'lost')).toEqual([]);
+});
+
+test('of two moves of the same records, by a process that did not notice its lost lock, the later one fails', async () => {
+  await addRecords(mover.db, makeRecords('twice', { days }));
+  const before = await totals(mover, 'twice');
+  const [first, second] = [mover.context(), mover.context()];
+  const due = { tenant: 'twice', runId: null, after: null, lastDay };
+  const slow = await planMove(first, due);
+  const fast = await planMove(second, due);
+  if (slow === null || fast === null) throw new Error('nothing to move');
+  const signal = new AbortController().signal;
+  const late = runMove(
+    {
+      ...first,
+      async onArrow(to, when) {
+        if (to === 'verified' && when === 'after') await runMove(second, fast, signal);
+      },
+    },
+    slow,
+    signal,
+  );
+  expect(await late).toMatchObject({ isSwitched: false, isCalledOff: false });
+  expect(await journal(mover, 'twice')).toMatchObject([
+    { state: 'failed', failed_in: 'verified', error_code: 'source_changed' },
+    { state: 'removed' },
+  ]);
+  expect(await differences(mover, 'twice')).toEqual([]);
+  expect(await totals(mover, 'twice')).toEqual(before);
+  await addRecords(mover.db, makeRecords('twice', { days, prefix: 'late' }));
+  expect(await mover.move('twice', lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
+});

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLog } from '../../platform/log.ts';
+import { createObjectReader } from '../../platform/objects/reader.ts';
+import { createDuckDb, type DuckDb } from '../../platform/parquet/duckdb.ts';
+import { createColdTier } from '../../records/tiers/cold-parquet.ts';
+import { deleteTenant } from './kinds/delete-tenant.ts';
+import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { differences, journal, totals } from './testing/truth.ts';
+
+// As much memory as a service gives DuckDB to move with.
+let mover: TestMover;
+let duckdb: DuckDb;
+beforeAll(async () => {
+  mover = await startTestMover();
+  duckdb = createDuckDb({
+    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, niceness: 0 },
+    tempDir: join(mover.context().spoolDir, 'duckdb'),
+    log: createLog('silent'),
+  });
+});
+afterAll(async () => {
+  await duckdb.close();
+  await mover.stop();
+});
+
+const day = '2001-03-01';
+const signal = new AbortController().signal;
+
+/** Adds records of 250 KB to one store's day. */
+async function addLarge(tenant: string, count: number, from = 0): Promise<void> {
+  const noise = randomBytes(187_500).toString('base64');
+  for (let at = from; at < from + count; at += 20) {
+    const records = Array.from({ length: 20 }, (_, n) => ({
+      tenant,
+      store: 'DFW',
+      occurred_at: `${day}T00:00:00.${String(at + n).padStart(6, '0')}Z`,
+      event_id: `e${at + n}`,
+      enrichment: JSON.stringify({ noise: noise.slice(at + n) + noise.slice(0, at + n) }),
+    }));
+    await addRecords(mover.db, records);
+  }
+}
+
+async function readPages(tenant: string): Promise<number> {
+  const log = createLog('silent');
+  const dir = join(mover.context().spoolDir, 'reader');
+  const objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
+  const tier = createColdTier(mover.db, { duckdb, objects });
+  let seen = 0;
+  for (let after: readonly [string, string, string, string] | null = null; ; ) {
+    const page = await tier.scan({ tenant, tenants: null }, { after, descending: false, limit: 500 });
+    seen += page.rows.length;
+    if (page.end === null) break;
+    after = page.end;
+  }
+  await objects.close();
+  return seen;
+}
+
+test('a day of records that are together larger than memory becomes several segments', async () => {
+  await addLarge('large', 600);
+  await addRecords(mover.db, makeRecords('large', { days: [day], perDay: 300 }));
+  const before = await totals(mover, 'large');
+  expect(await mover.move('large', day, { duckdb })).toMatchObject({
+    ...{ movedCount: 1200, failedMoves: 0 },
+  });
+  expect(await totals(mover, 'large')).toEqual(before);
+  expect(await differences(mover, 'large')).toEqual([]);
+  const segments = await mover.db.query<{ bytes: number }>(
+    sql`select bytes from segments where tenant = 'large'`,
+  );
+  expect(segments.length).toBeGreaterThan(8);
+  expect(Math.max(...segments.map(({ bytes }) => bytes))).toBeLessThan(32 * 2 ** 20);
+  expect(await journal(mover, 'large')).toMatchObject([{ kind: 'move', state: 'removed' }]);
+
+  expect(await readPages('large')).toBe(1200);
+
+  await addLarge('large', 20, 600);
+  expect(await mover.move('large', day, { duckdb })).toMatchObject({ movedCount: 20, failedMoves: 0 });
+  expect(await differences(mover, 'large')).toEqual([]);
+
+  await mover.db.query(
+    sql`insert into retention_policies (tenant, hot_days, delete_days) values ('large', 0, 1)`,
+  );
+  const gone = await deleteTenant(mover.context({ duckdb }), {
+    ...{ tenant: 'large', lastDay: day, runId: null, signal },
+  });
+  expect(gone).toMatchObject({ deletedCount: 1220, failedMoves: 0 });
+  expect(await differences(mover, 'large')).toEqual([]);
+});
+
+test('a move that DuckDB has too little memory for fails, and keeps nothing waiting', async () => {
+  await addRecords(mover.db, makeRecords('small', { days: [day] }));
+  const tight: DuckDb = {
+    ...duckdb,
+    run: (statements, options) =>
+      duckdb.run(["set memory_limit = '1MB'", ...[statements].flat()], options),
+  };
+  expect(await mover.move('small', day, { duckdb: tight })).toMatchObject({ failedMoves: 1 });
+  expect(await journal(mover, 'small')).toMatchObject([
+    { state: 'failed', failed_in: 'planned', error_code: 'out_of_memory' },
+  ]);
+  expect(await mover.move('small', day)).toMatchObject({ movedCount: 10, failedMoves: 0 });
+});

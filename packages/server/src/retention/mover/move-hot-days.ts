@@ -1,0 +1,77 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  readSegmentKeys,
+  removeHotRows,
+  replaceSegments,
+  splitSpool,
+  spoolHotRows,
+  sumTriples,
+  writeSegmentFromSpool,
+} from '../../records/index.ts';
+import { findDueDays } from '../plan/due-days.ts';
+import type { KindSteps, VerifiedSegment } from './kinds.ts';
+import { nameSegments } from './name-segments.ts';
+
+/** Hot records of whole days become one segment; several where records are very large. */
+export const moveKind: KindSteps = {
+  async copy(context, work) {
+    const { db, duckdb } = context;
+    const { move, dir, signal } = work;
+    const { tenant, first_day: firstDay, last_day: lastDay } = move;
+    const spoolPath = join(dir, 'hot-rows.csv');
+    const days = await spoolHotRows(db, { tenant, firstDay, lastDay, path: spoolPath, signal });
+    if (days.length === 0) return { files: [], days };
+    const parts = await splitSpool(spoolPath, { signal });
+    const segments = await nameSegments(context, work, parts.length);
+    const files: { segment_id: string; path: string }[] = [];
+    for (const [index, part] of parts.entries()) {
+      const segment = segments[index];
+      if (segment === undefined) throw new Error(`the move ${move.id} has too few segments`);
+      const target = join(dir, `${segment.segment_id}.parquet`);
+      const { count, bytes } = parts.length === 1 ? sumTriples(days) : part;
+      const source = { tenant, spoolPath: part.path, target, count, bytes, signal };
+      await writeSegmentFromSpool(duckdb, source);
+      await rm(part.path);
+      files.push({ segment_id: segment.segment_id, path: target });
+    }
+    return { files, days };
+  },
+
+  async switch(connection, { context, work, segments }) {
+    const { tenant } = work.move;
+    return replaceSegments(connection, {
+      tenant,
+      add: segments,
+      remove: [],
+      async removeHot(locked) {
+        await removeHotRows(connection, locked, {
+          tenant,
+          copied: segments.flatMap(({ days }) => days),
+          readKeys: (day) => readKeys(segments, day),
+        });
+        return [];
+      },
+    });
+
+    async function* readKeys(
+      from: readonly VerifiedSegment[],
+      { store, day }: { store: string; day: string },
+    ) {
+      for (const { path, days } of from) {
+        const rows = days.find((row) => row.store === store && row.day === day);
+        if (rows === undefined) continue;
+        yield* readSegmentKeys(context.duckdb, { path, ...rows, signal: work.signal });
+      }
+    }
+  },
+
+  async refuse(connection, { tenant, last_day }) {
+    const { lastMoveDay } = await findDueDays(connection, tenant);
+    if (last_day <= lastMoveDay) return null;
+    return {
+      code: 'not_due',
+      message: `The policy keeps days after ${lastMoveDay} hot by now. Nothing was moved.`,
+    };
+  },
+};

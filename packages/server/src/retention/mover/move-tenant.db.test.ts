@@ -1,0 +1,96 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { differences, journal, objectKeys, totals } from './testing/truth.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+
+const days = ['2001-03-01', '2001-03-02', '2001-03-05'];
+
+test('moves the days up to the last one, and keeps all counters as they were', async () => {
+  await addRecords(mover.db, makeRecords('TX', { days }));
+  const before = await totals(mover, 'TX');
+  const outcome = await mover.move('TX', '2001-03-02');
+  expect(outcome).toEqual({
+    movedCount: 20,
+    movedBytes: expect.any(Number),
+    failedMoves: 0,
+    isBusy: false,
+  });
+  expect(await totals(mover, 'TX')).toEqual(before);
+  expect(await differences(mover, 'TX')).toEqual([]);
+  expect(await journal(mover, 'TX')).toMatchObject([
+    {
+      kind: 'move',
+      state: 'removed',
+      first_day: '2001-03-01',
+      last_day: '2001-03-02',
+      source_count: 20,
+    },
+  ]);
+  const hot = await mover.db.query(
+    sql`select distinct (occurred_at at time zone 'UTC')::date::text as day from enrichment_records`,
+  );
+  expect(hot).toEqual([{ day: '2001-03-05' }]);
+  expect((await objectKeys(mover))[0]).toMatch(
+    /^tenant=TX\/2001-03-01_2001-03-02_seg_\w+\.parquet$/,
+  );
+});
+
+test('a tenant without due days has nothing to do', async () => {
+  expect(await mover.move('nobody', '2001-03-02')).toEqual({
+    ...{ movedCount: 0, movedBytes: 0, failedMoves: 0, isBusy: false },
+  });
+  expect(await journal(mover, 'nobody')).toEqual([]);
+});
+
+test('moves what is left with a later last day, and late records of days that are cold', async () => {
+  const late = makeRecords('TX', { days: days.slice(0, 1), prefix: 'late', perDay: 2 });
+  await addRecords(mover.db, late);
+  const before = await totals(mover, 'TX');
+  expect(await mover.move('TX', '2001-03-31')).toMatchObject({ movedCount: 14, failedMoves: 0 });
+  expect(await totals(mover, 'TX')).toEqual(before);
+  expect(await differences(mover, 'TX')).toEqual([]);
+});
+
+test('names that are awkward in paths and in SQL are moved and merged', async () => {
+  const tenant = `it's *[a]?%é\uFEFF 😀`;
+  const stores = ['\uFEFF"x"', "o'hara", '*'];
+  const late = makeRecords(tenant, { days, stores, prefix: 'late', perDay: 1 });
+  await addRecords(mover.db, makeRecords(tenant, { days, stores }));
+  await mover.move(tenant, '2001-03-31');
+  await addRecords(mover.db, late);
+  const before = await totals(mover, tenant);
+  // Both segments have records of the same days, and become one.
+  expect(await mover.move(tenant, '2001-03-31')).toMatchObject({ movedCount: 9, failedMoves: 0 });
+  expect((await journal(mover, tenant)).map((row) => row.kind)).toEqual([
+    'move',
+    'move',
+    'compact',
+  ]);
+  expect(await totals(mover, tenant)).toEqual(before);
+  expect(await differences(mover, tenant)).toEqual([]);
+});
+
+test('the data that was moved is what was stored, to the letter', async () => {
+  await addRecords(mover.db, makeRecords('same', { days }));
+  const columns = sql`store, event_id, kind, source, model, confidence, bytes, enrichment::text as enrichment`;
+  const hot = await mover.db.query(sql`
+    select ${columns}, (extract(epoch from occurred_at) * 1000000)::bigint::text as occurred_us,
+      (extract(epoch from recorded_at) * 1000000)::bigint::text as recorded_us
+    from enrichment_records where tenant = 'same' order by store, occurred_at, enrichment_records.event_id`);
+  await mover.move('same', '2001-03-31');
+  const [segment] = await mover.db.query<{ object_key: string }>(
+    sql`select object_key from segments where tenant = 'same'`,
+  );
+  const path = mover.store.pathOf(segment?.object_key ?? '') ?? '';
+  const cold = await mover.duckdb.run(`
+    select store, event_id, kind, source, model, confidence, bytes, enrichment,
+      epoch_us(occurred_at)::varchar as occurred_us, epoch_us(recorded_at)::varchar as recorded_us
+    from '${path}'`);
+  expect(cold.map((row) => ({ ...row, bytes: Number(row.bytes) }))).toEqual(hot);
+});

@@ -1,0 +1,85 @@
+import type { MoverContext } from './context.ts';
+import type { Move } from './move.ts';
+import { journalMove, newSegment } from './plan-move.ts';
+import { listOverlaps, listSmallSegments, type SmallSegment } from './queries.ts';
+
+const mebibyte = 1024 * 1024;
+/** Segments below this are merged, into one of so many bytes at most. */
+const smallBytes = 32 * mebibyte;
+const mergedBytes = 128 * mebibyte;
+/** Of records: what DuckDB has to sort, mostly on disk. */
+const sortedBytes = 4096 * mebibyte;
+/** Of a segment of large records: sorted with others they would take too much memory. */
+const largeRecordBytes = 8192;
+const largeBytes = 16 * mebibyte;
+const atOnce = 100;
+/** Fewer are left alone, unless two of them have records of the same store's day. */
+const atLeast = 4;
+
+/** Journals a merge of small segments that are neighbours in days; null when there is nothing to merge. */
+export async function planCompact(
+  context: MoverContext,
+  { tenant, runId }: { tenant: string; runId: string | null },
+): Promise<Move | null> {
+  const small = await listSmallSegments(context.db, tenant, smallBytes);
+  if (small.length < 2) return null;
+  const ids = small.map(({ id }) => id);
+  const group = chooseGroup(small, await listOverlaps(context.db, tenant, ids));
+  if (group === null) return null;
+  const firstDay = group.map((segment) => segment.first_day).reduce((a, b) => (a < b ? a : b));
+  const lastDay = group.map((segment) => segment.last_day).reduce((a, b) => (a > b ? a : b));
+  return journalMove(context, {
+    ...{ tenant, runId, kind: 'compact', firstDay, lastDay },
+    in: group.map(({ id, object_key, size_bytes, sha256 }) => ({
+      segment_id: id,
+      object_key,
+      size_bytes,
+      sha256,
+    })),
+    out: [newSegment({ tenant, firstDay, lastDay })],
+  });
+}
+
+type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;
+
+/** The first run of neighbours that is worth merging. `segments` come in the order of their days. */
+export function chooseGroup<S extends Sized>(
+  segments: readonly S[],
+  overlaps: readonly { a: string; b: string }[],
+): S[] | null {
+  for (const group of groupsOf(segments)) {
+    const ids = new Set(group.map(({ id }) => id));
+    const hasOverlap = overlaps.some(({ a, b }) => ids.has(a) && ids.has(b));
+    if (group.length >= atLeast || (group.length >= 2 && hasOverlap)) return group;
+  }
+  return null;
+}
+
+function groupsOf<S extends Sized>(segments: readonly S[]): S[][] {
+  const groups: S[][] = [];
+  let sums = { size: 0, bytes: 0, large: 0 };
+  for (const segment of segments) {
+    const open = groups.at(-1);
+    const more = {
+      size: sums.size + segment.size_bytes,
+      bytes: sums.bytes + segment.bytes,
+      large: sums.large + bytesOfLarge(segment),
+    };
+    if (open !== undefined && open.length < atOnce && fits(more)) {
+      open.push(segment);
+      sums = more;
+    } else {
+      groups.push([segment]);
+      sums = { size: segment.size_bytes, bytes: segment.bytes, large: bytesOfLarge(segment) };
+    }
+  }
+  return groups;
+}
+
+function fits({ size, bytes, large }: { size: number; bytes: number; large: number }): boolean {
+  return size <= mergedBytes && bytes <= sortedBytes && large <= largeBytes;
+}
+
+function bytesOfLarge({ count, bytes }: Sized): number {
+  return bytes > count * largeRecordBytes ? bytes : 0;
+}

@@ -1,0 +1,328 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import type { DayTriple, Triple } from '../../records/index.ts';
+import type { MoveKind, MoveState } from '../contract.ts';
+import type { Move, MoveSegment } from './move.ts';
+
+const lockClass = 7340119;
+const columns = raw(
+  'tenant, id, kind, state, first_day::text as first_day, last_day::text as last_day, request',
+);
+
+/** Takes the tenant's lock for as long as the session lives; false when another session has it. */
+export async function lockTenant(session: Queryable, tenant: string): Promise<boolean> {
+  const rows = await session.query<{ locked: boolean }>(
+    sql`select pg_try_advisory_lock(${lockClass}::int, hashtext(${tenant})) as locked`,
+  );
+  return rows[0]?.locked ?? false;
+}
+
+export type NewMove = {
+  tenant: string;
+  id: string;
+  runId: string | null;
+  kind: MoveKind;
+  firstDay: string;
+  lastDay: string;
+  request?: unknown;
+  runner: string;
+};
+
+export async function insertMove(db: Queryable, move: NewMove): Promise<Move | undefined> {
+  const request = move.request === undefined ? null : JSON.stringify(move.request);
+  const rows = await db.query<Move>(sql`
+    insert into moves (tenant, id, run_id, kind, first_day, last_day, request, runner)
+    values (${move.tenant}, ${move.id}, ${move.runId}, ${move.kind}, ${move.firstDay}::date,
+      ${move.lastDay}::date, ${request}::json, ${move.runner})
+    returning ${columns}`);
+  return rows[0];
+}
+
+export async function insertMoveSegment(
+  db: Queryable,
+  move: { tenant: string; id: string },
+  segment: MoveSegment & { role: 'in' | 'out' },
+): Promise<void> {
+  await db.query(sql`
+    insert into move_segments (tenant, move_id, segment_id, role, object_key, size_bytes, sha256)
+    values (${move.tenant}, ${move.id}, ${segment.segment_id}, ${segment.role}, ${segment.object_key},
+      ${segment.size_bytes}, ${segment.sha256})`);
+}
+
+export async function listMoveSegments(
+  db: Queryable,
+  move: Move,
+  role: 'in' | 'out',
+): Promise<MoveSegment[]> {
+  return db.query<MoveSegment>(sql`
+    select segment_id, object_key, size_bytes, sha256 from move_segments
+    where tenant = ${move.tenant} and move_id = ${move.id} and role = ${role} order by segment_id`);
+}
+
+/** Makes this process the one that works on the tenant's unfinished moves; the oldest first. */
+export async function takeOver(db: Queryable, tenant: string, runner: string): Promise<Move[]> {
+  return db.query<Move>(sql`
+    with taken as (
+      update moves set runner = ${runner}
+      where tenant = ${tenant} and state not in ('removed', 'failed')
+      returning *
+    ) select ${columns} from taken order by planned_at, id`);
+}
+
+/** Locks a move that is still this process's and in this state; false when it is not. */
+export async function lockMove(
+  connection: Connection,
+  move: Move,
+  holder: { runner: string; state: MoveState },
+): Promise<boolean> {
+  const rows = await connection.query(sql`
+    select id from moves where tenant = ${move.tenant} and id = ${move.id}
+      and runner = ${holder.runner} and state = ${holder.state} for update`);
+  return rows.length === 1;
+}
+
+/** Strikes the segments that a move was to write from the journal; answers their keys. */
+export async function deleteOutSegments(
+  db: Queryable,
+  move: Move,
+  except: readonly string[] = [],
+): Promise<string[]> {
+  const rows = await db.query<{ object_key: string }>(sql`
+    delete from move_segments where tenant = ${move.tenant} and move_id = ${move.id} and role = 'out'
+      and segment_id <> all(${except}::text[])
+    returning object_key`);
+  return rows.map((row) => row.object_key);
+}
+
+export async function setWritten(
+  db: Queryable,
+  move: Move,
+  written: { segmentId: string; sizeBytes: number; sha256: Buffer },
+): Promise<void> {
+  await db.query(sql`
+    update move_segments set size_bytes = ${written.sizeBytes}, sha256 = ${written.sha256}
+    where tenant = ${move.tenant} and move_id = ${move.id} and segment_id = ${written.segmentId}`);
+}
+
+export async function insertMoveDays(
+  db: Queryable,
+  move: Move,
+  days: readonly DayTriple[],
+): Promise<void> {
+  const of = (column: keyof DayTriple) => days.map((day) => day[column]);
+  await db.query(sql`
+    insert into move_days (tenant, move_id, store, day, count, bytes, digest)
+    select ${move.tenant}, ${move.id}, store, day, count, bytes, digest
+    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('count')}::bigint[],
+      ${of('bytes')}::bigint[], ${of('digest')}::numeric[]) as given(store, day, count, bytes, digest)`);
+}
+
+/** What the new segments of a move must hold. */
+export async function listMoveDays(db: Queryable, move: Move): Promise<DayTriple[]> {
+  return db.query<DayTriple>(sql`
+    select store, day::text as day, count, bytes, digest from move_days
+    where tenant = ${move.tenant} and move_id = ${move.id} order by store, day`);
+}
+
+export async function setCopied(
+  db: Queryable,
+  move: Move,
+  source: Triple & { storedBytes: number },
+): Promise<void> {
+  await db.query(sql`
+    update moves set state = 'copied', copied_at = now(), source_count = ${source.count},
+      source_bytes = ${source.bytes}, source_digest = ${source.digest}::numeric,
+      stored_bytes = ${source.storedBytes}
+    where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+export async function setVerified(db: Queryable, move: Move, object: Triple): Promise<void> {
+  await db.query(sql`
+    update moves set state = 'verified', verified_at = now(), object_count = ${object.count},
+      object_bytes = ${object.bytes}, object_digest = ${object.digest}::numeric
+    where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+export async function setSwitched(db: Queryable, move: Move, gone: Triple): Promise<void> {
+  await db.query(sql`
+    update moves set state = 'switched', switched_at = now(), gone_count = ${gone.count},
+      gone_bytes = ${gone.bytes}, gone_digest = ${gone.digest}::numeric
+    where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+export async function setFailed(
+  db: Queryable,
+  move: Move,
+  fault: { code: string; message: string },
+): Promise<void> {
+  await db.query(sql`
+    update moves set state = 'failed', failed_at = now(), failed_in = state,
+      error_code = ${fault.code}, error = ${fault.message}
+    where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+/** Ends switched moves whose replaced objects are all removed; answers which. */
+export async function endSwitched(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    update moves m set state = 'removed', removed_at = now()
+    where m.tenant = ${tenant} and m.id = any(${ids}) and m.state = 'switched' and not exists (
+      select from move_segments s join object_removals r
+        on r.tenant = s.tenant and r.object_key = s.object_key
+      where s.tenant = m.tenant and s.move_id = m.id and s.role = 'in')
+    returning m.id`);
+  return rows.map((row) => row.id);
+}
+
+/** Has objects that nothing refers to removed after the grace. */
+export async function queueRemovals(
+  db: Queryable,
+  move: { tenant: string; id: string },
+  objects: { keys: readonly string[]; graceSeconds: number },
+): Promise<void> {
+  await db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    select ${move.tenant}, key, ${move.id}, now() + ${objects.graceSeconds} * interval '1 second'
+    from unnest(${objects.keys}::text[]) as given(key)
+    on conflict (tenant, object_key) do nothing`);
+}
+
+export type Removal = { tenant: string; object_key: string; move_id: string };
+
+/** Objects whose time has come. One that a live segment has would be a mistake, and is left. */
+export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
+  return db.query<Removal>(sql`
+    select tenant, object_key, move_id from object_removals removal
+    where remove_after <= now() and not exists (
+      select from segments where tenant = removal.tenant and object_key = removal.object_key)
+    order by remove_after limit ${limit}`);
+}
+
+export async function deleteRemoval(db: Queryable, removal: Removal): Promise<void> {
+  await db.query(sql`
+    delete from object_removals
+    where tenant = ${removal.tenant} and object_key = ${removal.object_key}`);
+}
+
+export type HotDay = { day: string; count: number; bytes: number };
+
+/** The tenant's days that have hot records, the oldest first. */
+export async function listHotDays(
+  db: Queryable,
+  tenant: string,
+  { after, lastDay }: { after: string | null; lastDay: string },
+): Promise<HotDay[]> {
+  return db.query<HotDay>(sql`
+    select day::text as day, sum(count - cold_count)::bigint as count,
+      sum(bytes - cold_bytes)::bigint as bytes
+    from leaf_days
+    where tenant = ${tenant} and count > cold_count and day <= ${lastDay}::date
+      and (${after}::date is null or day > ${after}::date)
+    group by leaf_days.day order by leaf_days.day limit 400`);
+}
+
+export type SmallSegment = {
+  id: string;
+  object_key: string;
+  size_bytes: number;
+  sha256: Buffer;
+  count: number;
+  bytes: number;
+  first_day: string;
+  last_day: string;
+};
+
+/** The tenant's live segments below a size, by their days. */
+export async function listSmallSegments(
+  db: Queryable,
+  tenant: string,
+  belowBytes: number,
+): Promise<SmallSegment[]> {
+  return db.query<SmallSegment>(sql`
+    select id, object_key, size_bytes, sha256, count, bytes, first_day::text as first_day,
+      last_day::text as last_day
+    from segments where tenant = ${tenant} and size_bytes < ${belowBytes}
+    order by segments.first_day, segments.last_day, id limit 1000`);
+}
+
+/** Pairs of these segments that both have records of the same store's day. */
+export async function listOverlaps(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<{ a: string; b: string }[]> {
+  return db.query(sql`
+    select distinct a.segment_id as a, b.segment_id as b from segment_days a
+    join segment_days b on b.tenant = a.tenant and b.store = a.store and b.day = a.day
+      and b.segment_id > a.segment_id
+    where a.tenant = ${tenant} and a.segment_id = any(${ids}) and b.segment_id = any(${ids})
+    limit 10000`);
+}
+
+/** The triples that the catalogue has of live segments. */
+export async function listDaysOfSegments(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<DayTriple[]> {
+  return db.query<DayTriple>(sql`
+    select store, day::text as day, count, bytes, digest from segment_days
+    where tenant = ${tenant} and segment_id = any(${ids}) order by store, day`);
+}
+
+/**
+ * Keeps policies as they are until the end of the transaction: whoever changes one locks the default's
+ * row, as putPolicy does.
+ */
+export async function lockPolicies(connection: Connection): Promise<void> {
+  await connection.query(sql`select tenant from retention_policies where tenant = '*' for share`);
+}
+
+/**
+ * Partitions of whole months up to a day which still take space, though the counters know of no hot
+ * record in them.
+ */
+export async function listDrainedPartitions(db: Queryable, lastDay: string): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(sql`
+    with partition as materialized (
+      select child.oid, child.relname as name,
+        to_date(right(child.relname, 7), 'YYYY_MM') as first_day
+      from pg_inherits join pg_class child on child.oid = inhrelid
+      where inhparent = 'enrichment_records'::regclass and pg_total_relation_size(child.oid) > 131072
+    )
+    select name from partition
+    where first_day + interval '1 month' <= ${lastDay}::date + 1 and not exists (
+      select from leaf_days where count > cold_count and day >= partition.first_day
+        and day < (partition.first_day + interval '1 month')::date)
+    order by name limit 3`);
+  return rows.map((row) => row.name);
+}
+
+/** Gives back what no snapshot sees any more. */
+export async function vacuum(db: Queryable, partition: string): Promise<void> {
+  await db.query(sql`vacuum (skip_locked) ${raw(partition)}`);
+}
+
+/**
+ * Truncates a partition that takes no page of its own: nobody's snapshot can see a record in it, which
+ * TRUNCATE, unlike a delete, would not respect. Waits 200 ms for the lock at most: readers queue behind it.
+ */
+export async function truncateIfVacant(
+  connection: Connection,
+  partition: string,
+): Promise<boolean> {
+  const { client } = connection;
+  await client.query('begin');
+  await client.query(`set local lock_timeout = '200ms'`);
+  await client.query(`lock table ${partition} in access exclusive mode`);
+  const rows = await connection.query<{ vacant: boolean }>(
+    sql`select pg_relation_size(${partition}::regclass) = 0 as vacant`,
+  );
+  const isVacant = rows[0]?.vacant ?? false;
+  if (isVacant) await client.query(`truncate ${partition}`);
+  await client.query('commit');
+  return isVacant;
+}

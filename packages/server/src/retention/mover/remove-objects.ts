@@ -1,0 +1,34 @@
+import type { MoverContext } from './context.ts';
+import { deleteRemoval, endSwitched, listDueRemovals, type Removal } from './queries.ts';
+
+const pageRows = 100;
+
+/**
+ * Removes the objects whose grace is over, and ends the moves that replaced them. Harmless when several
+ * processes do it at once, and again after a kill. Answers how many were removed.
+ */
+export async function removeObjects(
+  { db, store }: Pick<MoverContext, 'db' | 'store'>,
+  signal: AbortSignal,
+): Promise<number> {
+  let removedCount = 0;
+  for (;;) {
+    const page = await listDueRemovals(db, pageRows);
+    for (const removal of page) {
+      signal.throwIfAborted();
+      await store.remove(removal.object_key, signal);
+      await deleteRemoval(db, removal);
+      removedCount += 1;
+    }
+    for (const [tenant, ids] of byTenant(page)) await endSwitched(db, tenant, ids);
+    if (page.length < pageRows) return removedCount;
+  }
+}
+
+function byTenant(removals: readonly Removal[]): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { tenant, move_id } of removals) {
+    ids.set(tenant, [...(ids.get(tenant) ?? []), move_id]);
+  }
+  return ids;
+}

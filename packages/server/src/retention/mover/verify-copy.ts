@@ -1,0 +1,95 @@
+import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import {
+  type DayTriple,
+  dayKey,
+  isSameTriple,
+  readSegmentDays,
+  SegmentFault,
+  sumByDay,
+  sumTriples,
+} from '../../records/index.ts';
+import { takeArrow } from './arrow.ts';
+import type { MoverContext } from './context.ts';
+import { MoveFault } from './fail.ts';
+import { fetchSegment } from './fetch-segment.ts';
+import type { MoveWork, VerifiedSegment } from './kinds.ts';
+import type { MoveSegment } from './move.ts';
+import { toPassingFault } from './passing-fault.ts';
+import { listMoveDays, setVerified } from './queries.ts';
+
+/** copied → verified: the objects were read back, and hold day by day what the source held. */
+export async function verifyCopy(
+  context: MoverContext,
+  work: MoveWork,
+): Promise<{ work: MoveWork; segments: VerifiedSegment[] }> {
+  const segments = await readBack(context, work);
+  const object = sumTriples(segments.flatMap(({ days }) => days));
+  const move = await takeArrow(context, work.move, {
+    to: 'verified',
+    change: (connection) => setVerified(connection, work.move, object),
+  });
+  return { work: { ...work, move }, segments };
+}
+
+/**
+ * Reads the written objects anew from the store and computes their triples from content. Throws MoveFault
+ * unless they are those of the source.
+ */
+export async function readBack(context: MoverContext, work: MoveWork): Promise<VerifiedSegment[]> {
+  const segments: VerifiedSegment[] = [];
+  for (const segment of work.out) segments.push(await readSegment(context, work, segment));
+  const expected = await listMoveDays(context.db, work.move);
+  const difference = findDifference(
+    sumByDay(expected),
+    sumByDay(segments.flatMap(({ days }) => days)),
+  );
+  if (difference !== null) throw damaged(`What was read back differs: ${difference}.`);
+  return segments;
+}
+
+async function readSegment(
+  context: MoverContext,
+  { move, dir, signal }: MoveWork,
+  segment: MoveSegment,
+): Promise<VerifiedSegment> {
+  const { segment_id: id, object_key, size_bytes, sha256 } = segment;
+  if (size_bytes === null || sha256 === null) throw new Error(`${object_key} was never written`);
+  try {
+    const path = await fetchSegment(context, segment, { dir, signal });
+    const days = await readSegmentDays(context.duckdb, { tenant: move.tenant, path, signal });
+    return { id, object_key, size_bytes, sha256, days, path };
+  } catch (error) {
+    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
+      throw damaged(`After it was written ${error.message}.`, error);
+    }
+    signal.throwIfAborted();
+    if (!(error instanceof SegmentFault)) throw toPassingFault(error, dir);
+    throw damaged(
+      `The object ${object_key} is not a segment as it should be: ${error.message}.`,
+      error,
+    );
+  }
+}
+
+/** A sentence about the first store's day that differs; null = none does. */
+function findDifference(
+  expected: ReadonlyMap<string, DayTriple>,
+  found: ReadonlyMap<string, DayTriple>,
+): string | null {
+  for (const day of [...expected.values(), ...found.values()]) {
+    const [source, object] = [expected.get(dayKey(day)), found.get(dayKey(day))];
+    if (source !== undefined && object !== undefined && isSameTriple(source, object)) continue;
+    return `store ${day.store} on ${day.day} has ${tell(object)} where the source has ${tell(source)}`;
+  }
+  return null;
+}
+
+function tell(triple: DayTriple | undefined): string {
+  if (triple === undefined) return 'nothing';
+  return `${triple.count} records, ${triple.bytes} bytes, digest ${triple.digest}`;
+}
+
+function damaged(message: string, cause?: unknown): MoveFault {
+  const advice = 'The source is kept; the next run moves it again. Check the store and its disks.';
+  return new MoveFault('segment_damaged', `${message} ${advice}`, cause);
+}

@@ -1,0 +1,11 @@
+import type { Audit } from '../platform/audit.ts';
+import type { Log } from '../platform/log.ts';
+
+/** What the routes of retention are given. */
+export type RetentionOptions = {
+  readonly cursorKey: () => Buffer;
+  readonly audit: Audit;
+  readonly log: Log;
+  /** A run or a verification was queued: has this process look for it now, if it has the role. */
+  poke(): void;
+};

@@ -1,0 +1,57 @@
+import type { Actor } from '../../kernel/actor.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { PlanRow, PlanSum } from '../contract.ts';
+import { cursorAfter, toKeyset } from '../journal/page.ts';
+import * as queries from './queries.ts';
+
+export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };
+export type PlanTotals = { move: PlanSum; delete: PlanSum; held: PlanSum };
+export type PlanAnswer = { data: PlanRow[]; totals: PlanTotals; next_cursor: string | null };
+
+/**
+ * One page of what a run would do now, by tenant and kind, and the totals of all pages. Throws 400
+ * `cursor_invalid`.
+ */
+export async function getPlan(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: PlanRequest,
+): Promise<PlanAnswer> {
+  const { tenant, before, limit, cursor } = request;
+  const scope = { list: 'retention.plan', filters: { tenant, before } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  const after = keyset.after as queries.PlanKey | null;
+  const wanted = { tenant, before, tenants: actor.tenants };
+  const rows = await queries.listPlan(db, wanted, { after, limit: keyset.limit + 1 });
+  const due = rows.flatMap(toPlanRow);
+  const data = due.slice(0, keyset.limit);
+  const last = due.length > keyset.limit ? data.at(-1) : undefined;
+  return {
+    data,
+    totals: toTotals(rows[0]),
+    next_cursor: cursorAfter(page, last && [last.tenant, last.kind]),
+  };
+}
+
+/** Records that a run over this scope would move or delete now. */
+export async function countDue(db: Queryable, scope: queries.PlanScope): Promise<number> {
+  const totals = toTotals((await queries.listPlan(db, scope, { after: null, limit: 0 }))[0]);
+  return totals.move.count + totals.delete.count;
+}
+
+function toPlanRow(row: queries.PlannedRow): PlanRow[] {
+  const { tenant, kind, first_day, last_day, count, bytes, held } = row;
+  // An empty page is one row that has nothing but the totals.
+  return tenant === null ? [] : [{ tenant, kind, first_day, last_day, count, bytes, held }];
+}
+
+function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
+  if (row === undefined) throw new Error('the totals of a plan are missing');
+  return {
+    move: { tenants: row.move_tenants, count: row.move_count, bytes: row.move_bytes },
+    delete: { tenants: row.delete_tenants, count: row.delete_count, bytes: row.delete_bytes },
+    held: { tenants: row.held_tenants, count: row.held_count, bytes: row.held_bytes },
+  };
+}

@@ -1,0 +1,274 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clearRetention, seedDays, seedPolicy } from '../plan/testing/seed.ts';
+import { type RetentionApi, startRetentionApi } from './testing/retention-api.ts';
+
+let api: RetentionApi;
+let limited: string;
+beforeAll(async () => {
+  api = await startRetentionApi();
+  limited = await api.makeToken({ preset: 'admin', tenants: ['mine', 'other'] });
+});
+afterAll(() => api.close());
+beforeEach(() => clearRetention(api.db));
+
+const put = (tenant: string, body: unknown, token?: string) =>
+  api.call('PUT', `/retention/policies/${tenant}`, { body, ...(token && { token }) });
+const get = (tenant: string, token?: string) =>
+  api.call('GET', `/retention/policies/${tenant}`, token ? { token } : {});
+const auditEntries = () =>
+  api.db.query(sql`
+    select action, target, tenant, before ->> 'hot_days' as before, after ->> 'hot_days' as after
+    from audit_log order by at`);
+
+describe('refusals', () => {
+  test('every route of policies and tenants answers 401 without a token', async () => {
+    for (const [method, path] of [
+      ['GET', '/retention/policies'],
+      ['GET', '/retention/policies/x'],
+      ['PUT', '/retention/policies/x'],
+      ['DELETE', '/retention/policies/x'],
+      ['GET', '/retention/tenants'],
+    ] as const) {
+      expect((await api.call(method, path, { token: null })).status, path).toBe(401);
+    }
+  });
+
+  test('reading needs enrichment:read and changing needs admin', async () => {
+    const pipeline = await api.makeToken({ preset: 'pipeline' });
+    const reader = await api.makeToken({ preset: 'support-readonly' });
+    for (const path of ['/retention/policies', '/retention/policies/x', '/retention/tenants']) {
+      expect((await api.call('GET', path, { token: pipeline })).status).toBe(403);
+      expect((await api.call('GET', path, { token: reader })).status).toBe(200);
+    }
+    expect((await put('x', { hot_days: 1 }, reader)).json.code).toBe('scope_missing');
+    expect((await api.call('DELETE', '/retention/policies/x', { token: reader })).status).toBe(403);
+    expect((await get('x')).json.from_default).toBe(true);
+  });
+
+  test.each([
+    [{}, '/hot_days'],
+    [{ hot_days: -1 }, '/hot_days'],
+    [{ hot_days: '3' }, '/hot_days'],
+    [{ hot_days: 36_501 }, '/hot_days'],
+    [{ hot_days: 3, delete_days: 0 }, '/delete_days'],
+    [{ hot_days: 3, hold: null }, '/hold'],
+    [{ hot_days: 3, holds: true }, '/holds'],
+  ])('refuses the policy %j', async (body, path) => {
+    const answer = await put('x', body);
+    expect(answer.status).toBe(400);
+    expect(answer.json.errors).toContainEqual(expect.objectContaining({ path }));
+  });
+
+  test.each(['a%2Fb', 'a%00', 'x'.repeat(129)])('refuses the tenant %s', async (tenant) => {
+    expect((await put(tenant, { hot_days: 1 })).json.errors[0].path).toBe('/tenant');
+    expect((await get(tenant)).json.code).toBe('policy_not_found');
+    expect((await api.call('DELETE', `/retention/policies/${tenant}`)).status).toBe(404);
+  });
+
+  test('lists refuse unknown parameters, bad limits and foreign cursors', async () => {
+    await seedPolicy(api.db, { tenant: 'a', hotDays: 1 });
+    const { next_cursor } = (await api.call('GET', '/retention/policies?limit=1')).json;
+    for (const path of [
+      '/retention/policies?limit=0',
+      '/retention/policies?tenant=a',
+      '/retention/policies?cursor=abc',
+      '/retention/tenants?limit=501',
+      '/retention/tenants?q=',
+      `/retention/tenants?cursor=${next_cursor}`,
+    ]) {
+      expect((await api.call('GET', path)).status, path).toBe(400);
+    }
+  });
+
+  test('the default cannot be deleted', async () => {
+    const answer = await api.call('DELETE', '/retention/policies/*');
+    expect(answer.status).toBe(400);
+    expect(answer.json.errors[0].path).toBe('/tenant');
+    expect((await get('*')).status).toBe(200);
+  });
+
+  test('a tenant without a policy of its own has none to delete', async () => {
+    const answer = await api.call('DELETE', '/retention/policies/x');
+    expect(answer.json).toMatchObject({ status: 404, code: 'policy_not_found' });
+    expect(await auditEntries()).toEqual([]);
+  });
+
+  test('a limited token sets neither the default nor a foreign tenant, existing or not', async () => {
+    await seedPolicy(api.db, { tenant: 'foreign', hotDays: 9 });
+    for (const tenant of ['*', 'foreign', 'nobody']) {
+      const answer = await put(tenant, { hot_days: 1 }, limited);
+      expect(answer.status).toBe(400);
+      expect(answer.json.detail).toBe(
+        'tenant: is not one that this token reaches; GET /me lists those',
+      );
+    }
+    expect((await get('*')).json.hot_days).toBe(3);
+    expect((await get('foreign')).json.hot_days).toBe(9);
+  });
+
+  test('a limited token finds no policy of a foreign tenant, existing or not', async () => {
+    await seedPolicy(api.db, { tenant: 'foreign', hotDays: 9 });
+    for (const tenant of ['foreign', 'nobody']) {
+      expect((await get(tenant, limited)).json.code).toBe('policy_not_found');
+      const path = `/retention/policies/${tenant}`;
+      expect((await api.call('DELETE', path, { token: limited })).json.code).toBe(
+        'policy_not_found',
+      );
+    }
+    expect((await get('foreign')).json.hot_days).toBe(9);
+  });
+});
+
+describe('policies', () => {
+  test('a tenant that nobody knows answers the default', async () => {
+    expect((await get('nobody')).json).toMatchObject({
+      tenant: 'nobody',
+      hot_days: 3,
+      delete_days: null,
+      hold: false,
+      from_default: true,
+      updated_by: null,
+    });
+    expect((await get('*')).json).toMatchObject({ tenant: '*', from_default: false });
+  });
+
+  test('a policy of its own is set whole, and what is left out is its default', async () => {
+    const set = await put('a b', { hot_days: 0, delete_days: 10, hold: true });
+    expect(set.json).toMatchObject({
+      tenant: 'a b',
+      hot_days: 0,
+      delete_days: 10,
+      hold: true,
+      from_default: false,
+      updated_by: 'boss',
+    });
+    expect((await get('a%20b')).json).toEqual(set.json);
+    expect((await put('a b', { hot_days: 1 })).json).toMatchObject({
+      delete_days: null,
+      hold: false,
+    });
+  });
+
+  test('a deleted policy puts its tenant back under the default', async () => {
+    await put('a', { hot_days: 30 });
+    await put('*', { hot_days: 5, delete_days: 50 });
+    expect((await api.call('DELETE', '/retention/policies/a')).status).toBe(204);
+    expect((await get('a')).json).toMatchObject({
+      hot_days: 5,
+      delete_days: 50,
+      from_default: true,
+    });
+  });
+
+  test('each change is on record with what it was and is', async () => {
+    await put('a', { hot_days: 30 });
+    await put('a', { hot_days: 40 });
+    await put('*', { hot_days: 5 });
+    await api.call('DELETE', '/retention/policies/a');
+    expect(await auditEntries()).toEqual([
+      { action: 'retention.policy.set', target: 'a', tenant: 'a', before: null, after: '30' },
+      { action: 'retention.policy.set', target: 'a', tenant: 'a', before: '30', after: '40' },
+      { action: 'retention.policy.set', target: '*', tenant: null, before: '3', after: '5' },
+      { action: 'retention.policy.delete', target: 'a', tenant: 'a', before: '40', after: null },
+    ]);
+  });
+
+  test('of changes at once each is told with what it replaced', async () => {
+    await Promise.all([1, 2, 3, 4].map((hot_days) => put('a', { hot_days })));
+    const entries = await auditEntries();
+    const after = new Set(entries.map((entry) => entry.after));
+    const replaced = new Set(entries.map((entry) => entry.before));
+    const last = String((await get('a')).json.hot_days);
+    expect(after).toEqual(new Set(['1', '2', '3', '4']));
+    expect(replaced).toEqual(new Set([null, ...[...after].filter((days) => days !== last)]));
+  });
+
+  test('the list has the default first, then tenants in order, whatever the page size', async () => {
+    for (const tenant of ['b', '!', 'ä', 'mine', 'B']) {
+      await seedPolicy(api.db, { tenant, hotDays: 1 });
+    }
+    for (const limit of [1, 2, 5, 500]) {
+      const rows = await api.walk('/retention/policies', limit);
+      expect(rows.map((row) => row.tenant)).toEqual(['*', '!', 'B', 'b', 'mine', 'ä']);
+    }
+    const seen = await api.walk('/retention/policies', 1, limited);
+    expect(seen.map((row) => row.tenant)).toEqual(['*', 'mine']);
+  });
+
+  test('a limited token sets, sees and deletes the policies of its tenants', async () => {
+    expect((await put('mine', { hot_days: 7 }, limited)).status).toBe(200);
+    expect((await get('mine', limited)).json.hot_days).toBe(7);
+    expect((await get('other', limited)).json.from_default).toBe(true);
+    expect((await get('*', limited)).json.hot_days).toBe(3);
+    const path = '/retention/policies/mine';
+    expect((await api.call('DELETE', path, { token: limited })).status).toBe(204);
+  });
+});
+
+describe('tenants', () => {
+  beforeEach(async () => {
+    await seedDays(api.db, [
+      { tenant: 'alpha', age: 9, count: 10, cold: 10 },
+      { tenant: 'alpha', age: 1, count: 5 },
+      { tenant: 'alpine', age: 1, count: 1 },
+      { tenant: 'mine', age: 1, count: 2 },
+    ]);
+    await seedPolicy(api.db, { tenant: 'alpine', hotDays: 8, hold: true });
+    await api.db.query(sql`update leaf_tenants set cold_stored_bytes = 77 where tenant = 'alpha'`);
+    await api.db.query(sql`
+      insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day,
+        last_day)
+      select 'alpha', 'seg' || n, 'key' || n, 40, '', 5, 500, 0, '2026-03-01', '2026-03-02'
+      from generate_series(1, 2) n`);
+    await api.db.query(sql`
+      insert into moves (tenant, id, kind, state, first_day, last_day, planned_at, failed_at, error_code,
+        runner)
+      values ('alpha', 'mov_1', 'move', 'removed', '2026-03-01', '2026-03-02', '2026-03-05T01:00:00Z',
+          null, null, 'r'),
+        ('alpha', 'mov_2', 'compact', 'failed', '2026-03-01', '2026-03-02', '2026-03-05T02:00:00Z',
+          '2026-03-05T02:00:01Z', 'object_damaged', 'r')`);
+  });
+
+  test('each tells its hot and cold share, its policy, its segments and its latest move', async () => {
+    const rows = await api.walk('/retention/tenants', 2);
+    expect(rows).toEqual([
+      {
+        tenant: 'alpha',
+        policy: { hot_days: 3, delete_days: null, hold: false, from_default: true },
+        count: 15,
+        bytes: 1500,
+        hot_count: 5,
+        hot_bytes: 500,
+        cold_count: 10,
+        cold_bytes: 1000,
+        cold_stored_bytes: 77,
+        segments: 2,
+        last_move: {
+          id: 'mov_2',
+          kind: 'compact',
+          state: 'failed',
+          at: '2026-03-05T02:00:01.000000Z',
+          error_code: 'object_damaged',
+        },
+      },
+      expect.objectContaining({
+        tenant: 'alpine',
+        policy: { hot_days: 8, delete_days: null, hold: true, from_default: false },
+        segments: 0,
+        last_move: null,
+      }),
+      expect.objectContaining({ tenant: 'mine', hot_count: 2, cold_count: 0 }),
+    ]);
+  });
+
+  test('are found by the beginning of their name, and only in reach', async () => {
+    const names = async (query: string, token?: string) =>
+      (await api.walk(`/retention/tenants${query}`, 1, token)).map((row) => row.tenant);
+    expect(await names('?q=alp')).toEqual(['alpha', 'alpine']);
+    expect(await names('?q=alpi')).toEqual(['alpine']);
+    expect(await names('?q=zzz')).toEqual([]);
+    expect(await names('', limited)).toEqual(['mine']);
+    expect(await names('?q=alp', limited)).toEqual([]);
+  });
+});

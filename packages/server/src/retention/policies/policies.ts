@@ -1,0 +1,127 @@
+import type { FastifyRequest } from 'fastify';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { PolicyRow } from '../contract.ts';
+import { readPage } from '../journal/page.ts';
+import * as queries from './queries.ts';
+import { assertReach } from './reach.ts';
+
+export type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
+
+/** Who changes a policy, and how that is put on record. */
+export type PolicyAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+};
+
+/** One page of the policies: the default first, then the tenants’ own. Throws 400 `cursor_invalid`. */
+export function listPolicies(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: { limit?: number; cursor?: string },
+): Promise<{ data: PolicyRow[]; next_cursor: string | null }> {
+  const { limit, cursor } = request;
+  return readPage(
+    { cursorKey, scope: { list: 'retention.policies', filters: {} }, limit, cursor },
+    async (keyset) => {
+      const page = { after: keyset.after?.[0] ?? null, limit: keyset.limit };
+      const rows = await queries.listPolicies(db, actor.tenants, page);
+      return rows.map((row) => toPolicyRow(row, row.tenant));
+    },
+    (row) => [row.tenant],
+  );
+}
+
+/**
+ * The policy in force for a tenant, which need not exist: its own or the default. Throws 404
+ * `policy_not_found` for one that the caller does not reach.
+ */
+export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Promise<PolicyRow> {
+  if (!tenantName.test(tenant) || !maySee(actor, tenant)) throw policyNotFound(tenant);
+  const policy = await queries.findPolicyInForce(db, tenant);
+  if (policy === undefined) throw policyNotFound(tenant);
+  return toPolicyRow(policy, tenant);
+}
+
+/** Sets the policy of a tenant or the default. Throws 400 `request_invalid` for a tenant out of reach. */
+export async function putPolicy(
+  db: Database,
+  act: PolicyAct,
+  tenant: string,
+  change: PolicyChange,
+): Promise<PolicyRow> {
+  if (!tenantName.test(tenant)) {
+    throw invalidInput('/tenant', 'must be 1–128 characters, no control characters, no "/"');
+  }
+  assertReach(act.actor, tenant);
+  const { hot_days, delete_days = null, hold = false } = change;
+  return db.transaction(async (connection) => {
+    await queries.lockPolicies(connection);
+    const before = await queries.findOwnPolicy(connection, tenant);
+    const terms = { hot_days, delete_days, hold };
+    const after = await queries.upsertPolicy(connection, tenant, terms, act.actor.name);
+    if (after === undefined) throw new Error('a policy vanished while it was written');
+    await note(connection, act, { action: 'retention.policy.set', tenant, before, after });
+    return toPolicyRow(after, tenant);
+  });
+}
+
+/** Puts a tenant back under the default. Throws 400 for the default itself, 404 `policy_not_found`. */
+export async function deletePolicy(db: Database, act: PolicyAct, tenant: string): Promise<void> {
+  if (tenant === queries.defaultTenant) {
+    throw invalidInput('/tenant', 'the default cannot be deleted; set it with PUT instead');
+  }
+  if (!tenantName.test(tenant) || !maySee(act.actor, tenant)) throw policyNotFound(tenant);
+  await db.transaction(async (connection) => {
+    await queries.lockPolicies(connection);
+    const before = await queries.findOwnPolicy(connection, tenant);
+    if (before === undefined) throw policyNotFound(tenant);
+    await queries.deletePolicy(connection, tenant);
+    await note(connection, act, { action: 'retention.policy.delete', tenant, before });
+  });
+}
+
+async function note(
+  db: Queryable,
+  { actor, request, audit }: PolicyAct,
+  entry: {
+    action: string;
+    tenant: string;
+    before: queries.StoredPolicy | undefined;
+    after?: queries.StoredPolicy;
+  },
+): Promise<void> {
+  const { action, tenant, before, after } = entry;
+  await audit(db, {
+    actor,
+    request,
+    action,
+    target: tenant,
+    tenant: tenant === queries.defaultTenant ? null : tenant,
+    before,
+    after,
+  });
+}
+
+function maySee(actor: Actor, tenant: string): boolean {
+  return tenant === queries.defaultTenant || mayTouchTenant(actor, tenant);
+}
+
+/** As the contract has it: parameters of the path come unchecked. */
+const tenantName = /^[^\p{Cc}\p{Cs}/]{1,128}$/u;
+
+function toPolicyRow(policy: queries.StoredPolicy, tenant: string): PolicyRow {
+  const { hot_days, delete_days, hold, updated_at, updated_by } = policy;
+  const from_default = policy.tenant !== tenant;
+  return { tenant, hot_days, delete_days, hold, from_default, updated_at, updated_by };
+}
+
+function policyNotFound(tenant: string): AppError {
+  return new AppError('policy_not_found', {
+    detail: `${JSON.stringify(tenant)} has no retention policy of its own here. GET /retention/policies lists them.`,
+  });
+}

@@ -1,0 +1,58 @@
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { retentionContract } from './contract.ts';
+import { getMove, listMoves } from './journal/moves.ts';
+import type { RetentionOptions } from './options.ts';
+import { getPlan } from './plan/plan.ts';
+import { deletePolicy, getPolicy, listPolicies, putPolicy } from './policies/policies.ts';
+import { listTenantStates } from './policies/tenant-states.ts';
+import { getRun, listRuns, requestRun } from './runs/runs.ts';
+
+export function addRetentionRoutes(
+  http: HttpServer,
+  db: Database,
+  options: RetentionOptions,
+): void {
+  addPolicyRoutes(http, db, options);
+  addRunRoutes(http, db, options);
+  http.route(retentionContract.listTenantStates, ({ query, actor }) =>
+    listTenantStates(db, options.cursorKey(), actor, query),
+  );
+  http.route(retentionContract.listMoves, ({ query, actor }) =>
+    listMoves(db, actor, query, { cursorKey: options.cursorKey() }),
+  );
+  http.route(retentionContract.getMove, ({ params, actor }) => getMove(db, actor, params.id));
+}
+
+function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptions): void {
+  const { audit } = options;
+  http.route(retentionContract.listPolicies, ({ query, actor }) =>
+    listPolicies(db, options.cursorKey(), actor, query),
+  );
+  http.route(retentionContract.getPolicy, ({ params, actor }) =>
+    getPolicy(db, actor, params.tenant),
+  );
+  http.route(retentionContract.putPolicy, ({ params, body, actor, request }) =>
+    putPolicy(db, { actor, request, audit }, params.tenant, body),
+  );
+  http.route(retentionContract.deletePolicy, async ({ params, actor, request, reply }) => {
+    await deletePolicy(db, { actor, request, audit }, params.tenant);
+    return reply.send();
+  });
+}
+
+function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions): void {
+  const { audit } = options;
+  http.route(retentionContract.getPlan, ({ query, actor }) =>
+    getPlan(db, options.cursorKey(), actor, query),
+  );
+  http.route(retentionContract.startRun, async ({ body, actor, request }) => {
+    const run = await requestRun(db, { actor, request, audit }, body ?? {});
+    options.poke();
+    return run;
+  });
+  http.route(retentionContract.listRuns, ({ query, actor }) =>
+    listRuns(db, options.cursorKey(), actor, query),
+  );
+  http.route(retentionContract.getRun, ({ params, actor }) => getRun(db, actor, params.id));
+}

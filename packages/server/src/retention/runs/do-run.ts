@@ -1,0 +1,140 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { findDueDays } from '../plan/due-days.ts';
+import { countDue } from '../plan/plan.ts';
+import { type DueTenant, listDueTenants } from '../plan/queries.ts';
+import * as queries from './queries.ts';
+
+/** What is to be done to a tenant: days up to `lastDay`, as long as its policy still lets it. */
+export type TenantJob = {
+  readonly tenant: string;
+  /** YYYY-MM-DD, inclusive */
+  readonly lastDay: string;
+  readonly runId: string;
+  readonly signal: AbortSignal;
+};
+
+export type MoveOutcome = {
+  readonly movedCount: number;
+  readonly movedBytes: number;
+  /** Moves that failed and are told by the journal: they end nothing. */
+  readonly failedMoves: number;
+  /** Another mover holds the tenant: nothing was done. */
+  readonly isBusy: boolean;
+};
+export type DeleteOutcome = {
+  readonly deletedCount: number;
+  readonly failedMoves: number;
+  readonly isBusy: boolean;
+};
+
+/** What does the work. Both also finish what was left unfinished of the tenant. */
+export type Movers = {
+  moveTenant(job: TenantJob): Promise<MoveOutcome>;
+  deleteTenant(job: TenantJob): Promise<DeleteOutcome>;
+};
+
+export type RunContext = Movers & { readonly log: Log; readonly signal: AbortSignal };
+
+/** Due tenants are read so many at once. */
+const tenantsAtOnce = 100;
+
+/**
+ * Does a run: each tenant with work once, in order. A tenant whose work throws does not keep the others
+ * from theirs; the run has failed then. Throws, and leaves the run as it is for who takes it up again, when
+ * it is aborted or the database cannot be reached.
+ */
+export async function doRun(
+  db: Database,
+  run: queries.StoredRun,
+  context: RunContext,
+): Promise<void> {
+  const { log, signal } = context;
+  let failure: string | null = null;
+  try {
+    failure = await doTenants(db, run, context);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (mustWait(error)) throw error;
+    log.error({ err: error, run: run.id }, 'a retention run failed');
+    failure = toPublic(error);
+  }
+  signal.throwIfAborted();
+  await queries.finishRun(db, run.id, failure);
+  log.info({ run: run.id, failure }, 'a retention run ended');
+}
+
+async function doTenants(
+  db: Database,
+  run: queries.StoredRun,
+  context: RunContext,
+): Promise<string | null> {
+  const { log, signal } = context;
+  const scope = { tenant: run.tenant, tenants: run.tenants, before: run.before };
+  await queries.setTotal(db, run.id, await countDue(db, scope));
+  let failure: string | null = null;
+  let after = '';
+  for (;;) {
+    const page = await listDueTenants(db, scope, { after, limit: tenantsAtOnce });
+    for (const due of page) {
+      signal.throwIfAborted();
+      try {
+        await queries.addProgress(db, run.id, await doTenant(db, run, { ...context, due }));
+      } catch (error) {
+        if (signal.aborted || endsRun(error)) throw error;
+        log.error({ err: error, run: run.id, tenant: due.tenant }, 'retention of a tenant failed');
+        failure ??= `${JSON.stringify(due.tenant)}: ${toPublic(error)}`;
+      }
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < tenantsAtOnce) return failure;
+    after = last.tenant;
+  }
+}
+
+/** Deletes first: what goes for good need not become cold before. */
+async function doTenant(
+  db: Database,
+  run: queries.StoredRun,
+  context: Movers & { due: DueTenant; signal: AbortSignal },
+): Promise<queries.Progress> {
+  const { due, signal } = context;
+  const { tenant } = due;
+  const done = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0, busyTenants: 0 };
+  // Asked again for each tenant: a run may take hours, and policies change meanwhile.
+  const days = await findDueDays(db, tenant, run.before);
+  if (days.hold) return done;
+  const job = { tenant, runId: run.id, signal };
+  if (due.has_deletes && days.lastDeleteDay !== null) {
+    const outcome = await context.deleteTenant({ ...job, lastDay: days.lastDeleteDay });
+    if (outcome.isBusy) return { ...done, busyTenants: 1 };
+    done.deletedCount = outcome.deletedCount;
+    done.failedMoves = outcome.failedMoves;
+    signal.throwIfAborted();
+  }
+  if (!due.has_moves) return done;
+  const outcome = await context.moveTenant({ ...job, lastDay: days.lastMoveDay });
+  return {
+    ...done,
+    movedCount: outcome.movedCount,
+    movedBytes: outcome.movedBytes,
+    failedMoves: done.failedMoves + outcome.failedMoves,
+    busyTenants: outcome.isBusy ? 1 : 0,
+  };
+}
+
+/** No tenant after this one would fare better. */
+function endsRun(error: unknown): boolean {
+  return mustWait(error) || (error instanceof AppError && error.code === 'cold_tier_unavailable');
+}
+
+function mustWait(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'database_unavailable';
+}
+
+function toPublic(error: unknown): string {
+  return error instanceof AppError
+    ? error.detail
+    : 'An unexpected fault; the log of the process with the role retention tells it.';
+}

@@ -1,0 +1,54 @@
+/** Work that is done again and again, never twice at once. */
+export type Repeated = {
+  /** Does it now, or once more right after what is under way. */
+  poke(): void;
+  /** Aborts what is under way, and ends when that has. */
+  stop(): Promise<void>;
+};
+
+/** Does `work` whenever poked, and this long after it last ended. What it throws goes to `onError`. */
+export function repeat(
+  work: (signal: AbortSignal) => Promise<void>,
+  options: { everyMillis: number; onError: (error: unknown) => void },
+): Repeated {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let isPoked = false;
+  let underWay: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function workOff(): Promise<void> {
+    while (isPoked && !signal.aborted) {
+      isPoked = false;
+      try {
+        await work(signal);
+      } catch (error) {
+        if (!signal.aborted) options.onError(error);
+      }
+    }
+    underWay = undefined;
+    waitFor(options.everyMillis);
+  }
+  function look(): void {
+    clearTimeout(timer);
+    if (signal.aborted) return;
+    isPoked = true;
+    underWay ??= workOff();
+  }
+  function waitFor(millis: number): void {
+    clearTimeout(timer);
+    if (signal.aborted) return;
+    timer = setTimeout(look, millis);
+    timer.unref();
+  }
+
+  waitFor(options.everyMillis);
+  return {
+    poke: look,
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await underWay;
+    },
+  };
+}

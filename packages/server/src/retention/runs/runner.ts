@@ -1,0 +1,107 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { doRun, type Movers } from './do-run.ts';
+import * as queries from './queries.ts';
+import { repeat } from './repeat.ts';
+import type { Schedule } from './schedule.ts';
+
+export type RunnerOptions = Movers & {
+  /** Removes the objects that nothing has referred to for long enough; called at each look. */
+  removeObjects(signal: AbortSignal): Promise<void>;
+  /** null = runs only when asked to. */
+  readonly schedule: Schedule | null;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+export type Runner = {
+  /** Looks for work now: a run was queued here. */
+  poke(): void;
+  /** Aborts what is under way; another process takes the run up, or this one at its next start. */
+  stop(): Promise<void>;
+};
+
+/** Work is also looked for by itself: other processes queue runs, and leave some behind when killed. */
+const lookMillis = 2000;
+
+/** Does the runs of the database, in every process of the role retention, one run at a time over all. */
+export function startRunner(db: Database, options: RunnerOptions): Runner {
+  const { log, schedule, clock } = options;
+  const every = (work: (signal: AbortSignal) => Promise<void>, fault: string) =>
+    repeat(work, { everyMillis: lookMillis, onError: (err) => log.warn({ err }, fault) });
+  const runs = every(
+    (signal) => doRuns(db, { ...options, signal }),
+    'a retention run was interrupted and will be taken up again',
+  );
+  const removals = every(
+    (signal) => options.removeObjects(signal),
+    'objects of no use could not be removed yet',
+  );
+  const queue = schedule === null ? undefined : createScheduler(db, schedule, clock);
+  const ticks =
+    queue &&
+    every(async () => {
+      if (await queue()) runs.poke();
+    }, 'the scheduled retention run could not be queued');
+  return {
+    poke: () => runs.poke(),
+    async stop() {
+      await Promise.all([runs.stop(), removals.stop(), ticks?.stop()]);
+    },
+  };
+}
+
+/**
+ * Does all runs that are queued or were left behind, unless another process is at it. The lock is a
+ * session's of its own: it goes with the process, however that ends, and losing it aborts the run.
+ */
+export async function doRuns(
+  db: Database,
+  options: Movers & { log: Log; signal: AbortSignal },
+): Promise<void> {
+  if (!(await queries.hasFreeRun(db))) return;
+  const session = await db.openSession();
+  try {
+    await queries.shortenKeepAlive(session);
+    if (!(await queries.lockRuns(session))) return;
+    const signal = AbortSignal.any([options.signal, session.lost]);
+    while (!signal.aborted) {
+      const run = await queries.takeRun(db);
+      if (run === undefined) return;
+      await doRun(db, run, { ...options, signal });
+      await queries.pruneRuns(db);
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+/**
+ * Queues the run of each minute of the schedule that has passed since the last call; says whether it did.
+ * A clock that is set back comes by such a minute again: the run is there already. Of several that passed
+ * at once, on a machine that slept, one is made up for.
+ */
+export function createScheduler(
+  db: Database,
+  schedule: Schedule,
+  clock: Clock,
+): () => Promise<boolean> {
+  let since = clock();
+  return async () => {
+    const now = clock();
+    const due = schedule.next(since);
+    if (due === null || due > now) {
+      since = now;
+      return false;
+    }
+    const isQueued = await queries.insertScheduledRun(db, {
+      id: newId('run'),
+      scheduledFor: new Date(due).toISOString(),
+    });
+    // Only now: what could not be written is tried again.
+    since = now;
+    return isQueued;
+  };
+}

@@ -1,0 +1,172 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { clearRetention, dayOfAge, seedDays } from '../plan/testing/seed.ts';
+import { type RetentionApi, startRetentionApi } from '../policies/testing/retention-api.ts';
+
+let api: RetentionApi;
+let limited: string;
+beforeAll(async () => {
+  api = await startRetentionApi();
+  limited = await api.makeToken({ name: 'limited', preset: 'admin', tenants: ['T1', 'T2'] });
+});
+afterAll(() => api.close());
+beforeEach(() => clearRetention(api.db));
+
+const start = (body: unknown, token?: string | null) =>
+  api.call('POST', '/retention/run', { body, ...(token === undefined ? {} : { token }) });
+
+test('every route of plan and runs answers 401 without a token', async () => {
+  for (const path of ['/retention/plan', '/retention/runs', '/retention/runs/x']) {
+    expect((await api.call('GET', path, { token: null })).status, path).toBe(401);
+  }
+  expect((await start({}, null)).status).toBe(401);
+});
+
+test('reading needs enrichment:read and starting a run needs admin', async () => {
+  const pipeline = await api.makeToken({ preset: 'pipeline' });
+  const curator = await api.makeToken({ preset: 'curator' });
+  for (const path of ['/retention/plan', '/retention/runs', '/retention/runs/x']) {
+    expect((await api.call('GET', path, { token: pipeline })).status).toBe(403);
+    expect((await api.call('GET', path, { token: curator })).status).not.toBe(403);
+  }
+  expect((await start({}, curator)).json).toMatchObject({ status: 403, code: 'scope_missing' });
+});
+
+test.each([
+  [{ tenant: 5 }, '/tenant'],
+  [{ tenant: '' }, '/tenant'],
+  [{ before: '2026-02-30' }, '/before'],
+  [{ before: '03-01' }, '/before'],
+  [{ tenants: ['T1'] }, '/tenants'],
+])('refuses the run %j', async (body, path) => {
+  const answer = await start(body);
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toContainEqual(expect.objectContaining({ path }));
+  expect(api.pokes()).toBe(0);
+});
+
+test.each([
+  '/retention/plan?before=2026-02-30',
+  '/retention/plan?tenants=T1',
+  '/retention/plan?limit=0',
+  '/retention/plan?cursor=abc',
+  '/retention/runs?state=queued',
+  '/retention/runs?cursor=abc',
+])('refuses %s', async (path) => {
+  expect((await api.call('GET', path)).status).toBe(400);
+});
+
+test('a run of a foreign tenant is refused alike, whether the tenant exists or not', async () => {
+  await seedDays(api.db, [{ tenant: 'T9', age: 9, count: 1 }]);
+  for (const tenant of ['T9', 'nobody']) {
+    const answer = await start({ tenant }, limited);
+    expect(answer.status).toBe(400);
+    expect(answer.json.detail).toBe(
+      'tenant: is not one that this token reaches; GET /me lists those',
+    );
+  }
+  expect(await api.walk('/retention/runs', 10)).toEqual([]);
+});
+
+test('an unknown run and one that reaches beyond the caller answer 404', async () => {
+  const all = (await start({})).json.id;
+  const foreign = (await start({ tenant: 'T9' })).json.id;
+  for (const id of ['run_x', '%00', all, foreign]) {
+    const answer = await api.call('GET', `/retention/runs/${id}`, { token: limited });
+    expect(answer.json.status, id).toBe(id === '%00' ? 400 : 404);
+  }
+  expect((await api.call('GET', '/retention/runs/run_x')).json.code).toBe(
+    'retention_run_not_found',
+  );
+});
+
+test('a run is queued, told to the runner, put on record and shown', async () => {
+  const pokes = api.pokes();
+  const answer = await start({ tenant: 'T1', before: '2026-03-01' });
+  expect(answer.status).toBe(202);
+  expect(answer.json).toMatchObject({
+    state: 'queued',
+    tenant: 'T1',
+    before: '2026-03-01',
+    requested_by: 'boss',
+    started_at: null,
+    total_count: null,
+    moved_count: 0,
+    error: null,
+  });
+  expect(answer.json).not.toHaveProperty('tenants');
+  expect(api.pokes()).toBe(pokes + 1);
+  expect((await api.call('GET', `/retention/runs/${answer.json.id}`)).json).toEqual(answer.json);
+  expect(
+    await api.db.query(sql`select action, target, tenant, after from audit_log`),
+  ).toMatchObject([
+    {
+      action: 'retention.run',
+      target: answer.json.id,
+      tenant: 'T1',
+      after: { tenant: 'T1', before: '2026-03-01' },
+    },
+  ]);
+});
+
+test('a run needs no body at all', async () => {
+  const answer = await start(undefined);
+  expect(answer.status).toBe(202);
+  expect(answer.json).toMatchObject({ tenant: null, before: null });
+});
+
+test('a run of a limited token keeps to its tenants', async () => {
+  await start({}, limited);
+  expect(await api.db.query(sql`select tenant, tenants from retention_runs`)).toEqual([
+    { tenant: null, tenants: ['T1', 'T2'] },
+  ]);
+});
+
+test('runs are listed latest first, whatever the page size, and only those within reach', async () => {
+  const ids: string[] = [];
+  for (const body of [{}, { tenant: 'T1' }, { tenant: 'T9' }])
+    ids.unshift((await start(body)).json.id);
+  ids.unshift((await start({}, limited)).json.id);
+  for (const limit of [1, 3, 4]) {
+    expect((await api.walk('/retention/runs', limit)).map((run) => run.id)).toEqual(ids);
+  }
+  const seen = await api.walk('/retention/runs', 1, limited);
+  expect(seen.map((run) => run.id)).toEqual([ids[0], ids[2]]);
+});
+
+test('the plan tells rows and totals by tenant, and cuts at a date', async () => {
+  await seedDays(api.db, [
+    { tenant: 'T1', age: 10, count: 4 },
+    { tenant: 'T1', age: 5, count: 3 },
+    { tenant: 'T9', age: 5, count: 2 },
+  ]);
+  const first_day = await dayOfAge(api.db, 10);
+  const last_day = await dayOfAge(api.db, 5);
+  const plan = await api.call('GET', '/retention/plan');
+  expect(plan.json).toEqual({
+    data: [
+      { tenant: 'T1', kind: 'move', first_day, last_day, count: 7, bytes: 700, held: false },
+      {
+        tenant: 'T9',
+        kind: 'move',
+        first_day: last_day,
+        last_day,
+        count: 2,
+        bytes: 200,
+        held: false,
+      },
+    ],
+    totals: {
+      move: { tenants: 2, count: 9, bytes: 900 },
+      delete: { tenants: 0, count: 0, bytes: 0 },
+      held: { tenants: 0, count: 0, bytes: 0 },
+    },
+    next_cursor: null,
+  });
+  const cut = await api.call('GET', `/retention/plan?tenant=T1&before=${last_day}`);
+  expect(cut.json.totals.move).toEqual({ tenants: 1, count: 4, bytes: 400 });
+  const foreign = await api.call('GET', '/retention/plan?tenant=T9', { token: limited });
+  expect(foreign.json).toMatchObject({ data: [], totals: { move: { tenants: 0, count: 0 } } });
+  const own = await api.call('GET', '/retention/plan', { token: limited });
+  expect(own.json.totals.move).toEqual({ tenants: 1, count: 7, bytes: 700 });
+});

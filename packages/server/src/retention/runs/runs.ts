@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { RunRow } from '../contract.ts';
+import { readPage } from '../journal/page.ts';
+import { assertReach } from '../policies/reach.ts';
+import * as queries from './queries.ts';
+
+export type RunRequest = { tenant?: string; before?: string };
+
+/** Queues a run over what the caller reaches. Throws 400 `request_invalid` for a tenant out of reach. */
+export async function requestRun(
+  db: Database,
+  act: { actor: Actor; request: FastifyRequest; audit: Audit },
+  wanted: RunRequest,
+): Promise<RunRow> {
+  const { actor, request, audit } = act;
+  const { tenant = null, before = null } = wanted;
+  if (tenant !== null) assertReach(actor, tenant);
+  return db.transaction(async (connection) => {
+    const run = await queries.insertRun(connection, {
+      id: newId('run'),
+      tenant,
+      tenants: actor.tenants,
+      before,
+      requestedBy: actor.name,
+    });
+    if (run === undefined) throw new Error('a run vanished while it was written');
+    await audit(connection, {
+      actor,
+      request,
+      action: 'retention.run',
+      target: run.id,
+      tenant,
+      after: { tenant, before },
+    });
+    return run;
+  });
+}
+
+/** One page of the runs that concern only tenants in reach, the latest first. Throws 400 `cursor_invalid`. */
+export function listRuns(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: { limit?: number; cursor?: string },
+): Promise<{ data: RunRow[]; next_cursor: string | null }> {
+  const { limit, cursor } = request;
+  return readPage(
+    { cursorKey, scope: { list: 'retention.runs', filters: {} }, limit, cursor },
+    (keyset) => queries.listRuns(db, actor.tenants, keyset),
+    (row) => [row.requested_at, row.id],
+  );
+}
+
+/** Throws 404 `retention_run_not_found`. */
+export async function getRun(db: Queryable, actor: Actor, id: string): Promise<RunRow> {
+  const run = await queries.findRun(db, id, actor.tenants);
+  if (run !== undefined) return run;
+  throw new AppError('retention_run_not_found', {
+    detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',
+  });
+}

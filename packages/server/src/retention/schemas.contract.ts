@@ -1,0 +1,365 @@
+import { Type } from 'typebox';
+import {
+  dateSchema,
+  digestSchema,
+  eventIdSchema,
+  instantSchema,
+  nullable,
+  oneOf,
+  storeSchema,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+
+export const moveKinds = ['move', 'compact', 'delete', 'erase'] as const;
+export type MoveKind = (typeof moveKinds)[number];
+
+/** The arrows of the journal, in order, and the end that is none of them. */
+export const moveStates = [
+  'planned',
+  'copied',
+  'verified',
+  'switched',
+  'removed',
+  'failed',
+] as const;
+export type MoveState = (typeof moveStates)[number];
+
+export const retentionJobStates = ['queued', 'running', 'completed', 'failed'] as const;
+export type RetentionJobState = (typeof retentionJobStates)[number];
+
+/** Count, bytes and digest of a set of records: what proves a copy. */
+const tripleProperties = {
+  count: Type.Integer({ description: 'records' }),
+  bytes: Type.Integer({ description: 'UTF-8 length of the records as NDJSON lines' }),
+  digest: digestSchema,
+};
+export const tripleSchema = Type.Object(tripleProperties);
+export type TripleRow = { count: number; bytes: number; digest: string };
+
+/** A tenant, or `*`: the default of all that have no policy of their own. */
+export const policyTenantSchema = tenantSchema;
+
+export const policySchema = Type.Object({
+  tenant: Type.String({ description: '* = the default' }),
+  hot_days: Type.Integer({ description: 'whole days older than this move to the cold tier' }),
+  delete_days: nullable(
+    Type.Integer({ description: 'whole days older than this are deleted; null = never' }),
+  ),
+  hold: Type.Boolean({
+    description: 'legal hold: nothing of the tenant is moved, merged, deleted or erased',
+  }),
+  from_default: Type.Boolean({
+    description: 'whether this is the default, for want of an own one',
+  }),
+  updated_at: instantSchema,
+  updated_by: nullable(Type.String({ description: 'name of the token; null: as installed' })),
+});
+export type PolicyRow = {
+  tenant: string;
+  hot_days: number;
+  delete_days: number | null;
+  hold: boolean;
+  from_default: boolean;
+  updated_at: string;
+  updated_by: string | null;
+};
+
+export const policyChangeSchema = Type.Object(
+  {
+    hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
+    delete_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
+    hold: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+
+export const tenantStateSchema = Type.Object({
+  tenant: Type.String(),
+  policy: Type.Object({
+    hot_days: Type.Integer(),
+    delete_days: nullable(Type.Integer()),
+    hold: Type.Boolean(),
+    from_default: Type.Boolean(),
+  }),
+  count: Type.Integer(),
+  bytes: Type.Integer(),
+  hot_count: Type.Integer(),
+  hot_bytes: Type.Integer(),
+  cold_count: Type.Integer(),
+  cold_bytes: Type.Integer({ description: 'of the cold records, as NDJSON lines' }),
+  cold_stored_bytes: Type.Integer({ description: 'of their objects' }),
+  segments: Type.Integer({ description: 'live objects' }),
+  last_move: nullable(
+    Type.Object({
+      id: Type.String(),
+      kind: oneOf(moveKinds),
+      state: oneOf(moveStates),
+      at: instantSchema,
+      error_code: nullable(Type.String()),
+    }),
+  ),
+});
+export type TenantStateRow = {
+  tenant: string;
+  policy: Pick<PolicyRow, 'hot_days' | 'delete_days' | 'hold' | 'from_default'>;
+  count: number;
+  bytes: number;
+  hot_count: number;
+  hot_bytes: number;
+  cold_count: number;
+  cold_bytes: number;
+  cold_stored_bytes: number;
+  segments: number;
+  last_move: {
+    id: string;
+    kind: MoveKind;
+    state: MoveState;
+    at: string;
+    error_code: string | null;
+  } | null;
+};
+
+export const planRowSchema = Type.Object({
+  tenant: Type.String(),
+  kind: oneOf(['move', 'delete'], 'move: hot days become cold. delete: whole days go for good'),
+  first_day: dateSchema,
+  last_day: dateSchema,
+  count: Type.Integer(),
+  bytes: Type.Integer(),
+  held: Type.Boolean({ description: 'a legal hold keeps it from being done' }),
+});
+export type PlanRow = {
+  tenant: string;
+  kind: 'move' | 'delete';
+  first_day: string;
+  last_day: string;
+  count: number;
+  bytes: number;
+  held: boolean;
+};
+const planSumSchema = Type.Object({
+  tenants: Type.Integer(),
+  count: Type.Integer(),
+  bytes: Type.Integer(),
+});
+export type PlanSum = { tenants: number; count: number; bytes: number };
+export const planTotalsSchema = Type.Object({
+  move: planSumSchema,
+  delete: planSumSchema,
+  held: { ...planSumSchema, description: 'what a legal hold keeps, in neither of the others' },
+});
+
+export const runSchema = Type.Object({
+  id: Type.String(),
+  state: oneOf(retentionJobStates),
+  tenant: nullable(Type.String()),
+  before: nullable(dateSchema),
+  requested_by: nullable(Type.String({ description: 'name of the token; null: the schedule' })),
+  requested_at: instantSchema,
+  started_at: nullable(instantSchema),
+  finished_at: nullable(instantSchema),
+  total_count: nullable(
+    Type.Integer({
+      description: 'records that it found to move or delete; null before it started',
+    }),
+  ),
+  moved_count: Type.Integer({ description: 'records that are cold by it' }),
+  moved_bytes: Type.Integer(),
+  deleted_count: Type.Integer(),
+  failed_moves: Type.Integer(),
+  busy_tenants: Type.Integer({ description: 'passed over: another mover had them' }),
+  error: nullable(Type.String()),
+});
+export type RunRow = {
+  id: string;
+  state: RetentionJobState;
+  tenant: string | null;
+  before: string | null;
+  requested_by: string | null;
+  requested_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  total_count: number | null;
+  moved_count: number;
+  moved_bytes: number;
+  deleted_count: number;
+  failed_moves: number;
+  busy_tenants: number;
+  error: string | null;
+};
+
+export const moveSchema = Type.Object({
+  id: Type.String(),
+  tenant: Type.String(),
+  run_id: nullable(Type.String()),
+  kind: oneOf(moveKinds),
+  state: oneOf(moveStates),
+  first_day: dateSchema,
+  last_day: dateSchema,
+  source: nullable(tripleSchema),
+  object: nullable({
+    ...tripleSchema,
+    description: 'of the written objects, read back and computed from content',
+  }),
+  gone: { ...tripleSchema, description: 'what went for good: by policy or erasure' },
+  stored_bytes: nullable(Type.Integer({ description: 'size of the new objects' })),
+  segments_in: Type.Integer({ description: 'objects that it replaces' }),
+  segments_out: Type.Integer({ description: 'objects that it writes' }),
+  planned_at: instantSchema,
+  copied_at: nullable(instantSchema),
+  verified_at: nullable(instantSchema),
+  switched_at: nullable(instantSchema),
+  removed_at: nullable(instantSchema),
+  failed_at: nullable(instantSchema),
+  failed_in: nullable(oneOf(moveStates)),
+  error_code: nullable(Type.String()),
+  error: nullable(Type.String()),
+});
+export type MoveRow = {
+  id: string;
+  tenant: string;
+  run_id: string | null;
+  kind: MoveKind;
+  state: MoveState;
+  first_day: string;
+  last_day: string;
+  source: TripleRow | null;
+  object: TripleRow | null;
+  gone: TripleRow;
+  stored_bytes: number | null;
+  segments_in: number;
+  segments_out: number;
+  planned_at: string;
+  copied_at: string | null;
+  verified_at: string | null;
+  switched_at: string | null;
+  removed_at: string | null;
+  failed_at: string | null;
+  failed_in: MoveState | null;
+  error_code: string | null;
+  error: string | null;
+};
+
+export const problemKinds = [
+  'object_missing',
+  'object_size',
+  'object_damaged',
+  'object_orphan',
+  'triple_mismatch',
+  'counter_mismatch',
+  'order_mismatch',
+] as const;
+export type ProblemKind = (typeof problemKinds)[number];
+
+export const verifyProblemSchema = Type.Object({
+  kind: oneOf(problemKinds),
+  tenant: nullable(Type.String()),
+  object_key: nullable(Type.String()),
+  store: nullable(Type.String()),
+  first_day: nullable(dateSchema),
+  last_day: nullable(dateSchema),
+  message: Type.String({ description: 'what differs, and what to do' }),
+});
+export type VerifyProblem = {
+  kind: ProblemKind;
+  tenant: string | null;
+  object_key: string | null;
+  store: string | null;
+  first_day: string | null;
+  last_day: string | null;
+  message: string;
+};
+
+export const verificationSchema = Type.Object({
+  id: Type.String(),
+  state: oneOf(retentionJobStates),
+  ok: nullable(Type.Boolean({ description: 'null until it has completed' })),
+  tenant: nullable(Type.String()),
+  requested_by: nullable(Type.String()),
+  requested_at: instantSchema,
+  started_at: nullable(instantSchema),
+  finished_at: nullable(instantSchema),
+  segments_total: nullable(Type.Integer()),
+  segments_done: Type.Integer(),
+  bytes_total: nullable(Type.Integer()),
+  bytes_done: Type.Integer(),
+  records_done: Type.Integer({ description: 'records read back from objects' }),
+  problem_count: Type.Integer(),
+  problems: Type.Array(verifyProblemSchema, { description: 'the first 1,000' }),
+  error: nullable(Type.String()),
+});
+export type VerificationRow = {
+  id: string;
+  state: RetentionJobState;
+  ok: boolean | null;
+  tenant: string | null;
+  requested_by: string | null;
+  requested_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  segments_total: number | null;
+  segments_done: number;
+  bytes_total: number | null;
+  bytes_done: number;
+  records_done: number;
+  problem_count: number;
+  problems: VerifyProblem[];
+  error: string | null;
+};
+
+export const eraseRequestSchema = Type.Object(
+  {
+    tenant: tenantSchema,
+    store: Type.Optional(storeSchema),
+    event_ids: Type.Optional(
+      Type.Array(eventIdSchema, { minItems: 1, maxItems: 10_000, uniqueItems: true }),
+    ),
+    from: Type.Optional({ ...dateSchema, description: 'first day, inclusive; needs `to`' }),
+    to: Type.Optional({ ...dateSchema, description: 'last day, inclusive; needs `from`' }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
+  },
+  { additionalProperties: false },
+);
+
+export const eraseReceiptSchema = Type.Object({
+  id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
+  dry_run: Type.Boolean(),
+  state: nullable(oneOf(moveStates)),
+  tenant: Type.String(),
+  store: nullable(Type.String()),
+  from: nullable(dateSchema),
+  to: nullable(dateSchema),
+  erased: { ...tripleSchema, description: 'records that went, or would go' },
+  hot_count: Type.Integer(),
+  cold_count: Type.Integer(),
+  segments_rewritten: Type.Integer(),
+  not_found: Type.Array(Type.String(), {
+    description: 'event ids without a record, the first 1,000',
+  }),
+  requested_at: instantSchema,
+  erased_at: nullable({
+    ...instantSchema,
+    description: 'since when no read finds them; null: not yet, see the move',
+  }),
+  objects_removed_after: nullable({
+    ...instantSchema,
+    description: 'when the replaced objects are removed from the store',
+  }),
+});
+export type EraseReceipt = {
+  id: string | null;
+  dry_run: boolean;
+  state: MoveState | null;
+  tenant: string;
+  store: string | null;
+  from: string | null;
+  to: string | null;
+  erased: TripleRow;
+  hot_count: number;
+  cold_count: number;
+  segments_rewritten: number;
+  not_found: string[];
+  requested_at: string;
+  erased_at: string | null;
+  objects_removed_after: string | null;
+};

@@ -1,0 +1,84 @@
+import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { tenantFolder } from '../../records/index.ts';
+import type { VerifyProblem } from '../schemas.contract.ts';
+import { number } from './problems.ts';
+import { listUnknownObjects } from './queries.ts';
+
+const batchObjects = 1000;
+
+type Search = {
+  signal: AbortSignal;
+  add: (problems: readonly VerifyProblem[]) => void;
+};
+
+/**
+ * Finds the objects that nobody knows: objects are listed first and the catalogue is asked afterwards, as
+ * a move tells its objects before it writes them and keeps telling them until they are removed.
+ */
+export async function findOrphans(
+  db: Queryable,
+  objects: ObjectStore,
+  prefixes: readonly string[],
+  search: Search,
+): Promise<void> {
+  for (const prefix of prefixes) {
+    let batch: ObjectInfo[] = [];
+    for await (const object of objects.list(prefix, search.signal)) {
+      batch.push(object);
+      if (batch.length < batchObjects) continue;
+      await check(db, objects, batch, search);
+      batch = [];
+    }
+    await check(db, objects, batch, search);
+  }
+}
+
+async function check(
+  db: Queryable,
+  objects: ObjectStore,
+  batch: readonly ObjectInfo[],
+  { signal, add }: Search,
+): Promise<void> {
+  if (batch.length === 0) return;
+  const asked = batch.map(({ key }) => ({ key, tenant: partsOf(key).tenant }));
+  const unknown = await listUnknownObjects(db, asked);
+  const sizes = new Map(batch.map(({ key, sizeBytes }) => [key, sizeBytes]));
+  for (const key of unknown) {
+    // It was removed between the two looks if it is gone now: a key is never used again.
+    if ((await objects.head(key, signal)) === null) continue;
+    add([orphan(key, sizes.get(key) ?? 0, objects.location)]);
+  }
+}
+
+function orphan(key: string, sizeBytes: number, location: string): VerifyProblem {
+  const { tenant, firstDay, lastDay } = partsOf(key);
+  return {
+    kind: 'object_orphan',
+    tenant,
+    object_key: key,
+    store: null,
+    first_day: firstDay,
+    last_day: lastDay,
+    message: `No segment, no open move and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`,
+  };
+}
+
+/** What an object's key tells: `tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`. */
+function partsOf(key: string): Record<'tenant' | 'firstDay' | 'lastDay', string | null> {
+  const [, folder = '', name = ''] = /^tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
+  const [, firstDay = null, lastDay = null] =
+    /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];
+  const tenant = decoded(folder);
+  // A folder's name that was cut tells its tenant no longer.
+  const isWhole = tenant !== null && tenantFolder(tenant) === `tenant=${folder}`;
+  return { tenant: isWhole ? tenant : null, firstDay, lastDay };
+}
+
+function decoded(text: string): string | null {
+  try {
+    return text === '' ? null : decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

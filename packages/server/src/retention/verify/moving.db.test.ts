@@ -1,0 +1,67 @@
+import pino from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '../../kernel/ids.ts';
+import { removeObjects } from '../mover/remove-objects.ts';
+import {
+  addRecords,
+  startTestMover,
+  type TestMover,
+  type TestRecord,
+} from '../mover/testing/test-mover.ts';
+import { findVerification, insertVerification } from './queries.ts';
+import { runOpenVerifications } from './run-verifications.ts';
+
+// A verification beside the mover itself.
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+
+const recordsOf = (day: string, events: readonly number[]): TestRecord[] =>
+  ['AUS', 'DFW'].flatMap((store) =>
+    events.map((event) => ({
+      tenant: 'TX',
+      store,
+      occurred_at: `${day}T00:0${event}:00.000000Z`,
+      event_id: `e${event}`,
+      enrichment: `{"event":${event}}`,
+    })),
+  );
+
+async function findDifferences(): Promise<unknown> {
+  const id = newId('vrf');
+  await insertVerification(mover.db, { id, tenant: null, tenants: null, requestedBy: 'test' });
+  const { db, duckdb, store: objects } = mover;
+  const context = { db, duckdb, objects, spoolDir: '/nowhere', log: pino({ level: 'silent' }) };
+  await runOpenVerifications(context, new AbortController().signal);
+  const row = await findVerification(db, null, id);
+  return { state: row?.state, error: row?.error, problems: row?.problems };
+}
+
+test('at every arrow of moves and merges, also of late records, nothing differs', async () => {
+  const clean = { state: 'completed', error: null, problems: [] };
+  const seen: string[] = [];
+  const context = {
+    onArrow: async (to: string, when: string, move: { kind: string }) => {
+      seen.push(`${move.kind} ${when} ${to}`);
+      expect(await findDifferences(), seen.at(-1)).toEqual(clean);
+    },
+  };
+  for (const [events, day] of [
+    [[1, 2, 3], '2001-01-05'],
+    [[4, 5], '2001-01-06'],
+    [[6, 7], '2001-01-05'],
+  ] as const) {
+    await addRecords(mover.db, recordsOf(day, events));
+    expect(await mover.move('TX', '2001-01-31', context)).toMatchObject({ failedMoves: 0 });
+  }
+  for (const kind of ['move', 'compact']) {
+    for (const to of ['copied', 'verified', 'switched']) {
+      expect(seen).toContain(`${kind} before ${to}`);
+      expect(seen).toContain(`${kind} after ${to}`);
+    }
+  }
+  expect(await removeObjects(mover.context(), new AbortController().signal)).toBeGreaterThan(0);
+  expect(await findDifferences()).toEqual(clean);
+});

@@ -1,0 +1,124 @@
+import { rm } from 'node:fs/promises';
+import { AppError } from '../../kernel/errors.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Session } from '../../platform/postgres/database.ts';
+import {
+  type Claimed,
+  claimVerification,
+  finishVerification,
+  hasOpenVerification,
+  lockVerifier,
+  unlockVerifier,
+} from './queries.ts';
+import { createReport, VerificationTaken } from './report.ts';
+import type { VerifyTools } from './tools.ts';
+import { spoolFile, verify } from './verify.ts';
+
+export type VerifyContext = VerifyTools & { readonly log: Log };
+
+/** Works off the verifications that were asked for, one at a time over all processes. */
+export type Verifications = {
+  /** Looks for work now: one was asked for here. */
+  poke(): void;
+  /** Gives up what is under way: another process, or the next start, does it from its beginning. */
+  stop(): Promise<void>;
+};
+
+/** Also looked for by themselves: other processes take the requests too. */
+const lookMillis = 2000;
+
+export function startVerifications(context: VerifyContext): Verifications {
+  const stopping = new AbortController();
+  let isPoked = false;
+  let underWay: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function workOff(): Promise<void> {
+    try {
+      do {
+        isPoked = false;
+        await runOpenVerifications(context, stopping.signal);
+      } while (isPoked && !stopping.signal.aborted);
+    } catch (error) {
+      if (!stopping.signal.aborted) {
+        context.log.warn({ err: error }, 'a verification was broken off and starts anew');
+      }
+    }
+  }
+  function look(): void {
+    clearTimeout(timer);
+    if (stopping.signal.aborted) return;
+    isPoked = true;
+    underWay ??= workOff().then(() => {
+      underWay = undefined;
+      lookLater();
+    });
+  }
+  function lookLater(): void {
+    if (stopping.signal.aborted) return;
+    timer = setTimeout(look, lookMillis);
+    timer.unref();
+  }
+
+  lookLater();
+  return {
+    poke: look,
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await underWay;
+    },
+  };
+}
+
+/** Does all that wait, unless another process is at it. */
+export async function runOpenVerifications(
+  context: VerifyContext,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await hasOpenVerification(context.db))) return;
+  const session = await context.db.openSession();
+  try {
+    if (!(await lockVerifier(session))) return;
+    for (;;) {
+      signal.throwIfAborted();
+      const claimed = await claimVerification(context.db);
+      if (claimed === undefined) break;
+      await runVerification(context, claimed, { session, signal });
+    }
+    await unlockVerifier(session);
+  } finally {
+    await session.close();
+  }
+}
+
+async function runVerification(
+  context: VerifyContext,
+  claimed: Claimed,
+  { session, signal }: { session: Session; signal: AbortSignal },
+): Promise<void> {
+  const { db, log } = context;
+  const report = createReport(db, claimed, () => performance.now());
+  const ending = AbortSignal.any([signal, session.lost]);
+  try {
+    await verify(context, claimed, { report, signal: ending });
+    await report.save();
+    await finishVerification(db, claimed, { state: 'completed', error: null });
+  } catch (error) {
+    // Not at fault itself: whoever holds the lock next begins it anew.
+    if (ending.aborted || error instanceof VerificationTaken || isDatabaseFault(error)) throw error;
+    log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
+    await finishVerification(db, claimed, { state: 'failed', error: reasonOf(error) });
+  } finally {
+    await rm(spoolFile(context, claimed.id), { force: true });
+  }
+}
+
+function isDatabaseFault(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'database_unavailable';
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AppError) return `${error.code}: ${error.detail}`;
+  return 'internal_error: The service made a mistake; its log tells which. Verify again.';
+}

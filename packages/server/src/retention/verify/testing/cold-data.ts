@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import sql, { raw } from 'sql-template-tag';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { newId } from '../../../kernel/ids.ts';
+import { createFileStore } from '../../../platform/objects/file-system.ts';
+import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import { createDuckDb } from '../../../platform/parquet/duckdb.ts';
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { createPartitions } from '../../../records/ingest/partitions.ts';
+import { spoolHotRows } from '../../../records/segments/hot-rows.ts';
+import { readSegmentDays } from '../../../records/segments/read-segment-days.ts';
+import { segmentKey } from '../../../records/segments/segment-key.ts';
+import { shareStoredBytes } from '../../../records/segments/stored-shares.ts';
+import { sumTriples } from '../../../records/segments/triple.ts';
+import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
+import type { VerifyContext } from '../run-verifications.ts';
+
+export type ColdData = VerifyContext & {
+  readonly db: TestDatabase;
+  readonly dir: string;
+  /** Records of every store and day of a tenant, counted. */
+  addRecords(tenant: string, days: readonly string[], perDay?: number): Promise<void>;
+  /** Puts whole days into a segment of their own, without a journal. */
+  makeCold(tenant: string, firstDay: string, lastDay: string): Promise<string>;
+  /** The same records in a new object, as a compaction leaves it; the old one is named no more. */
+  replaceSegment(id: string): Promise<{ oldKey: string }>;
+  close(): Promise<void>;
+};
+
+export async function createColdData(): Promise<ColdData> {
+  const db = await createTestDatabase();
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
+  const log = pino({ level: 'silent' });
+  const objects = createFileStore(join(dir, 'objects'));
+  const duckdb = createDuckDb({
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    tempDir: join(dir, 'duckdb'),
+    niceness: 0,
+    log,
+  });
+  const context = { db, objects, duckdb, spoolDir: dir, log };
+  return {
+    ...context,
+    dir,
+    async addRecords(tenant, days, perDay = 40) {
+      await createPartitions(db).ensure(days.map((day) => day.slice(0, 7)));
+      for (const day of days) await insertRecords(db, tenant, day, perDay);
+      await recount(db);
+    },
+    makeCold: (tenant, firstDay, lastDay) => makeCold(context, { tenant, firstDay, lastDay }),
+    replaceSegment: (id) => replaceSegment(db, objects, id),
+    async close() {
+      await duckdb.close();
+      await db.drop();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+async function insertRecords(
+  db: Queryable,
+  tenant: string,
+  day: string,
+  perDay: number,
+): Promise<void> {
+  await db.query(sql`
+    insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, kind, source,
+      bytes, digest, enrichment)
+    select tenant, store, occurred_at, event_id, now(), 'k', null, 200 + n,
+      record_digest(tenant, store, occurred_at, event_id, 'k', null, null, null, enrichment), enrichment
+    from (
+      select ${tenant}::text as tenant, store, n, 'e' || n as event_id,
+        ${day}::timestamptz + n * interval '2 minutes' as occurred_at,
+        json_build_object('n', n, 'noise', md5(store || ${day}::text || n)) as enrichment
+      from unnest(array['AUS', 'DFW']) as store, generate_series(1, ${perDay}::int) as n
+    ) made`);
+}
+
+/** Counts anew, from hot records and catalogue. */
+async function recount(db: Queryable): Promise<void> {
+  await db.query(sql`delete from leaf_days`);
+  await db.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at, cold_count,
+      cold_bytes, cold_digest, cold_stored_bytes)
+    select tenant, store, day, sum(count), sum(bytes),
+      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
+      min(first_at), max(last_at), coalesce(sum(count) filter (where cold), 0),
+      coalesce(sum(bytes) filter (where cold), 0),
+      mod(coalesce(sum(digest) filter (where cold), 0), 18446744073709551616), sum(stored_bytes)
+    from (
+      select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes, digest,
+        occurred_at as first_at, occurred_at as last_at, false as cold, 0 as stored_bytes
+      from enrichment_records
+      union all
+      select tenant, store, day, count, bytes, digest, first_at, last_at, true, stored_bytes
+      from segment_days
+    ) held group by tenant, store, day`);
+  for (const [table, key, from] of [
+    ['leaf_months', 'tenant, store, month', "tenant, store, to_char(day, 'YYYY-MM')"],
+    ['leaf_stores', 'tenant, store', 'tenant, store'],
+    ['leaf_tenants', 'tenant', 'tenant'],
+  ] as const) {
+    await db.query(sql`delete from ${raw(table)}`);
+    await db.query(sql`
+      insert into ${raw(table)} (${raw(key)}, count, bytes, digest, first_at, last_at, cold_count,
+        cold_bytes, cold_stored_bytes)
+      select ${raw(from)}, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616),
+        min(first_at), max(last_at), sum(cold_count), sum(cold_bytes), sum(cold_stored_bytes)
+      from leaf_days group by ${raw(from)}`);
+  }
+}
+
+async function makeCold(
+  { db, objects, duckdb, spoolDir }: VerifyContext,
+  range: { tenant: string; firstDay: string; lastDay: string },
+): Promise<string> {
+  const { tenant } = range;
+  const id = newId('seg');
+  const spoolPath = join(spoolDir, `${id}.csv`);
+  const target = join(spoolDir, `${id}.parquet`);
+  const { count, bytes } = sumTriples(await spoolHotRows(db, { ...range, path: spoolPath }));
+  await writeSegmentFromSpool(duckdb, { tenant, spoolPath, target, count, bytes });
+  const days = await readSegmentDays(duckdb, { tenant, path: target });
+  const content = await readFile(target);
+  const key = segmentKey({ ...range, id });
+  await objects.put(key, target);
+  const shares = shareStoredBytes(
+    days.map((day) => day.bytes),
+    content.length,
+  );
+  const sum = sumTriples(days);
+  await db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day,
+      last_day)
+    values (${tenant}, ${id}, ${key}, ${content.length},
+      ${createHash('sha256').update(content).digest()}, ${sum.count}, ${sum.bytes}, ${sum.digest},
+      ${range.firstDay}, ${range.lastDay})`);
+  for (const [i, day] of days.entries()) {
+    await db.query(sql`
+      insert into segment_days (tenant, store, day, segment_id, first_row, count, bytes, digest,
+        stored_bytes, first_at, last_at)
+      values (${tenant}, ${day.store}, ${day.day}, ${id}, ${day.first_row}, ${day.count}, ${day.bytes},
+        ${day.digest}, ${shares[i] ?? 0}, ${day.first_at}, ${day.last_at})`);
+  }
+  await db.query(sql`
+    delete from enrichment_records where tenant = ${tenant}
+      and occurred_at >= ${range.firstDay}::timestamptz
+      and occurred_at < ${range.lastDay}::timestamptz + interval '1 day'`);
+  await recount(db);
+  return id;
+}
+
+async function replaceSegment(
+  db: TestDatabase,
+  objects: ObjectStore,
+  id: string,
+): Promise<{ oldKey: string }> {
+  const newSegmentId = newId('seg');
+  return db.transaction(async (connection) => {
+    const [{ key: oldKey } = { key: '' }] = await connection.query<{ key: string }>(
+      sql`select object_key as key from segments where id = ${id}`,
+    );
+    const key = oldKey.replace(id, newSegmentId);
+    await objects.put(key, objects.pathOf(oldKey) ?? '');
+    await connection.query(
+      sql`update segments set id = ${newSegmentId}, object_key = ${key} where id = ${id}`,
+    );
+    await connection.query(
+      sql`update segment_days set segment_id = ${newSegmentId} where segment_id = ${id}`,
+    );
+    return { oldKey };
+  });
+}

@@ -1,0 +1,75 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { VerificationRow } from '../schemas.contract.ts';
+import * as queries from './queries.ts';
+
+type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
+
+/** Asks for a verification of a tenant, or of all that the actor may touch. */
+export async function createVerification(
+  db: Database,
+  tenant: string | undefined,
+  { actor, request, audit }: Act,
+): Promise<VerificationRow> {
+  return db.transaction(async (connection) => {
+    const made = await queries.insertVerification(connection, {
+      id: newId('vrf'),
+      tenant: tenant ?? null,
+      tenants: actor.tenants,
+      requestedBy: actor.name,
+    });
+    if (made === undefined) throw new Error('the verification was not stored');
+    await audit(connection, {
+      actor,
+      request,
+      action: 'retention.verify',
+      target: made.id,
+      tenant: made.tenant,
+    });
+    return made;
+  });
+}
+
+/** One page, the latest first. Throws 400 `cursor_invalid`. */
+export async function listVerifications(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  { limit = 100, cursor }: { limit?: number; cursor?: string },
+): Promise<{ data: VerificationRow[]; next_cursor: string | null }> {
+  const scope: CursorScope = { list: 'verifications', filters: {} };
+  const after =
+    cursor === undefined
+      ? null
+      : (decodeCursor(cursorKey, scope, cursor).key as unknown as readonly [string, string]);
+  const found = await queries.listVerifications(db, actor.tenants, { after, limit: limit + 1 });
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  return {
+    data,
+    next_cursor:
+      found.length > limit && last !== undefined
+        ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.requested_at, last.id] })
+        : null,
+  };
+}
+
+/** Throws 404 `verification_not_found`. */
+export async function getVerification(
+  db: Queryable,
+  actor: Actor,
+  id: string,
+): Promise<VerificationRow> {
+  const found = /^\w{1,100}$/.test(id)
+    ? await queries.findVerification(db, actor.tenants, id)
+    : undefined;
+  if (found !== undefined) return found;
+  throw new AppError('verification_not_found', {
+    detail: 'There is no verification with this id. See GET /retention/verify.',
+  });
+}

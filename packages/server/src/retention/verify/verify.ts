@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { tenantFolder } from '../../records/index.ts';
+import { checkSegment } from './check-segment.ts';
+import { checkCounters } from './counters/check-counters.ts';
+import { findOrphans } from './find-orphans.ts';
+import { type Claimed, listSegments, measureSegments } from './queries.ts';
+import type { Report } from './report.ts';
+import type { VerifyTools } from './tools.ts';
+
+const pageSegments = 100;
+
+/**
+ * Holds catalogue, objects, counters and hot records against each other, while others read, ingest and
+ * move. Changes nothing. What differs goes to the report; throws when something cannot be looked at.
+ */
+export async function verify(
+  tools: VerifyTools,
+  claimed: Claimed,
+  { report, signal }: { report: Report; signal: AbortSignal },
+): Promise<void> {
+  const { db, objects } = tools;
+  const tenants = scopeOf(claimed);
+  report.setTotals(await measureSegments(db, tenants));
+  await report.save();
+
+  const spoolPath = spoolFile(tools, claimed.id);
+  let after: readonly [string, string] | null = null;
+  for (;;) {
+    const page = await listSegments(db, tenants, { after, limit: pageSegments });
+    for (const segment of page) {
+      signal.throwIfAborted();
+      await checkSegment(tools, segment, { spoolPath, report, signal });
+      after = [segment.tenant, segment.id];
+    }
+    if (page.length < pageSegments) break;
+  }
+
+  const prefixes = tenants === null ? [''] : tenants.map((tenant) => `${tenantFolder(tenant)}/`);
+  const add: Report['add'] = (problems, count) => report.add(problems, count);
+  await findOrphans(db, objects, prefixes, { signal, add });
+  await report.save();
+  await checkCounters(db, tenants, { signal, add });
+}
+
+/** Where an object lies while it is read, if its store is no file system. */
+export function spoolFile({ spoolDir }: { spoolDir: string }, id: string): string {
+  return join(spoolDir, `verify-${id}.parquet`);
+}
+
+/** Null = all tenants. */
+function scopeOf({ tenant, tenants }: Claimed): readonly string[] | null {
+  if (tenant === null) return tenants;
+  return tenants === null || tenants.includes(tenant) ? [tenant] : [];
+}
