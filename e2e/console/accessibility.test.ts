@@ -11,13 +11,15 @@ import {
   waitForRecord,
 } from './lib/browser.ts';
 import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { quietRetention, runRetention } from './lib/retention.ts';
 
 let filled: FilledService;
 let browser: Browser;
 let axeSource: string;
 beforeAll(async () => {
   axeSource = await readAxe();
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
+  await runRetention(filled.service, 'CA');
 });
 afterAll(async () => {
   await browser?.close();
@@ -48,6 +50,7 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await visit('records-export', page);
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
+  await visitRetention(page, visit);
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
   await visit('keys', page);
@@ -62,6 +65,28 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await page.goto('/#/no-such-page');
   await page.getByRole('tree').waitFor({ state: 'detached' });
   await visit('not-found', page);
+}
+
+async function visitRetention(page: Page, visit: Visit): Promise<void> {
+  await page.goto('/#/retention');
+  await recordRows(page).nth(1).waitFor();
+  await visit('retention', page);
+  await page.getByRole('button', { name: 'RUN NOW' }).click();
+  await page.getByRole('dialog').getByRole('cell', { name: 'TX' }).first().waitFor();
+  await visit('retention-run', page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await recordRows(page).first().click();
+  await drawerOf(page).getByRole('link', { name: 'all of them in the journal' }).waitFor();
+  await visit('retention-tenant', page);
+  await page.goto('/#/retention?view=journal');
+  await page.getByRole('region', { name: 'Journal of moves' }).waitFor();
+  await recordRows(page).first().click();
+  await drawerOf(page).getByRole('heading', { name: 'PROOF' }).waitFor();
+  await visit('retention-move', page);
+  await page.keyboard.press('Escape');
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await visit('retention-journal', page);
 }
 
 test.each(['light', 'dark'] as const)(

@@ -124,6 +124,15 @@ const inQueue = (run: Check['run']): Check => ({
     await run(page, press);
   },
 });
+
+/** In RETENTION, from its second tenant. */
+const inTenants = (run: Check['run']): Check => ({
+  from: '/retention',
+  run: async (page, press) => {
+    await recordRows(page).nth(1).focus();
+    await run(page, press);
+  },
+});
 const goTo = (path: string): Check => ({
   from: '/no-such-page',
   run: async (page, press) => {
@@ -158,6 +167,7 @@ const checks: Readonly<Record<string, Check>> = {
       await page.getByRole('tree').waitFor();
     },
   },
+  'Anywhere: Go to RETENTION': goTo('/retention'),
   'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
   'Anywhere: Go to DELIVERIES': goTo('/deliveries'),
   'Anywhere: Go to ENDPOINTS': goTo('/endpoints'),
@@ -283,6 +293,16 @@ const checks: Readonly<Record<string, Check>> = {
   },
   'In the table of records: Previous, next record': upAndDown,
   'In the table of records: The same, from a row': upAndDown,
+  'In the lists of RETENTION: Previous, next tenant or move': inTenants(async (page, press) => {
+    await press(0);
+    await expectRow(page, 0);
+    await press(1);
+    await expectRow(page, 1);
+  }),
+  'In the lists of RETENTION: Open it': inTenants(async (page, press) => {
+    await press(0);
+    await page.getByRole('heading', { name: 'LAST MOVES' }).waitFor();
+  }),
   'In the lists of webhooks: Previous, next row': inQueue(async (page, press) => {
     await press(0);
     await expectRow(page, 0);

@@ -2,11 +2,13 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keepScreen, launchBrowser, openPage, openSignedIn, patient } from './lib/browser.ts';
 import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { quietRetention, runRetention } from './lib/retention.ts';
 
 let filled: FilledService;
 let browser: Browser;
 beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
+  await runRetention(filled.service, 'CA');
 });
 afterAll(async () => {
   await browser?.close();
@@ -49,6 +51,21 @@ test.each([320, 400])('shows whole names and counts %i px wide', async (width) =
   expectQuiet();
   await close();
 });
+
+test.each([320, 1440])(
+  'shows the tier of a leaf beside its whole name %i px wide',
+  async (width) => {
+    const options = { viewport: { width, height: 640 } };
+    const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+    await openSignedIn(page, filled.service, '/records?open=CA/DFW');
+    await page.locator('[data-key="CA/DFW/2001-03"]').scrollIntoViewIfNeeded();
+    const { shown, cut } = await cellsOf(page, 'CA/DFW/2001-03');
+    expect(shown[0]).toMatch(/^2001-03\s*cold$/);
+    expect(cut.join(' ')).not.toMatch(/2001-03|cold/);
+    expectQuiet();
+    await close();
+  },
+);
 
 const separatorOf = (page: Page) => page.getByRole('separator', { name: 'Width of the tree' });
 

@@ -65,6 +65,10 @@ export const api = {
     return parse<T>(await call('POST', path, JSON.stringify(body), signal));
   },
 
+  async put<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return parse<T>(await call('PUT', path, JSON.stringify(body), signal));
+  },
+
   async patch<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
     return parse<T>(await call('PATCH', path, JSON.stringify(body), signal));
   },

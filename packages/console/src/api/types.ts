@@ -8,12 +8,20 @@ import type {
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
+  moveSchema,
   newEndpointSchema,
+  planRowSchema,
+  planTotalsSchema,
+  policyChangeSchema,
+  policySchema,
   recordSchema,
   retryJobSchema,
   retryPreviewSchema,
   retryRequestSchema,
+  runSchema,
+  tenantStateSchema,
   tokenSchema,
+  verificationSchema,
 } from '../../../server/src/contract.ts';
 
 export type {
@@ -25,7 +33,12 @@ export type {
   ExportColumn,
   FailureClass,
   Level,
+  MoveKind,
+  MoveState,
+  ProblemKind,
   Profile,
+  RetentionJobState,
+  TripleRow,
   WaitReason,
 } from '../../../server/src/contract.ts';
 
@@ -50,6 +63,17 @@ export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;
 export type RetryPreview = Static<typeof retryPreviewSchema>;
 export type RetryJob = Static<typeof retryJobSchema>;
+
+export type RetentionPolicy = Static<typeof policySchema>;
+export type PolicyChange = Static<typeof policyChangeSchema>;
+/** How much of a tenant lies hot and cold. */
+export type TenantState = Static<typeof tenantStateSchema>;
+export type PlanRow = Static<typeof planRowSchema>;
+export type PlanTotals = Static<typeof planTotalsSchema>;
+export type Plan = Page<PlanRow> & { totals: PlanTotals };
+export type RetentionRun = Static<typeof runSchema>;
+export type RetentionMove = Static<typeof moveSchema>;
+export type Verification = Static<typeof verificationSchema>;
 
 /** A page of a list of the API. */
 export type Page<T> = { data: T[]; next_cursor: string | null; prev_cursor?: string | null };

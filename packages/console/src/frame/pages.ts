@@ -1,9 +1,15 @@
 import type { FunctionComponent } from 'react';
 import type { Scope } from '../api/types.ts';
-import { DeadLetterIcon, DeliveriesIcon, EndpointsIcon, RecordsIcon } from '../ui/icons.tsx';
+import {
+  DeadLetterIcon,
+  DeliveriesIcon,
+  EndpointsIcon,
+  RecordsIcon,
+  RetentionIcon,
+} from '../ui/icons.tsx';
 
 export type ConsolePage = {
-  readonly path: '/records' | '/dlq' | '/deliveries' | '/endpoints';
+  readonly path: '/records' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
   /** As the navigation and the header call it. */
   readonly name: string;
   /** What one does there, for the palette. */
@@ -23,6 +29,14 @@ export const pages: readonly ConsolePage[] = [
     key: 'r',
     scope: 'enrichment:read',
     Icon: RecordsIcon,
+  },
+  {
+    path: '/retention',
+    name: 'RETENTION',
+    purpose: 'Move old records to the cold tier, and prove that none was lost',
+    key: 't',
+    scope: 'enrichment:read',
+    Icon: RetentionIcon,
   },
   {
     path: '/dlq',

@@ -11,6 +11,7 @@ import {
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { validateRecordsSearch } from '../records/search.ts';
+import { validateRetentionSearch } from '../retention/search.ts';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
 import {
@@ -57,6 +58,20 @@ const recordsRoute = createRoute({
   component: () => (
     <RequireScope scope="enrichment:read">
       <RecordsPage />
+    </RequireScope>
+  ),
+});
+
+const RetentionPage = lazyRouteComponent(() => import('../retention/page.tsx'), 'RetentionPage');
+
+const retentionRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/retention',
+  validateSearch: validateRetentionSearch,
+  beforeLoad: () => void RetentionPage.preload?.(),
+  component: () => (
+    <RequireScope scope="enrichment:read">
+      <RetentionPage />
     </RequireScope>
   ),
 });
@@ -120,6 +135,7 @@ const routeTree = rootRoute.addChildren([
   framedRoute.addChildren([
     homeRoute,
     recordsRoute,
+    retentionRoute,
     dlqRoute,
     deliveriesRoute,
     endpointsRoute,

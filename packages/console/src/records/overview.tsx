@@ -60,7 +60,7 @@ function NoRecords(): ReactNode {
 
 function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
-  const { count, bytes, coverage } = totalsOf(rows);
+  const { count, bytes, storedBytes, isAllHot, coverage } = totalsOf(rows);
   // Before the first rows, and while there are more to come.
   const more = tail === 'none' ? '' : '+';
   const shown = (text: string) => (rows.length === 0 ? '–' : `${text}${more}`);
@@ -80,7 +80,14 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
         </div>
         <div>
           <dt>BYTES</dt>
-          <dd>{shown(formatBytes(bytes))}</dd>
+          <dd>
+            {shown(formatBytes(bytes))}
+            {!isAllHot && (
+              <span className={factsClasses.muted}>
+                {'\u00a0'}in {shown(formatBytes(storedBytes))}
+              </span>
+            )}
+          </dd>
         </div>
         <div>
           <dt>COVERED</dt>

@@ -74,6 +74,20 @@ export const RecordsIcon = icon(
     <path d="M2.8 3.800v8.400c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.800M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2" />
   </>,
 );
+/** What sinks into the box below. */
+export const RetentionIcon = icon(
+  <>
+    <path d="M2.500 9v4.500h11V9" />
+    <path d="M8 2v7.500m-2.800-2.800L8 9.500l2.800-2.800" />
+  </>,
+);
+/** A lock: what a legal hold keeps as it is. */
+export const HoldIcon = icon(
+  <>
+    <rect x="3.500" y="7" width="9" height="6.500" rx="1" />
+    <path d="M5.500 7V5a2.500 2.500 0 0 1 5 0v2" />
+  </>,
+);
 export const FilterIcon = icon(<path d="M2.5 4h11M4.5 8h7M6.5 12h3" />);
 export const DeadLetterIcon = icon(
   <>

@@ -68,6 +68,13 @@ export const keyGroups: readonly KeyGroup[] = [
     ],
   },
   {
+    name: 'In the lists of RETENTION',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next tenant or move' },
+      { keys: ['Enter'], text: 'Open it' },
+    ],
+  },
+  {
     name: 'In the lists of webhooks',
     lines: [
       { keys: ['k', 'j'], text: 'Previous, next row' },

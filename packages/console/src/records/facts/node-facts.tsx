@@ -81,7 +81,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
   const shown = zoneName(zone);
   const instant = (text: string | null) =>
     text === null ? '–' : formatInstant(text, zone).slice(0, 16);
-  const stored = row.tier === 'hot' ? '' : ` · ${formatBytes(row.stored_bytes)} stored`;
+  const stored = row.tier === 'hot' ? '' : `\u00a0in ${formatBytes(row.stored_bytes)}`;
   return (
     <dl className={classes.figures}>
       <div className={classes.main}>

@@ -48,6 +48,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
           </span>
         )}
         <span className={classes.text}>{rowName(row)}</span>
+        {isLeaf && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
       </span>
       <span className={classes.count}>
         {formatCount(row.count)}
@@ -70,6 +71,15 @@ function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
     a.isOpen === b.isOpen &&
     a.position === b.position &&
     a.siblings === b.siblings
+  );
+}
+
+/** Hot is what a leaf is at first, and goes without saying. */
+function LeafTier({ tier }: { tier: 'cold' | 'mixed' }): ReactNode {
+  return (
+    <span className={classes.tier} data-tier={tier}>
+      <span className={classes.tierWord}>{tier}</span>
+    </span>
   );
 }
 

@@ -1,0 +1,46 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { Service } from '../../lib/installation.ts';
+import { waitFor } from '../../lib/wait-for.ts';
+import { signIn } from './browser.ts';
+
+/** Only what a test starts moves, and what it replaces goes at once. */
+export const quietRetention = { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' };
+
+/** Runs what the policies say and waits for its end. */
+export async function runRetention(service: Service, tenant?: string): Promise<void> {
+  const body = tenant === undefined ? {} : { tenant };
+  const started = await service.call('POST', '/retention/run', { body });
+  expect(started.status, started.text).toBe(202);
+  const run = await waitFor('the retention run', async () => {
+    const answer = await service.call('GET', `/retention/runs/${started.json.id}`);
+    const isOpen = ['queued', 'running'].includes(answer.json.state);
+    return isOpen ? undefined : answer.json;
+  });
+  expect(run).toMatchObject({ state: 'completed', failed_moves: 0 });
+}
+
+/** Opens RETENTION, signed in by token. */
+export async function openRetention(
+  page: Page,
+  service: Service,
+  place = '/retention',
+  token = service.token,
+): Promise<void> {
+  await page.goto(`/#${place}`);
+  await signIn(page, token);
+  await page.locator('main').getByRole('group', { name: 'View' }).waitFor();
+}
+
+/** Changes one byte in the middle of an object of the tenant. */
+export async function flipByte(dataDir: string, tenant: string): Promise<void> {
+  const folder = join(dataDir, 'cold', `tenant=${tenant}`);
+  const name = (await readdir(folder)).find((each) => each.endsWith('.parquet'));
+  if (name === undefined) throw new Error(`${folder} holds no object`);
+  const bytes = await readFile(join(folder, name));
+  const middle = Math.floor(bytes.length / 2);
+  bytes[middle] = (bytes[middle] ?? 0) ^ 0xff;
+  await writeFile(join(folder, name), bytes);
+}

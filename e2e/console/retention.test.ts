@@ -1,0 +1,282 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { drawerOf, launchBrowser, openPage, patient, recordRows as rowsOf } from './lib/browser.ts';
+import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { flipByte, openRetention, quietRetention } from './lib/retention.ts';
+
+// The tests follow one installation: all hot, CA held, TX moved, one object damaged.
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+/** A figure of the head, by its name. */
+const figure = (page: Page, name: string) =>
+  page
+    .getByRole('region', { name: 'All tenants' })
+    .locator('dl > div')
+    .filter({ has: page.locator('dt', { hasText: name }) })
+    .locator('dd')
+    .first();
+const expectFigure = (page: Page, name: string, text: string) =>
+  expect.poll(() => figure(page, name).innerText(), patient).toBe(text);
+const rowOf = (page: Page, key: string) => page.locator(`tbody tr[data-key="${key}"]`);
+const confirmDialog = (page: Page) =>
+  page.getByRole('dialog', { name: 'Confirm with your access token' });
+const expectHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
+
+test('tells a token without admin what the actions need', async () => {
+  const { service } = filled;
+  const body = { name: 'reader', preset: 'support-readonly' };
+  const made = await service.call('POST', '/tokens', { body });
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openRetention(page, service, '/retention?open=TX', made.json.token);
+  const needs = /need a token with the scope admin/;
+  await page.getByText(/^RUN NOW and VERIFY need/).waitFor();
+  await drawerOf(page).getByText(needs).waitFor();
+  await drawerOf(page).getByText('hot for').waitFor();
+  expect(await page.getByRole('button', { name: /RUN NOW|VERIFY|Save policy/ }).count()).toBe(0);
+  expectQuiet();
+  await close();
+});
+
+test('shows the figures of the API before anything has moved', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openRetention(page, service);
+  await expectFigure(page, 'HOT', '3,400');
+  await expectFigure(page, 'COLD', '0');
+  await expectFigure(page, 'DUE TO MOVE NOW', '3,400');
+  await expectFigure(page, 'DUE TO BE DELETED', '0');
+  await expectFigure(page, 'LAST VERIFICATION', 'never');
+  await rowOf(page, 'CA')
+    .getByRole('img', { name: /^hot 1,200 records.* cold 0 records/ })
+    .waitFor();
+  await page.locator('[data-search]').fill('T');
+  await rowOf(page, 'CA').waitFor({ state: 'detached' });
+  await expectHash(page, 'q=T');
+  await page.getByRole('button', { name: 'journal' }).click();
+  await page.getByRole('heading', { name: 'Nothing was moved yet' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('asks what a shorter policy deletes, and for the token before one is saved', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openRetention(page, service, '/retention?open=CA');
+  const form = drawerOf(page).getByRole('form', { name: 'Retention policy' });
+  await form.getByLabel('Deleted after').fill('30');
+  await form.getByRole('button', { name: 'Save policy' }).click();
+  const question = page.getByRole('dialog', { name: 'Delete records of CA by this policy?' });
+  await question.getByText('1,200 records').waitFor();
+  await question.getByRole('button', { name: 'Keep it as it is' }).click();
+  await question.waitFor({ state: 'detached' });
+
+  await form.getByLabel('Deleted after').fill('');
+  await form.getByRole('switch', { name: 'Legal hold' }).click();
+  await form.getByRole('button', { name: 'Save policy' }).click();
+  await confirmDialog(page).getByLabel('Access token').fill(service.token);
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+  await page.getByText(/^Saved the policy of CA/).waitFor();
+  await rowOf(page, 'CA').getByText('HOLD').waitFor();
+  await expectFigure(page, 'HELD BACK', '1,200');
+  await expectFigure(page, 'DUE TO MOVE NOW', '2,200');
+  const saved = await service.call('GET', '/retention/policies/CA');
+  expect(saved.json).toMatchObject({ delete_days: null, hold: true, from_default: false });
+  expectQuiet([/403 \(Forbidden\).*policies\/CA$/]);
+  await close();
+});
+
+test('shows the plan before a run, follows it, and links to its moves', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await page.getByRole('button', { name: 'RUN NOW' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Run for all tenants' });
+  await dialog.getByText('keeps 1,200 records').waitFor();
+  await dialog.getByLabel('Only days before').fill('2000-01-01');
+  await dialog.getByRole('button', { name: 'Nothing is due' }).waitFor();
+  await dialog.getByLabel('Only days before').fill('');
+  await dialog.getByRole('button', { name: 'Move 2,200 records' }).click();
+  await page.getByRole('progressbar', { name: 'Progress of the run' }).waitFor();
+  await page.getByText('Retention run ended: 2,200 records moved.').waitFor();
+  await expectFigure(page, 'HOT', '1,200');
+  await expectFigure(page, 'COLD', '2,200');
+  await expectFigure(page, 'DUE TO MOVE NOW', '0');
+  await page.getByRole('link', { name: 'see its moves' }).click();
+  await expectHash(page, 'view=journal&run=run_');
+  await rowsOf(page)
+    .first()
+    .getByRole('img', { name: /^reached: planned, copied, verified/ })
+    .waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('keeps the filters of the journal in the hash, and shows both triples of a move', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openRetention(page, service, '/retention?view=journal');
+  await rowsOf(page).first().waitFor();
+  await page.getByLabel('Kind').selectOption('erase');
+  await page.getByRole('heading', { name: 'No moves with these filters' }).waitFor();
+  await expectHash(page, 'kind=erase');
+  await page.getByRole('button', { name: 'Clear filters' }).last().click();
+  await page.getByLabel('Tenant, exactly').fill('TX');
+  await expectHash(page, 'tenant=TX');
+  await page.reload();
+  expect(await page.getByLabel('Tenant, exactly').inputValue()).toBe('TX');
+
+  const { data } = (await service.call('GET', '/retention/moves?tenant=TX&kind=move')).json;
+  const [move] = data;
+  await rowOf(page, move.id).click();
+  const proof = drawerOf(page).locator('table');
+  await proof.getByText(move.source.digest).first().waitFor();
+  expect(await proof.getByText(move.object.digest).count()).toBe(2);
+  expect(await proof.getByText('equal', { exact: true }).count()).toBe(3);
+  await page.goBack();
+  await drawerOf(page).waitFor({ state: 'detached' });
+  expectQuiet();
+  await close();
+});
+
+test('walks through tenants and their drawers by key', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await rowOf(page, 'TX').waitFor();
+  await page.keyboard.press('j');
+  await page.locator('tr[data-key="CA"]:focus').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await drawerOf(page).getByRole('heading', { name: 'TENANT TX' }).waitFor();
+  await page.locator('h2:focus').waitFor();
+  await page.keyboard.press('Escape');
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await page.locator('tr[data-key="TX"]:focus').waitFor();
+  // The figures of the picture are shown on focus as well.
+  await page.keyboard.press('Tab');
+  await page
+    .getByRole('tooltip')
+    .getByText(/^hot 0 records.*cold 2,200 records/)
+    .waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('marks the tier of leaves and of the chosen node in RECORDS', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await page.goto('/#/records?tenant=TX&store=AUS&open=TX/AUS//CA/AUS');
+  const leaf = (key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
+  await leaf('TX/AUS/2001-03').getByText('cold').waitFor();
+  await leaf('CA/AUS/2001-03').waitFor();
+  expect(
+    await leaf('CA/AUS/2001-03')
+      .getByText(/cold|hot|mixed/)
+      .count(),
+  ).toBe(0);
+  const facts = page.getByRole('region', { name: 'The chosen node' });
+  await facts.locator('[data-tier="cold"]').waitFor();
+  await facts.getByText(/in [\d.]+ [k]?B$/).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('verifies that all is equal, and lists what is not once a byte is flipped', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await page.getByRole('button', { name: 'VERIFY' }).click();
+  await page.getByText(/^Verification: (all \d+ segments equal|the only segment equals)/).waitFor();
+  await expect
+    .poll(() => figure(page, 'LAST VERIFICATION').innerText(), patient)
+    .toContain('equal');
+
+  await flipByte(filled.installation.dataDir, 'TX');
+  await page.getByRole('button', { name: 'VERIFY' }).click();
+  await page.getByText(/^Verification: 1 problem found/).waitFor();
+  await page.getByRole('link', { name: 'see it' }).last().click();
+  await drawerOf(page)
+    .getByText(/1 problem found/i)
+    .waitFor();
+  await drawerOf(page).getByText('object damaged').waitFor();
+  await drawerOf(page)
+    .getByText(/^tenant=TX\/.*\.parquet$/)
+    .waitFor();
+  await expect
+    .poll(() => figure(page, 'LAST VERIFICATION').innerText(), patient)
+    .toContain('differs');
+  expectQuiet();
+  await close();
+});
+
+test('alerts of a failed move that none has made good, and of none that was called off', async () => {
+  const { service } = filled;
+  const [move] = (await service.call('GET', '/retention/moves?tenant=TX')).json.data;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  const failed = (id: string, code: string, error: string) => ({
+    ...move,
+    ...{ id, state: 'failed', failed_in: 'copied', planned_at: '2099-01-01T00:00:00Z' },
+    ...{ verified_at: null, switched_at: null, removed_at: null },
+    ...{ failed_at: '2099-01-01T00:00:01Z', error_code: code, error },
+  });
+  await page.route('**/api/v1/retention/moves?state=failed**', (route) =>
+    route.fulfill({
+      json: {
+        data: [
+          failed('mov_bad', 'segment_damaged', 'Read back with other records. Check the store.'),
+          failed('mov_off', 'not_due', 'The policy keeps these days hot by now.'),
+        ],
+        next_cursor: null,
+      },
+    }),
+  );
+  await openRetention(page, service);
+  const alert = page.getByRole('alert', { name: 'Failed moves' });
+  await alert.getByText(/move of TX, .*, failed/).waitFor();
+  await alert.getByText(/Check the store/).waitFor();
+  expect(await alert.getByRole('link').count()).toBe(1);
+  await alert.getByRole('link', { name: 'see the move' }).click();
+  await expectHash(page, 'view=journal&move=mov_bad');
+  expectQuiet([/404 \(Not Found\).*mov_bad$/]);
+  await close();
+});
+
+test('keeps what it shows while the API answers 503, and says so', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await rowOf(page, 'TX').waitFor();
+  await expectFigure(page, 'COLD', '2,200');
+  await page.route('**/api/v1/retention/**', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      json: { code: 'database_unavailable', detail: 'The database does not answer.' },
+    }),
+  );
+  await page.getByRole('button', { name: 'Read again now' }).click();
+  await page.locator('[data-failing]').getByText('503 from the service').waitFor();
+  expect(await rowsOf(page).count()).toBe(2);
+  expect(await figure(page, 'COLD').innerText()).toBe('2,200');
+  await page.unroute('**/api/v1/retention/**');
+  await page.getByRole('button', { name: 'RETRY' }).click();
+  await page.locator('[data-failing]').waitFor({ state: 'detached' });
+  expectQuiet([/503/]);
+  await close();
+});
+
+test('says in RECORDS whose cold data is damaged, and shows none of it', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openRetention(page, filled.service);
+  await page.goto('/#/records?tenant=TX&store=AUS&month=2001-03');
+  const panel = page.getByRole('alert').filter({ hasText: 'segment_damaged' });
+  await panel.getByText(/TX.*2001-02-01.*2001-03-28/).waitFor();
+  expect(await rowsOf(page).count()).toBe(0);
+  expectQuiet([/500 \(Internal Server Error\).*enrichment\/records/]);
+  await close();
+});

@@ -1,0 +1,123 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { ChoiceFilter, TextFilter } from '../webhooks/filters.tsx';
+import type { UpdateSearch } from '../webhooks/use-search.ts';
+import classes from '../webhooks/webhooks.module.css';
+import { shortId } from '../webhooks/words.ts';
+import ownClasses from './retention.module.css';
+import { moveKinds, moveStates, type RetentionSearch } from './search.ts';
+
+export type BarProps = {
+  search: RetentionSearch;
+  update: UpdateSearch<RetentionSearch>;
+  onDefaultPolicy: () => void;
+  children: ReactNode;
+};
+
+/** Which list is shown, and what of it. */
+export function Bar(props: BarProps): ReactNode {
+  const { search } = props;
+  const isJournal = search.view === 'journal';
+  // The cursor belonged to the last filters.
+  const filter: UpdateSearch<RetentionSearch> = (change, options) =>
+    props.update({ ...change, cursor: undefined }, options);
+  return (
+    <div className={classes.bar}>
+      <fieldset className={`${classes.filters} ${ownClasses.filters}`} aria-label="What is shown">
+        <ViewSwitch isJournal={isJournal} onChange={(view) => filter({ view })} />
+        {isJournal ? (
+          <JournalFilters search={search} filter={filter} />
+        ) : (
+          <>
+            <TextFilter
+              label="Beginning of the tenant"
+              placeholder="Find tenant"
+              value={search.q}
+              onChange={(q) => filter({ q }, { replace: true })}
+              isSearch
+            />
+            <Button variant="subtle" onClick={props.onDefaultPolicy}>
+              Default policy …
+            </Button>
+          </>
+        )}
+      </fieldset>
+      <div className={classes.actions}>{props.children}</div>
+    </div>
+  );
+}
+
+function ViewSwitch(props: {
+  isJournal: boolean;
+  onChange: (view: 'journal' | undefined) => void;
+}): ReactNode {
+  const { isJournal } = props;
+  return (
+    <fieldset className={classes.switch} aria-label="View">
+      <button type="button" aria-pressed={!isJournal} onClick={() => props.onChange(undefined)}>
+        tenants
+      </button>
+      <button type="button" aria-pressed={isJournal} onClick={() => props.onChange('journal')}>
+        journal
+      </button>
+    </fieldset>
+  );
+}
+
+const kindChoices = moveKinds.map((kind) => ({ value: kind, label: kind }));
+const stateChoices = moveStates.map((state) => ({ value: state, label: state }));
+
+function JournalFilters(props: {
+  search: RetentionSearch;
+  filter: UpdateSearch<RetentionSearch>;
+}): ReactNode {
+  const { search, filter } = props;
+  return (
+    <>
+      <TextFilter
+        label="Tenant, exactly"
+        placeholder="Tenant ="
+        value={search.tenant}
+        onChange={(tenant) => filter({ tenant })}
+      />
+      <ChoiceFilter
+        label="Kind"
+        any="Any kind"
+        choices={kindChoices}
+        value={search.kind}
+        onChange={(kind) => filter({ kind })}
+      />
+      <ChoiceFilter
+        label="State"
+        any="Any state"
+        choices={stateChoices}
+        value={search.state}
+        onChange={(state) => filter({ state })}
+      />
+      {search.run !== undefined && (
+        <Button onClick={() => filter({ run: undefined })} title="Show the moves of all runs">
+          run {shortId(search.run)} ×
+        </Button>
+      )}
+      {hasFilter(search) && (
+        <Button variant="subtle" onClick={() => filter(noFilter)}>
+          Clear filters
+        </Button>
+      )}
+    </>
+  );
+}
+
+export const noFilter = {
+  q: undefined,
+  tenant: undefined,
+  kind: undefined,
+  state: undefined,
+  run: undefined,
+} as const;
+
+/** Of the list that is shown. */
+export function hasFilter({ view, q, tenant, kind, state, run }: RetentionSearch): boolean {
+  const filters = view === 'journal' ? [tenant, kind, state, run] : [q];
+  return filters.some((filter) => filter !== undefined);
+}

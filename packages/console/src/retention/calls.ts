@@ -1,0 +1,193 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { api } from '../api/client.ts';
+import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
+import { pollMs, usePollOf } from '../webhooks/use-poll.ts';
+import { unsettled } from './failures.ts';
+import type { RetentionSearch } from './search.ts';
+import { isCalledOff } from './words.ts';
+
+/** What is kept of retention: all begins with this key. */
+export const retentionKey = ['retention'] as const;
+
+export const pageSize = 100;
+
+/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
+const noPlaceholder = () => undefined;
+
+export function policyPath(tenant: string): string {
+  return `/retention/policies/${encodeURIComponent(tenant)}`;
+}
+
+export function useTenants({
+  view,
+  q,
+  cursor,
+}: RetentionSearch): UseQueryResult<Page<TenantState>> {
+  const params = { q, cursor, limit: pageSize };
+  return useQuery<Page<TenantState>>({
+    queryKey: [...retentionKey, 'tenants', params],
+    enabled: view !== 'journal',
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<Page<TenantState>>('/retention/tenants', params, signal),
+  });
+}
+
+/** One tenant; null when nothing of it is stored. */
+export function useTenant(tenant: string | undefined): UseQueryResult<TenantState | null> {
+  return useQuery<TenantState | null>({
+    queryKey: [...retentionKey, 'tenant', tenant],
+    enabled: tenant !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: usePollOf(pollMs),
+    // By tenant: the one that is the whole prefix is the first of those that begin with it.
+    queryFn: async ({ signal }) => {
+      const params = { q: tenant, limit: 1 };
+      const page = await api.get<Page<TenantState>>('/retention/tenants', params, signal);
+      return page.data.find((row) => row.tenant === tenant) ?? null;
+    },
+  });
+}
+
+export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
+  return useQuery<RetentionPolicy>({
+    queryKey: [...retentionKey, 'policy', tenant],
+    placeholderData: noPlaceholder,
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<RetentionPolicy>(policyPath(tenant), {}, signal),
+  });
+}
+
+export type PlanScope = {
+  readonly tenant?: string | undefined;
+  readonly before?: string | undefined;
+};
+
+/** What a run would do now; asked anew each time it is shown. */
+export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan> {
+  const params = { ...scope, limit: rows };
+  return useQuery<Plan>({
+    queryKey: [...retentionKey, 'plan', params],
+    staleTime: 0,
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<Plan>('/retention/plan', params, signal),
+  });
+}
+
+export function useMoves(search: RetentionSearch): UseQueryResult<Page<RetentionMove>> {
+  const { view, tenant, kind, state, run, cursor } = search;
+  const params = { tenant, kind, state, run_id: run, cursor, limit: pageSize };
+  return useQuery<Page<RetentionMove>>({
+    queryKey: [...retentionKey, 'moves', params],
+    enabled: view === 'journal',
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
+  });
+}
+
+/** The latest moves of one tenant. */
+export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>> {
+  const params = { tenant, limit: 6 };
+  return useQuery<Page<RetentionMove>>({
+    queryKey: [...retentionKey, 'moves', params],
+    placeholderData: noPlaceholder,
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
+  });
+}
+
+const followMs = 1_000;
+
+/** One move: followed closely until it has switched or failed. */
+export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
+  const closely = usePollOf(followMs);
+  const calmly = usePollOf(pollMs);
+  return useQuery<RetentionMove>({
+    queryKey: [...retentionKey, 'move', id],
+    enabled: id !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: (query) => (isUnderWay(query.state.data) ? closely(query) : calmly(query)),
+    queryFn: ({ signal }) =>
+      api.get<RetentionMove>(`/retention/moves/${encodeURIComponent(id ?? '')}`, {}, signal),
+  });
+}
+
+function isUnderWay(move: RetentionMove | undefined): boolean {
+  return move !== undefined && ['planned', 'copied', 'verified'].includes(move.state);
+}
+
+/** More failures at once than anyone reads; the journal has them all. */
+const mostFailed = 50;
+const mostAsked = 6;
+
+/** Failed moves that no later one has made good, the latest first. */
+export function useFailures(): UseQueryResult<RetentionMove[]> {
+  return useQuery<RetentionMove[]>({
+    queryKey: [...retentionKey, 'failures'],
+    refetchInterval: usePollOf(pollMs),
+    queryFn: async ({ signal }) => {
+      const list = (params: Record<string, string | number>) =>
+        api.get<Page<RetentionMove>>('/retention/moves', params, signal);
+      const all = await list({ state: 'failed', limit: mostFailed });
+      const failed = all.data.filter((move) => !isCalledOff(move));
+      const pairs = new Map(failed.map((move) => [`${move.kind} ${move.tenant}`, move]));
+      const asked = [...pairs.values()].slice(0, mostAsked);
+      const answers = await Promise.all(
+        asked.map(({ tenant, kind }) => list({ tenant, kind, limit: pageSize })),
+      );
+      return unsettled(
+        failed,
+        answers.flatMap(({ data }) => data),
+      );
+    },
+  });
+}
+
+export type Sums = {
+  readonly hotCount: number;
+  readonly hotBytes: number;
+  readonly coldCount: number;
+  readonly coldBytes: number;
+  readonly storedBytes: number;
+  readonly segments: number;
+  readonly tenants: number;
+  /** There are more tenants than were added up. */
+  readonly isPart: boolean;
+};
+
+/** 5,000 tenants: a sum of more is not worth the requests at each poll. */
+const mostPages = 10;
+
+/** All tenants together. */
+export function useSums(): UseQueryResult<Sums> {
+  return useQuery<Sums>({
+    queryKey: [...retentionKey, 'sums'],
+    refetchInterval: usePollOf(pollMs),
+    queryFn: async ({ signal }) => {
+      const rows: TenantState[] = [];
+      let cursor: string | undefined;
+      for (let page = 0; page < mostPages; page += 1) {
+        const params = { limit: 500, cursor };
+        const answer: Page<TenantState> = await api.get('/retention/tenants', params, signal);
+        rows.push(...answer.data);
+        cursor = answer.next_cursor ?? undefined;
+        if (cursor === undefined) break;
+      }
+      return sumOf(rows, cursor !== undefined);
+    },
+  });
+}
+
+function sumOf(rows: readonly TenantState[], isPart: boolean): Sums {
+  const sum = (pick: (row: TenantState) => number) =>
+    rows.reduce((total, row) => total + pick(row), 0);
+  return {
+    hotCount: sum((row) => row.hot_count),
+    hotBytes: sum((row) => row.hot_bytes),
+    coldCount: sum((row) => row.cold_count),
+    coldBytes: sum((row) => row.cold_bytes),
+    storedBytes: sum((row) => row.cold_stored_bytes),
+    segments: sum((row) => row.segments),
+    tenants: rows.length,
+    isPart,
+  };
+}

@@ -1,0 +1,204 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Page, Plan, Verification } from '../api/types.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { HoldIcon } from '../ui/icons.tsx';
+import { SkeletonText } from '../ui/skeleton.tsx';
+import { Moment } from '../webhooks/marks.tsx';
+import { countOf } from '../webhooks/words.ts';
+import type { Sums } from './calls.ts';
+import classes from './head.module.css';
+import { isAtWork, outcomeText } from './jobs.ts';
+import { ShareBar, TierWord } from './marks.tsx';
+import { ratioText } from './words.ts';
+
+export type HeadProps = {
+  sums: UseQueryResult<Sums>;
+  plan: UseQueryResult<Plan>;
+  verifications: UseQueryResult<Page<Verification>>;
+  onVerification: (id: string) => void;
+};
+
+/** What an operator came for, largest first. */
+export function Head(props: HeadProps): ReactNode {
+  const { sums, plan } = props;
+  return (
+    <section className={classes.head} aria-label="All tenants">
+      <dl className={classes.figures}>
+        <Tiers sums={sums.data} />
+        <PlanFigures plan={plan.data} />
+        <LastVerification {...props} />
+      </dl>
+      <div className={classes.picture}>
+        {sums.data !== undefined && <ShareBar share={shareOf(sums.data)} />}
+      </div>
+    </section>
+  );
+}
+
+function Tiers({ sums }: { sums: Sums | undefined }): ReactNode {
+  const more = sums?.isPart ? '+' : '';
+  const shown = (text: (each: Sums) => string) =>
+    sums === undefined ? <SkeletonText width="72px" /> : text(sums);
+  return (
+    <>
+      <div className={classes.main}>
+        <dt>
+          <TierWord tier="hot" /> RECORDS
+        </dt>
+        <dd>{shown(({ hotCount }) => `${formatCount(hotCount)}${more}`)}</dd>
+        <dd className={classes.note}>
+          {shown(
+            (all) => `${formatBytes(all.hotBytes)} of ${countOf(all.tenants, 'tenant')}${more}`,
+          )}
+        </dd>
+      </div>
+      <div className={classes.main}>
+        <dt>
+          <TierWord tier="cold" /> RECORDS
+        </dt>
+        <dd>{shown(({ coldCount }) => `${formatCount(coldCount)}${more}`)}</dd>
+        <dd className={classes.note}>{shown(coldText)}</dd>
+      </div>
+    </>
+  );
+}
+
+/** 1.4 GB in 36 MB · 40 ×. */
+function coldText({ coldBytes, storedBytes }: Sums): string {
+  if (coldBytes === 0) return 'nothing is stored cold';
+  const ratio = ratioText(coldBytes, storedBytes);
+  return `${formatBytes(coldBytes)} in ${formatBytes(storedBytes)} · ${ratio}`;
+}
+
+function shareOf(sums: Sums) {
+  return {
+    hot_count: sums.hotCount,
+    hot_bytes: sums.hotBytes,
+    cold_count: sums.coldCount,
+    cold_bytes: sums.coldBytes,
+    cold_stored_bytes: sums.storedBytes,
+  };
+}
+
+type Sum = { tenants: number; count: number; bytes: number };
+
+function PlanFigures({ plan }: { plan: Plan | undefined }): ReactNode {
+  const totals = plan?.totals;
+  return (
+    <>
+      <PlanFigure name="DUE TO MOVE NOW" sum={totals?.move} />
+      <PlanFigure name="DUE TO BE DELETED" sum={totals?.delete} isGrave />
+      <PlanFigure name="HELD BACK" sum={totals?.held} mark={<HoldIcon />} />
+    </>
+  );
+}
+
+function PlanFigure(props: {
+  name: string;
+  sum: Sum | undefined;
+  isGrave?: boolean;
+  mark?: ReactNode;
+}): ReactNode {
+  const { sum, isGrave = false } = props;
+  const isAny = sum !== undefined && sum.count > 0;
+  return (
+    <div>
+      <dt>
+        {props.mark}
+        {props.name}
+      </dt>
+      <dd className={isGrave && isAny ? classes.grave : undefined}>
+        {sum === undefined ? <SkeletonText width="56px" /> : formatCount(sum.count)}
+      </dd>
+      <dd className={classes.note}>
+        {isAny ? `${formatBytes(sum.bytes)} of ${countOf(sum.tenants, 'tenant')}` : 'nothing'}
+      </dd>
+    </div>
+  );
+}
+
+function LastVerification(props: HeadProps): ReactNode {
+  const ended = props.verifications.data?.data.find((each) => !isAtWork(each));
+  return (
+    <div className={classes.verification}>
+      <dt>LAST VERIFICATION</dt>
+      {ended === undefined ? (
+        <>
+          <dd>
+            {props.verifications.data === undefined ? <SkeletonText width="96px" /> : 'never'}
+          </dd>
+          <dd className={classes.note}>VERIFY reads all of it back</dd>
+        </>
+      ) : (
+        <>
+          <dd>
+            <Outcome verification={ended} />
+            <Moment at={ended.finished_at ?? ended.requested_at} />
+          </dd>
+          <dd className={classes.note}>
+            <button type="button" onClick={() => props.onVerification(ended.id)}>
+              {ended.tenant === null ? '' : `${ended.tenant}: `}
+              {outcomeText(ended)}
+            </button>
+          </dd>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Equal, or not: word and shape. */
+export function Outcome({ verification }: { verification: Verification }): ReactNode {
+  if (isAtWork(verification))
+    return <span className={classes.outcome}>◌ {verification.state}</span>;
+  const isOk = verification.ok === true;
+  const word = verification.state === 'failed' ? 'not finished' : isOk ? 'equal' : 'differs';
+  return (
+    <span className={classes.outcome} data-ok={isOk}>
+      <span aria-hidden="true">{isOk ? '✓' : '✕'}</span> {word}
+    </span>
+  );
+}
+
+/** In place of what a token may not do. */
+export function NeedsAdmin({ what }: { what: string }): ReactNode {
+  return <p className={classes.needs}>{what} need a token with the scope admin.</p>;
+}
+
+export function HeadActions(props: {
+  mayAct: boolean;
+  isVerifying: boolean;
+  onRun: () => void;
+  onVerify: () => void;
+}): ReactNode {
+  if (!props.mayAct) return <NeedsAdmin what="RUN NOW and VERIFY" />;
+  return (
+    <>
+      <VerifyButton isVerifying={props.isVerifying} onVerify={props.onVerify} />
+      <Button variant="filled" onClick={props.onRun}>
+        RUN NOW …
+      </Button>
+    </>
+  );
+}
+
+/** While one is under way it cannot be pressed, but keeps the focus: it has just been used. */
+export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void }): ReactNode {
+  const { isVerifying } = props;
+  return (
+    <Button
+      aria-disabled={isVerifying}
+      {...(isVerifying && { 'data-disabled': true })}
+      title={
+        isVerifying
+          ? 'A verification is under way'
+          : 'Reads every object back and compares it with the counters; changes nothing'
+      }
+      onClick={() => !isVerifying && props.onVerify()}
+    >
+      VERIFY
+    </Button>
+  );
+}

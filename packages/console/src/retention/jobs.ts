@@ -1,0 +1,121 @@
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { Page, RetentionJobState, RetentionRun, Verification } from '../api/types.ts';
+import { notify, type Toast } from '../ui/toasts.tsx';
+import { pollMs, usePollOf } from '../webhooks/use-poll.ts';
+import { countOf } from '../webhooks/words.ts';
+import { retentionKey } from './calls.ts';
+import { drawerHref } from './search.ts';
+
+const followMs = 1_000;
+const mostListed = 3;
+
+type Job = { readonly id: string; readonly state: RetentionJobState };
+
+export type Jobs<J extends Job> = {
+  /** The latest ones, from whoever. */
+  readonly list: UseQueryResult<Page<J>>;
+  /** The one at work, or the last that ended while this page watched. */
+  readonly shown: J | undefined;
+  readonly follow: (job: J) => void;
+  readonly dismiss: () => void;
+};
+
+export function isAtWork({ state }: Job): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** The runs: the one at work is followed each second, and told when it ends. */
+export function useRuns(): Jobs<RetentionRun> {
+  return useJobs<RetentionRun>({ name: 'runs', path: '/retention/runs', toastOf: toastOfRun });
+}
+
+export function useVerifications(): Jobs<Verification> {
+  return useJobs<Verification>({
+    name: 'verifications',
+    path: '/retention/verify',
+    toastOf: toastOfVerification,
+  });
+}
+
+type JobsOptions<J extends Job> = { name: string; path: string; toastOf: (job: J) => Toast };
+
+function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J> {
+  const client = useQueryClient();
+  const [id, setId] = useState<string | null>(null);
+  const list = useQuery<Page<J>>({
+    queryKey: [...retentionKey, name],
+    refetchInterval: usePollOf(pollMs),
+    queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
+  });
+  const closely = usePollOf(followMs);
+  const one = useQuery<J>({
+    queryKey: [...retentionKey, name, id],
+    enabled: id !== null,
+    placeholderData: () => undefined,
+    refetchInterval: (query) =>
+      query.state.data === undefined || isAtWork(query.state.data) ? closely(query) : false,
+    queryFn: ({ signal }) => api.get<J>(`${path}/${encodeURIComponent(id ?? '')}`, {}, signal),
+  });
+  const shown = one.data;
+  // The oldest of those at work is the one that is worked on.
+  const next = list.data?.data.findLast(isAtWork)?.id;
+  const isFree = id === null || (shown !== undefined && !isAtWork(shown));
+  if (next !== undefined && isFree && next !== id) setId(next);
+  const told = useRef<string | null>(null);
+  const tell = useRef(toastOf);
+  tell.current = toastOf;
+  useEffect(() => {
+    if (shown === undefined || isAtWork(shown) || told.current === shown.id) return;
+    told.current = shown.id;
+    notify(tell.current(shown));
+    void client.invalidateQueries({ queryKey: retentionKey });
+  }, [shown, client]);
+  return {
+    list,
+    shown,
+    follow: (job) => {
+      client.setQueryData<J>([...retentionKey, name, job.id], job);
+      setId(job.id);
+      void client.invalidateQueries({ queryKey: [...retentionKey, name], exact: true });
+    },
+    dismiss: () => setId(null),
+  };
+}
+
+function toastOfRun(run: RetentionRun): Toast {
+  const href = `#/retention?view=journal&run=${encodeURIComponent(run.id)}`;
+  const linkText = 'see its moves';
+  if (run.state === 'failed' || run.failed_moves > 0) {
+    const failed = run.failed_moves > 0 ? countOf(run.failed_moves, 'move') : 'the run';
+    return { text: `Retention run ended, ${failed} failed. Their source is kept.`, href, linkText };
+  }
+  return { text: `Retention run ended: ${doneText(run)}.`, href, linkText };
+}
+
+/** 41,877 records moved, 120 deleted. */
+export function doneText(run: RetentionRun): string {
+  const moved = `${countOf(run.moved_count, 'record')} moved`;
+  return run.deleted_count === 0
+    ? moved
+    : `${moved}, ${run.deleted_count.toLocaleString('en-US')} deleted`;
+}
+
+function toastOfVerification(verification: Verification): Toast {
+  const href = drawerHref({ kind: 'verify', id: verification.id });
+  return { text: `Verification: ${outcomeText(verification)}.`, href, linkText: 'see it' };
+}
+
+/** How a verification ended, or how it stands. */
+export function outcomeText(verification: Verification): string {
+  const { state, ok, problem_count: problems, segments_total: segments } = verification;
+  if (state === 'queued') return 'waits for its turn';
+  if (state === 'running') return 'under way';
+  if (state === 'failed') return 'could not be finished';
+  if (ok !== true) return `${countOf(problems, 'problem')} found`;
+  if (segments === 0) return 'nothing is cold yet, and the counters say so';
+  return segments === 1
+    ? 'the only segment equals its counters'
+    : `all ${(segments ?? 0).toLocaleString('en-US')} segments equal their counters`;
+}

@@ -1,0 +1,132 @@
+import { Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { MoveState, RetentionMove, TenantState } from '../api/types.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { AbandonedIcon, DeliveredIcon, HoldIcon, PendingIcon } from '../ui/icons.tsx';
+import classes from './marks.module.css';
+import { type Step, sharesOf, stateWords, stepsOf } from './words.ts';
+
+export type Share = Pick<
+  TenantState,
+  'hot_count' | 'hot_bytes' | 'cold_count' | 'cold_bytes' | 'cold_stored_bytes'
+>;
+
+/** Hot and cold records as two parts of a bar; the figures on hover and focus. */
+export function ShareBar(props: {
+  share: Share;
+  tabIndex?: number;
+  className?: string | undefined;
+}): ReactNode {
+  const { share, tabIndex = 0 } = props;
+  const [hot, cold] = sharesOf(share.hot_count, share.cold_count);
+  const text = shareText(share);
+  return (
+    <Tooltip label={text}>
+      <span
+        className={`${classes.share} ${props.className ?? ''}`}
+        role="img"
+        aria-label={text}
+        // Its figures are shown on focus.
+        tabIndex={tabIndex}
+      >
+        <span className={classes.part}>{hot} %</span>
+        <span className={classes.bar}>
+          {hot > 0 && <span className={classes.hot} style={{ flexGrow: hot }} />}
+          {cold > 0 && <span className={classes.cold} style={{ flexGrow: cold }} />}
+        </span>
+        <span className={classes.part}>{cold} %</span>
+      </span>
+    </Tooltip>
+  );
+}
+
+function shareText(share: Share): string {
+  const hot = `hot ${formatCount(share.hot_count)} records, ${formatBytes(share.hot_bytes)}`;
+  const cold = `cold ${formatCount(share.cold_count)} records, ${formatBytes(share.cold_bytes)}`;
+  const stored = share.cold_count === 0 ? '' : ` in ${formatBytes(share.cold_stored_bytes)}`;
+  return `${hot} · ${cold}${stored}`;
+}
+
+/** What the parts of a ShareBar are called. */
+export function TierWord({ tier }: { tier: 'hot' | 'cold' }): ReactNode {
+  return (
+    <span className={classes.tier}>
+      <span className={tier === 'hot' ? classes.hot : classes.cold} />
+      {tier.toUpperCase()}
+    </span>
+  );
+}
+
+export function HoldMark(): ReactNode {
+  return (
+    <span className={classes.hold} title="Legal hold: nothing of it is moved, deleted or erased">
+      <HoldIcon />
+      HOLD
+    </span>
+  );
+}
+
+/** The state of a move as word, shape and colour. */
+export function MoveMark({ state }: { state: MoveState }): ReactNode {
+  const Icon = iconOf(state);
+  return (
+    <span className={classes.state} data-state={toneOf(state)} title={stateWords[state]}>
+      <Icon />
+      {state}
+    </span>
+  );
+}
+
+function iconOf(state: MoveState): () => ReactNode {
+  if (state === 'failed') return AbandonedIcon;
+  return toneOf(state) === 'done' ? DeliveredIcon : PendingIcon;
+}
+
+function toneOf(state: MoveState): 'failed' | 'done' | 'open' {
+  if (state === 'failed') return 'failed';
+  return state === 'switched' || state === 'removed' ? 'done' : 'open';
+}
+
+/** How far a move came: five arrows, the reached ones filled. */
+export function Stepper({ move }: { move: RetentionMove }): ReactNode {
+  const steps = stepsOf(move);
+  const { state } = move;
+  return (
+    <span className={classes.state} data-state={toneOf(state)} title={stateWords[state]}>
+      <svg
+        className={classes.steps}
+        width="92"
+        height="16"
+        viewBox="0 0 92 16"
+        role="img"
+        aria-label={stepsText(steps)}
+      >
+        {steps.map((step, index) => (
+          <StepShape key={step.name} step={step} x={8 + index * 19} isFirst={index === 0} />
+        ))}
+      </svg>
+      {state}
+    </span>
+  );
+}
+
+function StepShape(props: { step: Step; x: number; isFirst: boolean }): ReactNode {
+  const { step, x } = props;
+  return (
+    <g data-step={step.state}>
+      {!props.isFirst && <path d={`M${x - 13.5} 8h8`} />}
+      {step.state === 'failed' ? (
+        <path d={`m${x - 3.5} 4.5 7 7m0-7-7 7`} />
+      ) : (
+        <circle cx={x} cy="8" r={step.state === 'passed' ? 1.5 : 4} />
+      )}
+    </g>
+  );
+}
+
+export function stepsText(steps: readonly Step[]): string {
+  const reached = steps.filter(({ state }) => state === 'reached').map(({ name }) => name);
+  const failed = steps.find(({ state }) => state === 'failed');
+  const end = failed === undefined ? '' : `; failed on the way to ${failed.name}`;
+  return `reached: ${reached.join(', ')}${end}`;
+}

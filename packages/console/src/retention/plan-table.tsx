@@ -1,0 +1,41 @@
+import type { ReactNode } from 'react';
+import type { PlanRow } from '../api/types.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { HoldMark } from './marks.tsx';
+import classes from './plan.module.css';
+import { daysText } from './words.ts';
+
+/** What a run would do, line by line. */
+export function PlanTable(props: { rows: readonly PlanRow[]; hasTenant?: boolean }): ReactNode {
+  const { rows, hasTenant = false } = props;
+  return (
+    <table className={classes.plan}>
+      <thead>
+        <tr>
+          {hasTenant && <th scope="col">TENANT</th>}
+          <th scope="col">WHAT</th>
+          <th scope="col">DAYS</th>
+          <th scope="col" className={classes.number}>
+            RECORDS
+          </th>
+          <th scope="col" className={classes.number}>
+            BYTES
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={`${row.tenant} ${row.kind} ${row.first_day}`}>
+            {hasTenant && <td title={row.tenant}>{row.tenant}</td>}
+            <td className={row.kind === 'delete' && !row.held ? classes.grave : undefined}>
+              {row.kind} {row.held && <HoldMark />}
+            </td>
+            <td>{daysText(row.first_day, row.last_day)}</td>
+            <td className={classes.number}>{formatCount(row.count)}</td>
+            <td className={classes.number}>{formatBytes(row.bytes)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

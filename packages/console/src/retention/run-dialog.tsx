@@ -1,0 +1,170 @@
+import { Button, Modal, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { SkeletonText } from '../ui/skeleton.tsx';
+import { reasonOf } from '../webhooks/delivery/use-retries.ts';
+import formClasses from '../webhooks/form.module.css';
+import { countOf } from '../webhooks/words.ts';
+import { usePlan } from './calls.ts';
+import { HoldMark } from './marks.tsx';
+import classes from './plan.module.css';
+import { PlanTable } from './plan-table.tsx';
+
+export type RunDialogProps = {
+  /** undefined: all tenants. */
+  tenant: string | undefined;
+  isOpen: boolean;
+  onClose: () => void;
+  onStarted: (run: RetentionRun) => void;
+};
+
+/** Does what the policies say, now; first what that would be. */
+export function RunDialog(props: RunDialogProps): ReactNode {
+  const { tenant } = props;
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      size={640}
+      lockScroll={false}
+      title={tenant === undefined ? 'Run for all tenants' : `Run for ${tenant}`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Question {...props} />
+    </Modal>
+  );
+}
+
+function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
+  const [before, setBefore] = useState('');
+  const scope = { tenant, before: before === '' ? undefined : before };
+  const plan = usePlan(scope);
+  const failure = useFailure(plan);
+  const start = useMutation({
+    mutationFn: () => api.post<RetentionRun>('/retention/run', withoutUndefined(scope)),
+    onSuccess: (run) => {
+      onStarted(run);
+      onClose();
+    },
+  });
+  // Of another date, it would be confirmed unseen.
+  const known = plan.isPlaceholderData ? undefined : plan.data;
+  const due = known === undefined ? 0 : known.totals.move.count + known.totals.delete.count;
+  return (
+    <form
+      className={formClasses.form}
+      aria-label="What a run does"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (due > 0 && !start.isPending) start.mutate();
+      }}
+    >
+      <TextInput
+        type="date"
+        label="Only days before (UTC)"
+        description="Empty: all days that the policies reach"
+        className={classes.before}
+        max="9999-12-31"
+        value={before}
+        onChange={(event) => setBefore(event.currentTarget.value)}
+      />
+      {failure !== null && plan.data === undefined ? (
+        <FailurePanel error={failure} onRetry={() => void plan.refetch()} />
+      ) : (
+        <>
+          <Totals totals={known?.totals} />
+          <section
+            className={classes.scroll}
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
+            tabIndex={0}
+            aria-label="The plan, line by line"
+            aria-busy={plan.isPlaceholderData}
+          >
+            {plan.data !== undefined && <PlanTable rows={plan.data.data} hasTenant />}
+          </section>
+          <MoreText plan={plan.data} />
+        </>
+      )}
+      <div className={formClasses.answers}>
+        <p className={classes.fault} role="alert">
+          {start.error === null ? '' : reasonOf(start.error)}
+        </p>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          type="submit"
+          variant="filled"
+          {...(known !== undefined && known.totals.delete.count > 0 && { color: 'red.9' })}
+          disabled={due === 0}
+          loading={start.isPending}
+        >
+          {known === undefined ? 'Run' : answerText(known.totals)}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function answerText({ move, delete: gone }: PlanTotals): string {
+  if (move.count + gone.count === 0) return 'Nothing is due';
+  const parts = [
+    move.count > 0 ? `move ${countOf(move.count, 'record')}` : '',
+    gone.count > 0 ? `delete ${countOf(gone.count, 'record')}` : '',
+  ];
+  const text = parts.filter((part) => part !== '').join(', ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function Totals({ totals }: { totals: PlanTotals | undefined }): ReactNode {
+  if (totals === undefined) {
+    return (
+      <div className={classes.totals} role="status">
+        <SkeletonText width="320px" />
+      </div>
+    );
+  }
+  const { move, delete: gone, held } = totals;
+  const of = (sum: typeof move) =>
+    `${countOf(sum.count, 'record')} · ${formatBytes(sum.bytes)} of ${countOf(sum.tenants, 'tenant')}`;
+  return (
+    <div className={classes.totals} role="status">
+      {move.count === 0 ? (
+        <p>Nothing is due to move to the cold tier.</p>
+      ) : (
+        <p>
+          <strong>{of(move)}</strong> will move to the cold tier. Each copy is read back and
+          compared before its source goes.
+        </p>
+      )}
+      {gone.count > 0 && (
+        <p className={classes.grave}>
+          <strong>{of(gone)}</strong> will be deleted for good.
+        </p>
+      )}
+      {held.count > 0 && (
+        <p>
+          <HoldMark /> keeps {of(held)} as it is.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function MoreText({ plan }: { plan: Plan | undefined }): ReactNode {
+  const isMore = plan !== undefined && plan.next_cursor !== null;
+  return (
+    <p className={classes.more}>
+      {isMore && `The first ${formatCount(plan.data.length)} lines; the sums are of all.`}
+    </p>
+  );
+}
+
+function withoutUndefined(scope: { tenant: string | undefined; before: string | undefined }) {
+  return {
+    ...(scope.tenant !== undefined && { tenant: scope.tenant }),
+    ...(scope.before !== undefined && { before: scope.before }),
+  };
+}

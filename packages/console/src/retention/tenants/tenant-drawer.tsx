@@ -1,0 +1,218 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { RetentionPolicy, TenantState } from '../../api/types.ts';
+import drawerClasses from '../../records/drawer/drawer.module.css';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows, SkeletonText } from '../../ui/skeleton.tsx';
+import deliveryClasses from '../../webhooks/delivery/delivery.module.css';
+import { DrawerShell } from '../../webhooks/drawer-shell.tsx';
+import { Moment } from '../../webhooks/marks.tsx';
+import { countOf } from '../../webhooks/words.ts';
+import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
+import { NeedsAdmin, VerifyButton } from '../head.tsx';
+import { HoldMark, ShareBar, Stepper, TierWord } from '../marks.tsx';
+import { PlanTable } from '../plan-table.tsx';
+import { drawerHref } from '../search.ts';
+import { daysText, storedText } from '../words.ts';
+import { PolicyForm } from './policy-form.tsx';
+import classes from './tenant.module.css';
+import { deleteText } from './tenants-table.tsx';
+
+export type TenantDrawerProps = {
+  /** Or `*`: the default. */
+  tenant: string;
+  state: UseQueryResult<TenantState | null>;
+  mayAct: boolean;
+  isVerifying: boolean;
+  onRun: () => void;
+  onVerify: () => void;
+  onClose: () => void;
+};
+
+/** A tenant: how it lies, its policy, what a run would do with it, what was done. */
+export function TenantDrawer(props: TenantDrawerProps): ReactNode {
+  const { tenant } = props;
+  const isDefault = tenant === '*';
+  return (
+    <DrawerShell
+      kind={isDefault ? 'DEFAULT POLICY' : 'TENANT'}
+      title={isDefault ? '' : tenant}
+      id={tenant}
+      closeLabel={isDefault ? 'Close policy' : 'Close tenant'}
+      onClose={props.onClose}
+    >
+      {!isDefault && <Actions {...props} />}
+      <section
+        className={drawerClasses.body}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
+        tabIndex={0}
+        aria-label={isDefault ? 'The default policy' : 'The tenant'}
+      >
+        {!isDefault && <Tiers state={props.state} />}
+        <Policy tenant={tenant} mayAct={props.mayAct} />
+        {!isDefault && (
+          <>
+            <Due tenant={tenant} />
+            <LastMoves tenant={tenant} />
+          </>
+        )}
+      </section>
+    </DrawerShell>
+  );
+}
+
+function Actions(props: TenantDrawerProps): ReactNode {
+  return (
+    <div className={deliveryClasses.actions}>
+      {props.mayAct ? (
+        <>
+          <Button onClick={props.onRun}>RUN NOW …</Button>
+          <VerifyButton isVerifying={props.isVerifying} onVerify={props.onVerify} />
+        </>
+      ) : (
+        <NeedsAdmin what="RUN NOW, VERIFY and the policy" />
+      )}
+      <span className={deliveryClasses.spring} />
+      <a href={`#/records?tenant=${encodeURIComponent(props.tenant)}`}>its records</a>
+    </div>
+  );
+}
+
+function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactNode {
+  const failure = useFailure(state);
+  if (state.data === null) {
+    return <p className={drawerClasses.note}>No record of this tenant is stored.</p>;
+  }
+  if (state.data === undefined && failure !== null) {
+    return <FailurePanel error={failure} onRetry={() => void state.refetch()} />;
+  }
+  const row = state.data;
+  const shown = (text: (each: TenantState) => string) =>
+    row === undefined ? <SkeletonText width="120px" /> : text(row);
+  return (
+    <div className={classes.tiers}>
+      {row !== undefined && <ShareBar share={row} className={classes.share} />}
+      <dl className={classes.tierFields}>
+        <div>
+          <dt>
+            <TierWord tier="hot" />
+          </dt>
+          <dd>
+            {shown(
+              (each) => `${countOf(each.hot_count, 'record')} · ${formatBytes(each.hot_bytes)}`,
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>
+            <TierWord tier="cold" />
+          </dt>
+          <dd>
+            {shown((each) =>
+              each.cold_count === 0
+                ? 'nothing yet'
+                : `${countOf(each.cold_count, 'record')} · ${storedText(each.cold_bytes, each.cold_stored_bytes)} · ${countOf(each.segments, 'segment')}`,
+            )}
+          </dd>
+        </div>
+      </dl>
+    </div>
+  );
+}
+
+function Policy({ tenant, mayAct }: { tenant: string; mayAct: boolean }): ReactNode {
+  const query = usePolicy(tenant);
+  const failure = useFailure(query);
+  const policy = query.data;
+  return (
+    <>
+      {tenant !== '*' && <h3 className={classes.title}>POLICY</h3>}
+      {policy !== undefined && <Origin policy={policy} />}
+      {policy !== undefined && mayAct && <PolicyForm policy={policy} />}
+      {policy !== undefined && !mayAct && <PolicyFacts policy={policy} />}
+      {policy === undefined && failure === null && (
+        <SkeletonRows rows={6} label="Loading the policy" />
+      )}
+      {policy === undefined && failure !== null && (
+        <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+      )}
+    </>
+  );
+}
+
+function Origin({ policy }: { policy: RetentionPolicy }): ReactNode {
+  const who = policy.updated_by === null ? 'as installed' : `set by ${policy.updated_by}`;
+  return (
+    <p className={classes.origin}>
+      {policy.tenant === '*' && 'For every tenant without a policy of its own: '}
+      {policy.tenant !== '*' && (policy.from_default ? 'The default, ' : 'Its own, ')}
+      {who} <Moment at={policy.updated_at} />
+      {policy.tenant !== '*' && policy.from_default && '. Saving gives it its own.'}
+    </p>
+  );
+}
+
+function PolicyFacts({ policy }: { policy: RetentionPolicy }): ReactNode {
+  return (
+    <dl className={drawerClasses.fields}>
+      <div>
+        <dt>hot for</dt>
+        <dd>{formatCount(policy.hot_days)} d</dd>
+      </div>
+      <div>
+        <dt>deleted after</dt>
+        <dd>{deleteText(policy.delete_days)}</dd>
+      </div>
+      <div>
+        <dt>legal hold</dt>
+        <dd>{policy.hold ? <HoldMark /> : 'no'}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Due({ tenant }: { tenant: string }): ReactNode {
+  const plan = usePlan({ tenant });
+  const rows = plan.isPlaceholderData ? undefined : plan.data?.data;
+  return (
+    <>
+      <h3 className={classes.title}>DUE NOW</h3>
+      <div className={classes.block}>
+        {rows === undefined && <SkeletonText width="240px" />}
+        {rows?.length === 0 && <p className={drawerClasses.note}>Nothing is due.</p>}
+        {rows !== undefined && rows.length > 0 && <PlanTable rows={rows} />}
+      </div>
+    </>
+  );
+}
+
+function LastMoves({ tenant }: { tenant: string }): ReactNode {
+  const moves = useLastMoves(tenant);
+  const rows = moves.data?.data;
+  const journal = `#/retention?view=journal&tenant=${encodeURIComponent(tenant)}`;
+  return (
+    <>
+      <h3 className={classes.title}>LAST MOVES</h3>
+      <div className={classes.block}>
+        {rows === undefined && <SkeletonText width="240px" />}
+        {rows?.length === 0 && <p className={drawerClasses.note}>None yet.</p>}
+        <ul className={classes.moves}>
+          {rows?.map((move) => (
+            <li key={move.id}>
+              <a href={drawerHref({ kind: 'move', id: move.id })}>
+                {move.kind} {daysText(move.first_day, move.last_day)}
+              </a>
+              <Stepper move={move} />
+              <span className={classes.when}>
+                <Moment at={move.planned_at} />
+              </span>
+            </li>
+          ))}
+        </ul>
+        {rows !== undefined && rows.length > 0 && <a href={journal}>all of them in the journal</a>}
+      </div>
+    </>
+  );
+}

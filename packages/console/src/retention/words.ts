@@ -1,0 +1,94 @@
+import type { MoveKind, MoveState, ProblemKind, RetentionMove } from '../api/types.ts';
+import { formatBytes } from '../ui/format.ts';
+
+/** The arrows of the journal, in their order. */
+export const arrows = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
+export type Arrow = (typeof arrows)[number];
+
+/** `passed`: reached without work of its own, as a deletion has nothing to copy. */
+export type StepState = 'reached' | 'passed' | 'failed' | 'open';
+export type Step = { readonly name: Arrow; readonly state: StepState; readonly at: string | null };
+
+type Timed = Pick<RetentionMove, 'state' | 'failed_in' | `${Arrow}_at`>;
+
+/** How far a move came. A failed one failed on its way to the first arrow it did not reach. */
+export function stepsOf(move: Timed): Step[] {
+  const times = arrows.map((name) => move[`${name}_at`]);
+  const last = lastReached(move, times);
+  return arrows.map((name, index) => {
+    const at = times[index] ?? null;
+    if (index <= last) return { name, at, state: at === null ? 'passed' : 'reached' };
+    return { name, at, state: move.state === 'failed' && index === last + 1 ? 'failed' : 'open' };
+  });
+}
+
+function lastReached({ state, failed_in }: Timed, times: readonly (string | null)[]): number {
+  if (state !== 'failed') return arrows.indexOf(state);
+  if (failed_in !== null && failed_in !== 'failed') return arrows.indexOf(failed_in);
+  return times.findLastIndex((at) => at !== null);
+}
+
+/** What each state means for the data. */
+export const stateWords: Readonly<Record<MoveState, string>> = {
+  planned: 'about to be copied',
+  copied: 'written to the object store, not yet read back',
+  verified: 'read back and equal; reads still use the source',
+  switched: 'reads use the result; what it replaces waits to be removed',
+  removed: 'done: what it replaced is gone',
+  failed: 'given up; the source is kept and nothing is lost',
+};
+
+export const kindWords: Readonly<Record<MoveKind, string>> = {
+  move: 'hot days become cold',
+  compact: 'small objects become fewer',
+  delete: 'whole days go for good, by policy',
+  erase: 'records go for good, by request',
+};
+
+export const problemWords: Readonly<Record<ProblemKind, string>> = {
+  object_missing: 'object missing',
+  object_size: 'object of another size',
+  object_damaged: 'object damaged',
+  object_orphan: 'object nobody knows',
+  triple_mismatch: 'records differ',
+  counter_mismatch: 'counter differs',
+  order_mismatch: 'records out of order',
+};
+
+/** 2001-03-01 … 03-31; one day as itself; whole years stay readable. */
+export function daysText(first: string, last: string): string {
+  if (first === last) return first;
+  const end = first.slice(0, 4) === last.slice(0, 4) ? last.slice(5) : last;
+  return `${first} … ${end}`;
+}
+
+/** 1.4 GB in 36 MB; what nothing is stored of is –. */
+export function storedText(bytes: number, stored: number): string {
+  return bytes === 0 ? '–' : `${formatBytes(bytes)} in ${formatBytes(stored)}`;
+}
+
+/** How many times smaller: 40 ×, 3.2 ×. */
+export function ratioText(bytes: number, stored: number): string {
+  if (bytes === 0 || stored === 0) return '–';
+  const ratio = bytes / stored;
+  return `${ratio >= 10 ? Math.floor(ratio) : (Math.floor(ratio * 10) / 10).toFixed(1)} ×`;
+}
+
+/** Whole percents of a part that add up with those of the rest; a little is never nothing. */
+export function sharesOf(part: number, rest: number): [number, number] {
+  const all = part + rest;
+  if (all === 0) return [0, 0];
+  const share = Math.round((part / all) * 100);
+  const held = part > 0 && rest > 0 ? Math.min(99, Math.max(1, share)) : share;
+  return [held, 100 - held];
+}
+
+/** Why a move failed and what to do, as the mover wrote it. */
+export function reasonText({ error }: Pick<RetentionMove, 'error'>): string {
+  return error ?? 'Its source is kept. The next run tries again; the log of the service has more.';
+}
+
+/** Ended because it may not happen any more: nobody has to look after it. */
+export function isCalledOff({ error_code: code }: Pick<RetentionMove, 'error_code'>): boolean {
+  return code === 'tenant_on_hold' || code === 'not_due';
+}
