@@ -1,16 +1,19 @@
-// npm run chaos [-- --rounds 50 | --quick]: builds what has changed, then kills drainers and PostgreSQL
-// under a load of incidents and counts what came of it. A whole run writes its table into the docs.
+// npm run chaos [-- webhooks|retention] [--rounds N | --quick]: builds what has changed, then kills the
+// service and PostgreSQL under load and counts what came of it. A whole run writes its table into the docs.
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-const wholeRun = 50;
+const wholeRuns = { webhooks: 50, retention: 100 };
 
 try {
-  const rounds = readArguments(process.argv.slice(2));
+  const { names, rounds, isQuick } = readArguments(process.argv.slice(2));
   await build();
-  const { runChaos } = await import('../chaos/run.mjs');
-  const isKept = await runChaos({ rounds, writesDocs: rounds >= wholeRun });
-  process.exitCode = isKept ? 0 : 1;
+  for (const name of names) {
+    const { runChaos } = await import(`../chaos/${name}/run.mjs`);
+    const count = rounds ?? (isQuick ? 6 : wholeRuns[name]);
+    const isKept = await runChaos({ rounds: count, writesDocs: count >= wholeRuns[name] });
+    if (!isKept) process.exitCode = 1;
+  }
 } catch (error) {
   process.stderr.write(`${error.stack}\n`);
   process.exitCode = 1;
@@ -18,16 +21,22 @@ try {
 
 function readArguments(args) {
   try {
-    const { values } = parseArgs({
+    const { values, positionals } = parseArgs({
       args,
+      allowPositionals: true,
       options: { rounds: { type: 'string' }, quick: { type: 'boolean', default: false } },
     });
-    const rounds = Number(values.rounds ?? (values.quick ? 6 : wholeRun));
-    if (!Number.isSafeInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number');
-    return rounds;
+    const names = Object.keys(wholeRuns);
+    const unknown = positionals.find((name) => !names.includes(name));
+    if (unknown !== undefined) throw new Error(`no chaos ${unknown}: ${names.join(', ')}`);
+    const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+    if (rounds !== undefined && !(Number.isSafeInteger(rounds) && rounds > 0)) {
+      throw new Error('--rounds takes a number');
+    }
+    return { names: positionals.length === 0 ? names : positionals, rounds, isQuick: values.quick };
   } catch (error) {
     process.stderr.write(
-      `error: ${error.message}\nusage: npm run chaos [-- --rounds N | --quick]\n`,
+      `error: ${error.message}\nusage: npm run chaos [-- webhooks|retention] [--rounds N | --quick]\n`,
     );
     process.exit(2);
   }

@@ -1,6 +1,7 @@
 // npm run demo: `npm start`, three million real events, put in through the ingest API, and webhooks to
 // receivers on this machine that succeed, fail and recover.
-//   npm run demo -- --limit 100000    fewer of them
+//   npm run demo -- --limit 100000        fewer of them
+//   npm run demo -- --cold 2001-05-01     then moves what happened before that day to the cold tier
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
@@ -10,7 +11,7 @@ import { build } from './build.mjs';
 import { root } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
-const { values } = parseArgs({ options: { limit: { type: 'string' } } });
+const { values } = parseArgs({ options: { limit: { type: 'string' }, cold: { type: 'string' } } });
 const recordsARequest = 250_000;
 const dataDir = resolve(process.env.SVC_DATA_DIR ?? join(root, 'data'));
 
@@ -70,6 +71,7 @@ async function load(child, signal) {
       `${number(answer.accepted)} stored, ${number(answer.duplicates)} were there before, ${number(answer.rejected_count)} rejected.\n`,
     );
   }
+  if (values.cold !== undefined) await moveCold(service, values.cold);
   const { startDemoWebhooks } = await import('./demo-webhooks.mjs');
   const { count } = await startDemoWebhooks(service, signal);
   process.stdout.write(`${number(count)} incidents reported, and one more every few seconds.\n`);
@@ -103,6 +105,33 @@ async function countStored({ url, token }) {
   });
   const { data } = await answerOf(response);
   return data.reduce((sum, tenant) => sum + tenant.count, 0);
+}
+
+/** Runs retention for the days before this one, and waits for its end. */
+async function moveCold({ url, token }, before) {
+  const ask = async (method, path, body) => {
+    const response = await fetch(`${url}/api/v1/retention${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return answerOf(response);
+  };
+  let run = await ask('POST', '/run', { before });
+  process.stdout.write(`Moving what happened before ${before} to the cold tier …\n`);
+  while (run.finished_at === null) {
+    await new Promise((settle) => setTimeout(settle, 200));
+    run = await ask('GET', `/runs/${run.id}`);
+  }
+  if (run.state === 'failed' || run.failed_moves > 0) {
+    throw new Error(
+      `retention failed: ${run.error ?? 'see svcctl retention moves --state failed'}`,
+    );
+  }
+  const seconds = (Date.parse(run.finished_at) - Date.parse(run.started_at)) / 1000;
+  process.stdout.write(
+    `${number(run.moved_count)} moved and verified in ${seconds.toFixed(1)} s.\n`,
+  );
 }
 
 /** Sends NDJSON streams one after the other; answers the sum of what became of their records. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 const intervalMs = 50;
 
@@ -13,13 +13,38 @@ export function residentBytes(pid) {
 }
 
 /** Samples the resident memory of a process while `work` runs. */
-export async function watchMemory(pid, work) {
-  const beforeBytes = residentBytes(pid);
+export const watchMemory = (pid, work) => watch(() => residentBytes(pid), work);
+
+/** The same of a process and all below it. */
+export const watchTree = (pid, work) => watch(() => treeBytes(pid), work);
+
+function treeBytes(pid) {
+  const processes = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), parent: parentOf(name) }));
+  const sum = (of) =>
+    processes
+      .filter(({ parent }) => parent === of)
+      .reduce((bytes, child) => bytes + sum(child.pid), residentBytes(of) || 0);
+  return sum(pid);
+}
+
+function parentOf(pid) {
+  try {
+    // The name before it may hold spaces and parentheses.
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+async function watch(measure, work) {
+  const beforeBytes = measure();
   const samples = [];
-  const timer = setInterval(() => samples.push(residentBytes(pid)), intervalMs);
+  const timer = setInterval(() => samples.push(measure()), intervalMs);
   try {
     const result = await work();
-    samples.push(residentBytes(pid));
+    samples.push(measure());
     const third = Math.max(1, Math.floor(samples.length / 3));
     return {
       result,

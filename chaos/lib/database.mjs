@@ -8,12 +8,16 @@ export function openDatabase(dataDir) {
   const cluster = join(dataDir, 'postgres');
   const password = readFileSync(join(cluster, 'svcctl-password'), 'utf8').trim();
 
-  const ask = async (text) => {
+  const connect = async () => {
     const port = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[3]?.trim();
     const connectionString = `postgres://svcctl:${password}@127.0.0.1:${port}/svcctl`;
     const client = new pg.Client({ connectionString, application_name: 'chaos' });
     client.on('error', () => {});
     await client.connect();
+    return client;
+  };
+  const ask = async (text) => {
+    const client = await connect();
     try {
       const { rows } = await client.query(text);
       return rows;
@@ -22,6 +26,8 @@ export function openDatabase(dataDir) {
     }
   };
   return {
+    /** A connection, to be ended by the caller. */
+    connect,
     /** Asks until it answers. */
     async rows(text) {
       const answer = await until('PostgreSQL', () =>

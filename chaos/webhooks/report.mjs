@@ -1,4 +1,4 @@
-import { formatCount, goal, markdownTable } from '../bench/lib/table.mjs';
+import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
 
 /** What must be nothing. */
 const violations = [

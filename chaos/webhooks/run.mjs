@@ -1,17 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { replaceBetweenMarkers } from '../bench/lib/document.mjs';
-import { describeMachine } from '../bench/lib/machine.mjs';
-import { makeTempDir, runInScope } from '../bench/lib/scope.mjs';
+import { replaceBetweenMarkers } from '../../bench/lib/document.mjs';
+import { describeMachine } from '../../bench/lib/machine.mjs';
+import { makeTempDir, runInScope } from '../../bench/lib/scope.mjs';
+import { until } from '../lib/wait.mjs';
 import { startCluster } from './cluster.mjs';
 import { startLoad } from './load.mjs';
 import { countOpenRows, countWrongCounts, judge, leasedKeys } from './oracle.mjs';
 import { startReceiver } from './receiver.mjs';
 import { isKept, reportTable } from './report.mjs';
-import { until } from './wait.mjs';
 
-const document = fileURLToPath(new URL('../docs/reliability.md', import.meta.url));
+const document = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
 const tenants = ['AK', 'AZ', 'CA', 'CO', 'FL', 'GA', 'IL', 'NY', 'TX', 'WA'];
 
 /** Answers whether all that was promised was kept. */
@@ -50,7 +50,7 @@ export function runChaos({ rounds, writesDocs }) {
     process.stdout.write(`\n${table}\n`);
     if (writesDocs) {
       const caption = `${rounds} rounds in ${Math.round(took)} s; ${machine}.`;
-      replaceBetweenMarkers(document, 'chaos', `${table}\n\n${caption}`);
+      replaceBetweenMarkers(document, 'chaos:webhooks', `${table}\n\n${caption}`);
     }
     return isKept(all);
   });

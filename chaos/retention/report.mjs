@@ -1,0 +1,44 @@
+import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+
+/** What must be nothing. */
+const violations = [
+  ['tenants whose leaf is not what was acknowledged (count and digest)', 'wrongLeaves'],
+  ['tenants whose pages are not what was acknowledged (each record once, digest)', 'wrongPages'],
+  ['tenants whose CSV has another number of rows, or is not whole', 'wrongExports'],
+  ['differences found by `retention verify`: objects, catalogue, counters', 'problems'],
+  ['moves neither finished nor failed at the end', 'openMoves'],
+  ['moves failed: what was written did not equal its source', 'failedMoves'],
+  ['answers other than success, 409, 429 and 503', 'faults'],
+];
+
+const facts = [
+  ['kill -9 of the service', 'service'],
+  ['kill -9 of PostgreSQL', 'postgres'],
+  ['of these, just when a move was in a chosen state', 'atArrow'],
+  ['records acknowledged', 'acknowledged'],
+  ['requests refused or broken off meanwhile, and sent again', 'refused'],
+  ['records that were sent again, answered as duplicates', 'duplicatesSent'],
+  ['records with another content under a stored identity, rejected', 'conflictsSent'],
+  ['runs of retention asked for', 'runs'],
+  ['moves done', 'moves'],
+  ['compactions done', 'compactions'],
+  ['cold records read back in the end', 'verified'],
+];
+
+export function reportTable(found) {
+  return markdownTable(
+    ['counted', 'times:', 'must be'],
+    [
+      ...facts.map(([text, name]) => [text, formatCount(found[name]), '']),
+      ...violations.map(([text, name]) => [
+        text,
+        formatCount(found[name]),
+        goal('0', found[name] === 0),
+      ]),
+    ],
+  );
+}
+
+export function isKept(found) {
+  return violations.every(([, name]) => found[name] === 0);
+}
