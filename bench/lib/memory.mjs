@@ -15,7 +15,7 @@ export function residentBytes(pid) {
 /** Samples the resident memory of a process while `work` runs. */
 export const watchMemory = (pid, work) => watch(() => residentBytes(pid), work);
 
-/** The same of a process and all below it. */
+/** The same of a process and all below it; what they share is counted once. */
 export const watchTree = (pid, work) => watch(() => treeBytes(pid), work);
 
 function treeBytes(pid) {
@@ -25,8 +25,17 @@ function treeBytes(pid) {
   const sum = (of) =>
     processes
       .filter(({ parent }) => parent === of)
-      .reduce((bytes, child) => bytes + sum(child.pid), residentBytes(of) || 0);
+      .reduce((bytes, child) => bytes + sum(child.pid), proportionalBytes(of));
   return sum(pid);
+}
+
+function proportionalBytes(pid) {
+  try {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1]) * 1024;
+  } catch {
+    return 0;
+  }
 }
 
 function parentOf(pid) {

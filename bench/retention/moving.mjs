@@ -42,7 +42,7 @@ export async function benchMoving({ scope, service, client, flights, sizes, say 
   const peak = memory.peakBytes;
   return [
     `### Moving ${formatCount(flights)} records of ${after.length} tenants`,
-    'Copied, read back and verified, switched; a client asks for pages and leaves meanwhile, one request after the other. Memory is the resident size of the service and its DuckDB processes together, without PostgreSQL.',
+    'Copied, read back and verified, switched; a client asks for pages and leaves meanwhile, one request after the other. Memory is that of a fresh service and its DuckDB processes together, shared pages counted once, without PostgreSQL.',
     markdownTable(
       ['', 'value:', 'goal'],
       [

@@ -3,6 +3,7 @@ import { createClient, ingestFile } from '../lib/client.mjs';
 import { writeFlights } from '../lib/flights-file.mjs';
 import { summary } from '../lib/latency.mjs';
 import { watchTree } from '../lib/memory.mjs';
+import { withScope } from '../lib/scope.mjs';
 import { startService } from '../lib/service.mjs';
 import { formatCount, formatMiB, formatMillis, goal, markdownTable, none } from '../lib/table.mjs';
 import { drain, requestCsv } from '../records/csv-request.mjs';
@@ -13,16 +14,19 @@ const dayMillis = 86_400_000;
 /** Moves day by day, as the schedule does, and looks at what many small segments cost. */
 export async function benchSegments({ scope, dir, postgres, sizes, say }) {
   const url = await postgres.createDatabase(scope, 'bench_segments');
-  const service = await startService(scope, {
+  const options = {
     dir,
     name: 'segments',
     databaseUrl: url,
     settings: { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' },
-  });
-  const client = createClient(scope, service);
+  };
   const linesPath = join(dir, 'segments.ndjson');
   await writeFlights(linesPath, Math.min(sizes.flights, 600_000));
-  await ingestFile(client, linesPath);
+  await withScope(scope, async (own) => {
+    await ingestFile(createClient(own, await startService(own, options)), linesPath);
+  });
+  const service = await startService(scope, options);
+  const client = createClient(scope, service);
   say(`moving ${sizes.segmentDays} days, one after the other`);
   const runs = [];
   let most = 0;

@@ -3,6 +3,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { createClient, ingestFile } from '../lib/client.mjs';
 import { writeFlights } from '../lib/flights-file.mjs';
 import { connect } from '../lib/postgres.mjs';
+import { withScope } from '../lib/scope.mjs';
 import { startService } from '../lib/service.mjs';
 import { formatCount } from '../lib/table.mjs';
 import { drain } from '../records/csv-request.mjs';
@@ -19,17 +20,21 @@ const orderedQuery = `select tenant, store, to_char(occurred_at, 'YYYY-MM') as m
 export async function startWorld({ scope, dir, postgres, sizes, say }) {
   const url = await postgres.createDatabase(scope, 'bench_retention');
   const db = await connect(scope, url);
-  const service = await startService(scope, {
+  const options = {
     dir,
     name: 'retention',
     databaseUrl: url,
     settings: { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' },
-  });
-  const client = createClient(scope, service);
+  };
   say(`storing ${formatCount(sizes.flights)} flights`);
   const linesPath = join(dir, 'flights.ndjson');
   const flights = await writeFlights(linesPath, sizes.flights);
-  await ingestFile(client, linesPath);
+  await withScope(scope, async (own) => {
+    await ingestFile(createClient(own, await startService(own, options)), linesPath);
+  });
+  // Another process: what ingest has made of the first one's memory says nothing of the cold tier.
+  const service = await startService(scope, options);
+  const client = createClient(scope, service);
   await db.query('vacuum (analyze) enrichment_records');
   say('timing bare ordered COPY TO');
   const hotCopies = [];

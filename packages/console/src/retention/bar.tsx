@@ -6,6 +6,7 @@ import classes from '../webhooks/webhooks.module.css';
 import { shortId } from '../webhooks/words.ts';
 import ownClasses from './retention.module.css';
 import { moveKinds, moveStates, type RetentionSearch } from './search.ts';
+import { shownState } from './words.ts';
 
 export type BarProps = {
   search: RetentionSearch;
@@ -65,7 +66,7 @@ function ViewSwitch(props: {
 }
 
 const kindChoices = moveKinds.map((kind) => ({ value: kind, label: kind }));
-const stateChoices = moveStates.map((state) => ({ value: state, label: state }));
+const stateChoices = moveStates.map((state) => ({ value: state, label: shownState(state) }));
 
 function JournalFilters(props: {
   search: RetentionSearch;

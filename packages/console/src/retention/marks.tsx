@@ -4,7 +4,7 @@ import type { MoveState, RetentionMove, TenantState } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, HoldIcon, PendingIcon } from '../ui/icons.tsx';
 import classes from './marks.module.css';
-import { type Step, sharesOf, stateWords, stepsOf } from './words.ts';
+import { type Step, sharesOf, shownState, stateWords, stepsOf } from './words.ts';
 
 export type Share = Pick<
   TenantState,
@@ -72,7 +72,7 @@ export function MoveMark({ state }: { state: MoveState }): ReactNode {
   return (
     <span className={classes.state} data-state={toneOf(state)} title={stateWords[state]}>
       <Icon />
-      {state}
+      {shownState(state)}
     </span>
   );
 }
@@ -105,7 +105,7 @@ export function Stepper({ move }: { move: RetentionMove }): ReactNode {
           <StepShape key={step.name} step={step} x={8 + index * 19} isFirst={index === 0} />
         ))}
       </svg>
-      {state}
+      {shownState(state)}
     </span>
   );
 }

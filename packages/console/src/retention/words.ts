@@ -38,6 +38,11 @@ export const stateWords: Readonly<Record<MoveState, string>> = {
   failed: 'given up; the source is kept and nothing is lost',
 };
 
+/** The journal's last state alone reads as if records had been removed. */
+export function shownState(state: MoveState): string {
+  return state === 'removed' ? 'done' : state;
+}
+
 export const kindWords: Readonly<Record<MoveKind, string>> = {
   move: 'hot days become cold',
   compact: 'small objects become fewer',

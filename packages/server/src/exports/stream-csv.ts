@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../kernel/errors.ts';
 import type { Gate } from '../kernel/gate.ts';
 import { cancelBackend } from '../platform/postgres/copy-out.ts';
@@ -18,6 +19,9 @@ import { SpillQueue } from './spill-queue.ts';
 import { type BothTiers, readBothTiers } from './tiers/both-tiers.ts';
 import { readHotRows } from './tiers/hot-rows.ts';
 import type { TierRows } from './tiers/tier-rows.ts';
+
+/** Re-encoded between two turns of the event loop, 2 ms or so: pages are answered in between. */
+const turnBytes = 64 * 1024;
 
 export type CsvOptions = {
   columns: readonly string[];
@@ -85,7 +89,13 @@ export function startCsvExport(source: CsvSource, slice: Slice, options: CsvOpti
     await queue.push(bytes, running === null);
   };
   const encode = async (rows: AsyncIterable<Buffer>) => {
-    for await (const piece of rows) await push(encoder.encode(piece));
+    for await (const piece of rows) {
+      const step = plan.isPlain ? piece.length : turnBytes;
+      for (let at = 0; at < piece.length; at += step) {
+        await push(encoder.encode(piece.subarray(at, at + step)));
+        if (!plan.isPlain) await nextTurn();
+      }
+    }
   };
   let close = async () => {};
   const run = async (onCounted: (rowCount: number) => void) => {

@@ -16,6 +16,7 @@ export { SourceChanged } from './segments/replace/source-changed.ts';
 export type { DayTriple, NewSegment, SegmentDay, StoreDay } from './segments/segment.ts';
 export { segmentKey, tenantFolder } from './segments/segment-key.ts';
 export { digestSumSql, instantSql, readSegments, segmentOrder } from './segments/segment-sql.ts';
+export { splitSpool } from './segments/split-spool.ts';
 export {
   dayKey,
   isSameTriple,
@@ -24,7 +25,6 @@ export {
   sumTriples,
   type Triple,
 } from './segments/triple.ts';
-export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export { isCounted, type Slice, toSlice } from './slice.ts';
 export { type CutOptions, usualCut } from './tiers/steps/cut-steps.ts';

@@ -36,7 +36,10 @@ const tenantParams = Type.Object({ tenant: policyTenantSchema });
 
 const scopeOfRun = {
   tenant: Type.Optional(tenantSchema),
-  before: Type.Optional({ ...dateSchema, description: 'only days before this one' }),
+  before: Type.Optional({
+    ...dateSchema,
+    description: 'a date such as 2026-03-05; only days before it',
+  }),
 };
 
 export const retentionContract = {

@@ -34,7 +34,15 @@ type Own = Omit<Slice, 'tenants'>;
 
 function start(slice: Own, options: Partial<CsvOptions> = {}, source: Partial<CsvSource> = {}) {
   return startCsvExport(
-    { db, cold, spillDir: spoolDir, spillBytes: 2 ** 26, spoolDir, encoders: createGate(2), ...source },
+    {
+      db,
+      cold,
+      spillDir: spoolDir,
+      spillBytes: 2 ** 26,
+      spoolDir,
+      encoders: createGate(2),
+      ...source,
+    },
     { ...slice, tenants: null },
     { columns: exportColumns, header: true, profile: 'machine', ...options },
   );
@@ -237,6 +245,37 @@ test('a cold export holds no connection while its reader rests, and no file once
   } finally {
     await narrow.close();
   }
+});
+
+test('exports of one process encode together no more chunks than there are places', async () => {
+  let running = 0;
+  let most = 0;
+  type Run = ColdStore['duckdb']['run'];
+  const run: Run = async <R extends Record<string, unknown>>(...asked: Parameters<Run>) => {
+    most = Math.max(most, ++running);
+    try {
+      return await cold.duckdb.run<R>(...asked);
+    } finally {
+      running -= 1;
+    }
+  };
+  const source = {
+    cold: { ...cold, duckdb: { ...cold.duckdb, run } },
+    encoders: createGate(2),
+    cut: { ...usualCut, firstRows: 1_000, chunkRows: 2_000 },
+  };
+  const texts = await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      const csv = start({ tenant: 'BULK' }, {}, source);
+      const chunks: Buffer[] = [];
+      for await (const chunk of csv.chunks()) chunks.push(chunk);
+      await csv.close();
+      return Buffer.concat(chunks).toString('latin1');
+    }),
+  );
+  expect(new Set(texts).size).toBe(1);
+  expect(texts[0]?.split('\n')).toHaveLength(bulk + 2);
+  expect(most).toBe(2);
 });
 
 /** Opens objects, and keeps the paths of those that are not released. */

@@ -81,25 +81,27 @@ async function insertStaged(connection: Connection, onConflict: Sql): Promise<De
 }
 
 /**
- * Rows of the stage whose identity is stored with other content. The lateral join keeps PostgreSQL, which
+ * Rows of the stage whose identity is stored with other content, or, since it was found stored, is hot no
+ * more. Read once what is new of the stage is stored. The lateral join keeps PostgreSQL, which
  * knows no statistics of the stage, from reading whole months.
  */
-export async function listConflicts(connection: Connection): Promise<number[]> {
-  const rows = await connection.query<{ ordinal: number }>(sql`
-    select staged.ordinal from ingest_stage staged
-    cross join lateral (
-      select stored.digest, stored.kind, stored.source, stored.model, stored.confidence,
+export async function listConflicts(
+  connection: Connection,
+): Promise<{ ordinal: number; is_gone: boolean }[]> {
+  return connection.query(sql`
+    select staged.ordinal, stored.event_id is null as is_gone from ingest_stage staged
+    left join lateral (
+      select stored.event_id, stored.digest, stored.kind, stored.source, stored.model, stored.confidence,
         stored.enrichment::text as enrichment
       from enrichment_records stored
       where stored.tenant = staged.tenant and stored.store = staged.store
         and stored.occurred_at = staged.occurred_at and stored.event_id = staged.event_id
       limit 1
-    ) stored
+    ) stored on true
     where (stored.digest, stored.kind, stored.source, stored.model, stored.confidence, stored.enrichment)
       is distinct from
       (staged.digest, staged.kind, staged.source, staged.model, staged.confidence, staged.enrichment::text)
     order by staged.ordinal`);
-  return rows.map((row) => row.ordinal);
 }
 
 /** Undoes what insertNew and the counters did; the stage stays filled. The locks taken since are free. */

@@ -62,7 +62,7 @@ export async function storePart(
   });
 }
 
-/** The part touches days that have cold records which its own were not checked against. */
+/** The part touches days that have cold records which its own were not checked against, or met a move. */
 type Unchecked = { days: queries.ColdDay[]; staged: queries.StagedRecord[] };
 
 async function tryStore(
@@ -78,6 +78,11 @@ async function tryStore(
     const accepted = added.reduce((sum, day) => sum + day.count, 0);
     const isAllNew = accepted === part.count - checked.found.size;
     const hotConflicts = isAllNew ? [] : await queries.listConflicts(connection);
+    if (hotConflicts.some((conflict) => conflict.is_gone)) {
+      // Moved or erased since the insert met it: that is found out when it is stored again.
+      await queries.undoInsert(connection);
+      return { days: [], staged: [] };
+    }
     if (accepted > 0) {
       // From here on the days are locked: no move can switch before the commit.
       const coldDays = await queries.addToDays(connection, added);
@@ -88,7 +93,7 @@ async function tryStore(
       }
       await countAbove(connection, added);
     }
-    const conflicts = [...hotConflicts, ...checked.conflicts];
+    const conflicts = [...hotConflicts.map(({ ordinal }) => ordinal), ...checked.conflicts];
     return {
       accepted,
       duplicates: part.count - accepted - conflicts.length,

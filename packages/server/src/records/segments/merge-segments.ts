@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import type { DayTriple } from './segment.ts';
+import { readSegments } from './segment-sql.ts';
 import { sumTriples } from './triple.ts';
 import { writeSegmentFromSegments } from './write-segment.ts';
 
@@ -14,7 +15,7 @@ export type Merge = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Sorted at once: with 500 MB, 256 MiB of memory were not enough, though DuckDB spills. */
+/** Sorted at once: with 135 MB, 128 MiB of memory were not enough, though DuckDB spills. */
 const partBytes = 32 * 1024 * 1024;
 
 /**
@@ -23,12 +24,12 @@ const partBytes = 32 * 1024 * 1024;
  */
 export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void> {
   const { paths, days, target, signal } = merge;
-  const stretches = stretchesOf(days);
+  const stretches = await stretchesOf(duckdb, merge);
   const parts = stretches.map((_, index) => `${target}.${index}.parquet`);
   try {
-    for (const [index, stretch] of stretches.entries()) {
+    for (const [index, { count, bytes, ...stretch }] of stretches.entries()) {
       const part = { paths, target: parts[index] ?? '', filter: filterOf(stretch), signal };
-      await writeSegmentFromSegments(duckdb, { ...part, ...sumTriples(stretch) });
+      await writeSegmentFromSegments(duckdb, { ...part, count, bytes });
     }
     const whole = { paths: parts, isInOrder: true, target, signal };
     await writeSegmentFromSegments(duckdb, { ...whole, ...sumTriples(days) });
@@ -37,32 +38,71 @@ export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void>
   }
 }
 
-function stretchesOf(days: readonly DayTriple[]): DayTriple[][] {
-  const stretches: DayTriple[][] = [];
-  let bytes = 0;
+/** A store and a time, in microseconds since 1970. */
+type Point = { readonly store: string; readonly micros: number };
+
+/** From a point up to another, which is not part of it. Number and bytes may be about right only. */
+type Stretch = { from: Point; until: Point; count: number; bytes: number };
+
+async function stretchesOf(duckdb: DuckDb, { paths, days, signal }: Merge): Promise<Stretch[]> {
+  const stretches: Stretch[] = [];
   for (const day of days) {
+    if (day.bytes > partBytes) {
+      stretches.push(...(await cutDay(duckdb, day, { paths, signal })));
+      continue;
+    }
     const open = stretches.at(-1);
-    bytes += day.bytes;
-    if (open !== undefined && bytes <= partBytes) {
-      open.push(day);
-    } else {
-      stretches.push([day]);
-      bytes = day.bytes;
+    const next = wholeDay(day);
+    if (open === undefined || open.bytes + day.bytes > partBytes) stretches.push(next);
+    else {
+      open.until = next.until;
+      open.count += day.count;
+      open.bytes += day.bytes;
     }
   }
   return stretches;
 }
 
-/** The stores alone let DuckDB pass over row groups; days cut the first and the last of them. */
-function filterOf(stretch: readonly DayTriple[]): string {
-  const [first, last] = [stretch[0], stretch.at(-1)];
-  if (first === undefined || last === undefined) return 'false';
-  const [from, to] = [literal(first.store), literal(last.store)];
-  return `store between ${from} and ${to}
-    and (store > ${from} or occurred_at >= ${instant(first.day, 0)})
-    and (store < ${to} or occurred_at < ${instant(last.day, 1)})`;
+function wholeDay({ store, day, count, bytes }: DayTriple): Stretch {
+  const micros = Date.parse(day) * 1000;
+  return {
+    from: { store, micros },
+    until: { store, micros: micros + 86_400_000_000 },
+    count,
+    bytes,
+  };
 }
 
-function instant(day: string, plusDays: number): string {
-  return `make_timestamptz(${(Date.parse(day) + plusDays * 86_400_000) * 1000})`;
+/** Cuts a day by the times of its records into stretches of about the same number. */
+async function cutDay(
+  duckdb: DuckDb,
+  day: DayTriple,
+  { paths, signal }: Pick<Merge, 'paths' | 'signal'>,
+): Promise<Stretch[]> {
+  const { from, until, count, bytes } = wholeDay(day);
+  const pieces = Math.ceil(bytes / partBytes);
+  const shares = Array.from({ length: pieces - 1 }, (_, index) => (index + 1) / pieces);
+  const rows = await duckdb.run<{ micros: string }>(
+    `select unnest(approx_quantile(epoch_us(occurred_at), [${shares.join(', ')}]))::bigint as micros
+      from ${readSegments(paths)} where ${filterOf({ from, until })}`,
+    signal === undefined ? {} : { signal },
+  );
+  const cuts = [...new Set(rows.map(({ micros }) => Number(micros)))]
+    .filter((micros) => micros > from.micros && micros < until.micros)
+    .sort((a, b) => a - b);
+  const points = [...cuts.map((micros) => ({ ...from, micros })), until];
+  const share = { count: Math.ceil(count / pieces), bytes: Math.ceil(bytes / pieces) };
+  return points.map((point, index) => ({
+    ...share,
+    from: points[index - 1] ?? from,
+    until: point,
+  }));
+}
+
+/** The stores alone let DuckDB pass over row groups; times cut the first and the last of them. */
+function filterOf({ from, until }: Pick<Stretch, 'from' | 'until'>): string {
+  const [first, last] = [literal(from.store), literal(until.store)];
+  return `store between ${first} and ${last}
+    and (store > ${first} or occurred_at >= make_timestamptz(${from.micros}))
+    and (store < ${last} or occurred_at < make_timestamptz(${until.micros}))`;
 }

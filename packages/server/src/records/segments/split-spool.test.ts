@@ -35,7 +35,9 @@ test('a line longer than a block is a part', () => {
 });
 
 test('no part has a stretch with more bytes than a block, and no line is lost', () => {
-  const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 99 })));
+  const sizes = fc.array(
+    fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 99 })),
+  );
   fc.assert(
     fc.property(sizes, fc.integer({ min: 1, max: 200 }), (lines, chunkBytes) => {
       const left = [...lines];

@@ -55,7 +55,10 @@ test('a cursor goes only with its filters', async () => {
 });
 
 test('an unknown move and a foreign one answer 404', async () => {
-  expect((await api.call('GET', '/retention/moves/mov_x')).json.code).toBe('move_not_found');
+  for (const id of ['mov_x', '%00', 'é']) {
+    const answer = await api.call('GET', `/retention/moves/${id}`);
+    expect(answer.json, id).toMatchObject({ status: 404, code: 'move_not_found' });
+  }
   const foreign = await api.call('GET', '/retention/moves/mov_003', { token: limited });
   expect(foreign.json.code).toBe('move_not_found');
   expect((await api.call('GET', '/retention/moves/mov_003')).status).toBe(200);

@@ -61,7 +61,8 @@ export async function listMoves(
 
 /** Throws 404 `move_not_found`. */
 export async function getMove(db: Queryable, actor: Actor, id: string): Promise<MoveRow> {
-  const row = await queries.findMove(db, id, actor.tenants);
+  const isId = /^\w{1,100}$/.test(id);
+  const row = isId ? await queries.findMove(db, id, actor.tenants) : undefined;
   if (row !== undefined) return toMoveRow(row);
   throw new AppError('move_not_found', {
     detail: 'The journal has no move of this id. GET /retention/moves lists them.',

@@ -7,8 +7,9 @@ import { createObjectReader } from '../../platform/objects/reader.ts';
 import { createDuckDb, type DuckDb } from '../../platform/parquet/duckdb.ts';
 import { createColdTier } from '../../records/tiers/cold-parquet.ts';
 import { deleteTenant } from './kinds/delete-tenant.ts';
+import { removeObjects } from './remove-objects.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
-import { differences, journal, totals } from './testing/truth.ts';
+import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
 // As much memory as a service gives DuckDB to move with.
 let mover: TestMover;
@@ -51,7 +52,10 @@ async function readPages(tenant: string): Promise<number> {
   const tier = createColdTier(mover.db, { duckdb, objects });
   let seen = 0;
   for (let after: readonly [string, string, string, string] | null = null; ; ) {
-    const page = await tier.scan({ tenant, tenants: null }, { after, descending: false, limit: 500 });
+    const page = await tier.scan(
+      { tenant, tenants: null },
+      { after, descending: false, limit: 500 },
+    );
     seen += page.rows.length;
     if (page.end === null) break;
     after = page.end;
@@ -64,6 +68,13 @@ test('a day of records that are together larger than memory becomes several segm
   await addLarge('large', 600);
   await addRecords(mover.db, makeRecords('large', { days: [day], perDay: 300 }));
   const before = await totals(mover, 'large');
+  const dying = mover.move('large', day, {
+    duckdb,
+    async onArrow(to, when) {
+      if (to === 'copied' && when === 'before') throw new Error('killed');
+    },
+  });
+  await expect(dying).rejects.toThrow('killed');
   expect(await mover.move('large', day, { duckdb })).toMatchObject({
     ...{ movedCount: 1200, failedMoves: 0 },
   });
@@ -76,10 +87,15 @@ test('a day of records that are together larger than memory becomes several segm
   expect(Math.max(...segments.map(({ bytes }) => bytes))).toBeLessThan(32 * 2 ** 20);
   expect(await journal(mover, 'large')).toMatchObject([{ kind: 'move', state: 'removed' }]);
 
+  await removeObjects(mover.context(), signal);
+  expect(await objectKeys(mover)).toHaveLength(segments.length);
   expect(await readPages('large')).toBe(1200);
 
   await addLarge('large', 20, 600);
-  expect(await mover.move('large', day, { duckdb })).toMatchObject({ movedCount: 20, failedMoves: 0 });
+  expect(await mover.move('large', day, { duckdb })).toMatchObject({
+    movedCount: 20,
+    failedMoves: 0,
+  });
   expect(await differences(mover, 'large')).toEqual([]);
 
   await mover.db.query(

@@ -9,7 +9,7 @@ const smallBytes = 32 * mebibyte;
 const mergedBytes = 128 * mebibyte;
 /** Of records: what DuckDB has to sort, mostly on disk. */
 const sortedBytes = 4096 * mebibyte;
-/** Of a segment of large records: sorted with others they would take too much memory. */
+/** Where records are so large on average, fewer bytes of them are sorted. */
 const largeRecordBytes = 8192;
 const largeBytes = 16 * mebibyte;
 const atOnce = 100;
@@ -42,12 +42,18 @@ export async function planCompact(
 
 type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;
 
-/** The first run of neighbours that is worth merging. `segments` come in the order of their days. */
+/**
+ * The first run of neighbours that is worth merging. `segments` come in the order of their days. Those of
+ * large records, sorted together or with others, would take too much memory: they are merged with their
+ * like, as long as all are small.
+ */
 export function chooseGroup<S extends Sized>(
   segments: readonly S[],
   overlaps: readonly { a: string; b: string }[],
 ): S[] | null {
-  for (const group of groupsOf(segments)) {
+  const usual = segments.filter((segment) => !hasLargeRecords(segment));
+  const large = segments.filter(hasLargeRecords);
+  for (const group of [...groupsOf(usual, sortedBytes), ...groupsOf(large, largeBytes)]) {
     const ids = new Set(group.map(({ id }) => id));
     const hasOverlap = overlaps.some(({ a, b }) => ids.has(a) && ids.has(b));
     if (group.length >= atLeast || (group.length >= 2 && hasOverlap)) return group;
@@ -55,31 +61,24 @@ export function chooseGroup<S extends Sized>(
   return null;
 }
 
-function groupsOf<S extends Sized>(segments: readonly S[]): S[][] {
+function groupsOf<S extends Sized>(segments: readonly S[], maxBytes: number): S[][] {
   const groups: S[][] = [];
-  let sums = { size: 0, bytes: 0, large: 0 };
+  let [size, bytes] = [0, 0];
   for (const segment of segments) {
     const open = groups.at(-1);
-    const more = {
-      size: sums.size + segment.size_bytes,
-      bytes: sums.bytes + segment.bytes,
-      large: sums.large + bytesOfLarge(segment),
-    };
-    if (open !== undefined && open.length < atOnce && fits(more)) {
+    size += segment.size_bytes;
+    bytes += segment.bytes;
+    if (open !== undefined && open.length < atOnce && size <= mergedBytes && bytes <= maxBytes) {
       open.push(segment);
-      sums = more;
     } else {
       groups.push([segment]);
-      sums = { size: segment.size_bytes, bytes: segment.bytes, large: bytesOfLarge(segment) };
+      size = segment.size_bytes;
+      bytes = segment.bytes;
     }
   }
   return groups;
 }
 
-function fits({ size, bytes, large }: { size: number; bytes: number; large: number }): boolean {
-  return size <= mergedBytes && bytes <= sortedBytes && large <= largeBytes;
-}
-
-function bytesOfLarge({ count, bytes }: Sized): number {
-  return bytes > count * largeRecordBytes ? bytes : 0;
+function hasLargeRecords({ count, bytes }: Sized): boolean {
+  return bytes > count * largeRecordBytes;
 }

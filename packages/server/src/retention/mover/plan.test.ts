@@ -43,3 +43,23 @@ test('no merge gets larger than 128 MiB or takes more than a hundred', () => {
   const many = Array.from({ length: 250 }, (_, n) => segment(String(n), 1000));
   expect(chooseGroup(many, [])).toHaveLength(100);
 });
+
+test('segments of large records are merged with their like only, up to 16 MiB', () => {
+  const large = (id: string, bytes: number) => ({ id, size_bytes: bytes, count: 10, bytes });
+  const mixed = [
+    segment('a'),
+    large('A', 15 * mebibyte),
+    segment('b'),
+    large('B', 15 * mebibyte),
+    segment('c'),
+    large('C', mebibyte),
+    segment('d'),
+  ];
+  const overlaps = [
+    { a: 'A', b: 'B' },
+    { a: 'A', b: 'a' },
+  ];
+  expect(ids(chooseGroup(mixed, overlaps))).toEqual(['a', 'b', 'c', 'd']);
+  expect(ids(chooseGroup(mixed.slice(1, -1), overlaps))).toBeNull();
+  expect(ids(chooseGroup(mixed.slice(1, -1), [{ a: 'B', b: 'C' }]))).toEqual(['B', 'C']);
+});

@@ -71,7 +71,11 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
       }
     }
   } catch (error) {
-    if (!(error instanceof MoveFault)) throw error;
+    if (!(error instanceof MoveFault)) {
+      // A stream that is aborted does not tell why.
+      work.signal.throwIfAborted();
+      throw error;
+    }
     const move = await failMove(context, work, error);
     return notSwitched(move, !error.isDamage);
   }

@@ -58,7 +58,8 @@ export function listRuns(
 
 /** Throws 404 `retention_run_not_found`. */
 export async function getRun(db: Queryable, actor: Actor, id: string): Promise<RunRow> {
-  const run = await queries.findRun(db, id, actor.tenants);
+  const isId = /^\w{1,100}$/.test(id);
+  const run = isId ? await queries.findRun(db, id, actor.tenants) : undefined;
   if (run !== undefined) return run;
   throw new AppError('retention_run_not_found', {
     detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',

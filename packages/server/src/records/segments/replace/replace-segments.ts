@@ -46,7 +46,9 @@ export async function replaceSegments(
   const locked = await lockDays(connection, tenant, days);
   const removed = await deleteSegments(connection, tenant, remove);
   if (removed.ids.length !== new Set(remove).size) {
-    throw new SourceChanged('a segment to be replaced is not in the catalogue any more; nothing was changed.');
+    throw new SourceChanged(
+      'a segment to be replaced is not in the catalogue any more; nothing was changed.',
+    );
   }
   await insertSegments(connection, tenant, add);
   const hotGone = (await change.removeHot?.(locked)) ?? [];

@@ -1,0 +1,22 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadSettings } from '../config/settings.ts';
+import { createLog } from '../platform/log.ts';
+import { openColdTier } from './cold-tier.ts';
+
+test('a process that ends leaves no folder of its own behind', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-cold-'));
+  const closers: (() => Promise<unknown>)[] = [];
+  try {
+    const settings = loadSettings({ SVC_DATA_DIR: dataDir });
+    const cold = await openColdTier(settings, createLog('silent'), closers);
+    await writeFile(join(cold.spoolDir, 'half.csv'), 'x');
+    for (const close of closers.reverse()) await close();
+    expect(await readdir(join(dataDir, 'spool'))).toEqual([]);
+    expect(await readdir(join(dataDir, 'object-cache'))).toEqual([]);
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});

@@ -1,0 +1,63 @@
+import { setImmediate } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { copyCsv } from './copy-out.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+
+test('rows of any size come whole, with their number, and the connection goes on', async () => {
+  const text = await db.withConnection(async (connection) => {
+    const copy = copyCsv(
+      connection,
+      sql`select repeat('x', case when n % 100 = 0 then 300000 else n % 7 end) as x
+        from generate_series(1, 1000) n`,
+      { header: true, quoted: ['x'] },
+    );
+    const chunks: Buffer[] = [];
+    for await (const chunk of copy) chunks.push(chunk as Buffer);
+    expect(copy.rowCount).toBe(1000);
+    expect(await connection.query(sql`select 1 as n`)).toEqual([{ n: 1 }]);
+    return Buffer.concat(chunks).toString();
+  });
+  const sizes = Array.from({ length: 1000 }, (_, n) =>
+    (n + 1) % 100 === 0 ? 300_000 : (n + 1) % 7,
+  );
+  expect(text).toBe(`x\n${sizes.map((size) => `"${'x'.repeat(size)}"\n`).join('')}`);
+});
+
+test.each([
+  ['before the first row', sql`select 1 / 0 as x`],
+  ['half-way', sql`select 1 / (5000 - n) as x from generate_series(1, 9000) n`],
+])('a failure %s is thrown, and the connection goes on', async (_when, query) => {
+  await db.withConnection(async (connection) => {
+    const copy = copyCsv(connection, query, { header: false, quoted: [] });
+    await expect(
+      (async () => {
+        for await (const _chunk of copy) await setImmediate();
+      })(),
+    ).rejects.toThrow(/division by zero/);
+    expect(await connection.query(sql`select 1 as n`)).toEqual([{ n: 1 }]);
+  });
+});
+
+test('a reader that takes nothing holds the server back, not its memory', async () => {
+  await db.withConnection(async (connection) => {
+    const copy = copyCsv(
+      connection,
+      sql`select repeat('x', 1000) as x from generate_series(1, 100000) n`,
+      { header: false, quoted: [] },
+    );
+    const iterator = copy[Symbol.asyncIterator]();
+    await iterator.next();
+    for (let turn = 0; turn < 1000; turn += 1) await setImmediate();
+    expect(copy.readableLength).toBeLessThan(2 * 2 ** 20);
+    let bytes = 0;
+    for await (const chunk of copy) bytes += (chunk as Buffer).length;
+    expect(bytes).toBeGreaterThan(90_000_000);
+  });
+});
