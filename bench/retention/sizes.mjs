@@ -1,6 +1,6 @@
 /** How much each kind of run measures. `pairs`: how often ours and the other side take turns. */
 export const sizes = {
-  quick: { flights: 200_000, pairs: 1, requests: 40, idleMs: 2000, segmentDays: 6 },
-  standard: { flights: 3_000_000, pairs: 5, requests: 300, idleMs: 10_000, segmentDays: 60 },
-  full: { flights: 3_000_000, pairs: 9, requests: 1000, idleMs: 20_000, segmentDays: 150 },
+  quick: { flights: 200_000, pairs: 1, requests: 40, idleMs: 3000, segmentDays: 6 },
+  standard: { flights: 3_000_000, pairs: 5, requests: 300, idleMs: 20_000, segmentDays: 15 },
+  full: { flights: 3_000_000, pairs: 9, requests: 1000, idleMs: 30_000, segmentDays: 60 },
 };

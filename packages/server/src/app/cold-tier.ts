@@ -24,6 +24,7 @@ export type ColdTier = {
 // smaller one a reader can read with the larger one, even if all records are large.
 const readerBytes = 256 * 2 ** 20;
 const moverBytes = 128 * 2 ** 20;
+const moverIdleMillis = 5_000;
 
 export async function openColdTier(
   settings: Settings,
@@ -40,9 +41,10 @@ export async function openColdTier(
     log,
   });
   closers.push(() => objects.close());
-  const start = (niceness: number, memoryBytes: number) => {
+  const start = (niceness: number, memoryBytes: number, idleMillis?: number) => {
     const duckdb = createDuckDb({
       memoryBytes,
+      ...(idleMillis === undefined ? {} : { idleMillis }),
       // More threads took twice the CPU for the same CSV; several queries run beside each other anyway.
       threads: 1,
       tempDir: join(spoolDir, `duckdb-${niceness}`),
@@ -56,7 +58,7 @@ export async function openColdTier(
     store,
     objects,
     duckdb: start(0, readerBytes),
-    moverDuckdb: start(10, moverBytes),
+    moverDuckdb: start(10, moverBytes, moverIdleMillis),
     spoolDir,
   };
 }

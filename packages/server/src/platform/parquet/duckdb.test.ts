@@ -91,3 +91,21 @@ test('nothing runs after close', async () => {
   await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
   await expect(closed.run('select 1')).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
 });
+
+test('without queries the process ends after a while, and the next query starts another', async () => {
+  const short = createDuckDb({
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    tempDir: dir,
+    niceness: 0,
+    idleMillis: 50,
+    log: createLog('silent'),
+  });
+  await Promise.all([
+    expect(short.run(endless, { timeoutMillis: 300 })).rejects.toThrow(/cold_tier_unavailable/),
+    short.run('select 1'),
+  ]);
+  await expect.poll(() => short.pid(), { timeout: 10_000 }).toBeUndefined();
+  expect(await short.run('select 7 as n')).toEqual([{ n: 7 }]);
+  await short.close();
+});

@@ -37,6 +37,8 @@ export type DuckDbOptions = {
   tempDir: string;
   /** 0 = as the service; up to 19 = gives way to everybody. */
   niceness: number;
+  /** After so long without a query the process ends, and its memory is free; unset = it stays. */
+  idleMillis?: number;
   log: Log;
 };
 
@@ -52,6 +54,19 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   let child: ChildProcess | null = null;
   let lastId = 0;
   let isClosed = false;
+  let idle: NodeJS.Timeout | undefined;
+
+  /** Nothing waits for the process any more, or something does again. */
+  function watchIdle(): void {
+    clearTimeout(idle);
+    if (options.idleMillis === undefined || pending.size > 0) return;
+    idle = setTimeout(() => {
+      const ending = child;
+      child = null;
+      ending?.kill('SIGKILL');
+    }, options.idleMillis);
+    idle.unref();
+  }
 
   function start(): ChildProcess {
     const { memoryBytes, threads, tempDir } = options;
@@ -86,6 +101,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   function settle({ id, rows, error }: Answer): void {
     const waiting = pending.get(id);
     pending.delete(id);
+    watchIdle();
     if (error === undefined) waiting?.settle(rows);
     else waiting?.refuse(new DuckDbError(error));
   }
@@ -110,6 +126,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       return new Promise((resolve, reject) => {
         const cancel = (reason: unknown) => {
           pending.delete(id);
+          watchIdle();
           if (target.connected) target.send({ cancel: id });
           refuse(reason);
         };
@@ -134,6 +151,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
           },
           refuse,
         });
+        watchIdle();
         target.send({ id, statements: list }, (error) => {
           if (error !== null) lose(target, error);
         });
@@ -142,6 +160,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     pid: () => child?.pid,
     async close() {
       isClosed = true;
+      clearTimeout(idle);
       const ending = child;
       if (ending === null) return;
       const ended = new Promise((resolve) => ending.once('exit', resolve));
