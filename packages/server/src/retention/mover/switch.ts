@@ -37,7 +37,7 @@ export async function switchMove(
     },
   });
   const { tenant, id, kind } = move;
-  context.log.info({ tenant, move: id, kind }, 'a move is switched');
+  context.log.debug({ tenant, move: id, kind }, 'a move is switched');
   return { ...work, move: next };
 }
 
