@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import { readSegmentDays, sumTriples, writeSegmentFromSegments } from '../../records/index.ts';
-import { segmentFormat } from '../../records/segments/segment-sql.ts';
+import { segmentFormatFor } from '../../records/segments/segment-sql.ts';
 import { keepFilter, matchFile } from './match-file.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
       null::varchar as kind, null::varchar as source, null::varchar as model,
       null::varchar as confidence, 100 as bytes, '{}' as enrichment
     from range(${rowCount}) as numbers(n) order by n
-  ) to ${literal(path)} (${segmentFormat})`);
+  ) to ${literal(path)} (${segmentFormatFor(1, 1)})`);
 });
 afterAll(async () => {
   await duckdb.close();

@@ -8,7 +8,7 @@ import {
 } from '../../../platform/objects/objects.ts';
 import { createDuckDb, type DuckDb, literal } from '../../../platform/parquet/duckdb.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { segmentColumns, segmentFormat, segmentOrder } from '../../segments/segment-sql.ts';
+import { segmentColumns, segmentFormatFor, segmentOrder } from '../../segments/segment-sql.ts';
 
 /** A cold tier in a folder, made by hand: what ingest meets after a move, without the mover. */
 export type Freezer = {
@@ -82,7 +82,7 @@ async function writeSegment(
       select ${columns.join(', ')}
       from read_json(${literal(spool)}, format = 'newline_delimited', columns = {${types.join(', ')}})
       order by ${segmentOrder}
-    ) to ${literal(path)} (${segmentFormat})`);
+    ) to ${literal(path)} (${segmentFormatFor(1, 1)})`);
 }
 
 /** The switch of a move, in small: catalogue in, hot rows out, counters. */
