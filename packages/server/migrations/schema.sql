@@ -36,6 +36,53 @@ CREATE INDEX audit_log_tenant_idx ON public.audit_log USING btree (tenant, at, i
 
 CREATE INDEX audit_log_token_idx ON public.audit_log USING btree (token_id, at, id);
 
+create table dataset_version_windows (
+  tenant text collate "C" not null,
+  version_id text collate "C" not null,
+  ordinal integer not null,
+  store text collate "C",
+  first_day date not null,
+  until date not null,
+  constraint dataset_version_windows_pkey PRIMARY KEY (tenant, version_id, ordinal)
+);
+
+create table dataset_versions (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  dataset text collate "C" not null,
+  name text not null,
+  note text,
+  train_share smallint,
+  validation_share smallint,
+  test_share smallint,
+  slices json not null,
+  tags json not null,
+  recorded_before timestamp with time zone not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  state text collate "C" not null default 'counting'::text,
+  current_count bigint,
+  current_bytes bigint,
+  current_digest numeric(20,0),
+  splits json,
+  parts json not null,
+  changed_at timestamp with time zone,
+  change text collate "C",
+  error text,
+  created_at timestamp with time zone not null default now(),
+  created_by text not null,
+  constraint dataset_versions_name_key UNIQUE (tenant, name),
+  constraint dataset_versions_pkey PRIMARY KEY (tenant, id),
+  constraint dataset_versions_shares_check CHECK ((((train_share + validation_share) + test_share) = 100))
+);
+
+CREATE INDEX dataset_versions_counting_idx ON public.dataset_versions USING btree (created_at) WHERE (state = 'counting'::text);
+
+CREATE INDEX dataset_versions_created_at_idx ON public.dataset_versions USING btree (created_at, id);
+
+CREATE INDEX dataset_versions_id_idx ON public.dataset_versions USING btree (id);
+
 create table dead_letter_counts (
   endpoint_id text collate "C" not null,
   status text not null,
@@ -164,6 +211,75 @@ create table export_links (
   expires_at timestamp with time zone not null,
   constraint export_links_pkey PRIMARY KEY (hash)
 );
+
+create table export_parts (
+  tenant text collate "C" not null,
+  export_id text collate "C" not null,
+  number integer not null,
+  first_store text collate "C" not null,
+  first_day date not null,
+  last_store text collate "C" not null,
+  last_day date not null,
+  min_day date not null,
+  max_day date not null,
+  object_key text collate "C",
+  rows bigint,
+  digest numeric(20,0),
+  size_bytes bigint,
+  sha256 bytea,
+  body_bytes bigint,
+  layout json,
+  constraint export_parts_pkey PRIMARY KEY (tenant, export_id, number)
+);
+
+create table exports (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  format text collate "C" not null,
+  state text collate "C" not null default 'queued'::text,
+  request json not null,
+  file_name text not null,
+  slice json not null,
+  recorded_before timestamp with time zone not null,
+  version_id text collate "C",
+  version json,
+  options json not null,
+  rows_total bigint,
+  bytes_total bigint,
+  digest numeric(20,0),
+  parts_total integer,
+  rows_done bigint not null default 0,
+  size_bytes bigint not null default 0,
+  sha256 bytea,
+  ends json,
+  manifest json,
+  requested_by text not null,
+  token_id text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  files_removed_at timestamp with time zone,
+  error_code text collate "C",
+  error text,
+  runner text collate "C",
+  attempts integer not null default 0,
+  taken_at timestamp with time zone,
+  rows_before bigint not null default 0,
+  failures integer not null default 0,
+  not_before timestamp with time zone,
+  constraint exports_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX exports_created_at_idx ON public.exports USING btree (created_at, id);
+
+CREATE INDEX exports_files_idx ON public.exports USING btree (expires_at) WHERE (files_removed_at IS NULL);
+
+CREATE INDEX exports_id_idx ON public.exports USING btree (id);
+
+CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
 
 create table incident_keys (
   tenant text collate "C" not null,
@@ -310,6 +426,7 @@ create table moves (
   error_code text collate "C",
   error text,
   runner text collate "C" not null,
+  effects json,
   constraint moves_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -360,6 +477,8 @@ create table retention_runs (
   failed_moves integer not null default 0,
   busy_tenants integer not null default 0,
   error text,
+  delete_versioned boolean not null default false,
+  kept_count bigint not null default 0,
   constraint retention_runs_scheduled_for_key UNIQUE (scheduled_for),
   constraint retention_runs_pkey PRIMARY KEY (id)
 );
@@ -428,6 +547,39 @@ create table signing_keys (
   name text collate "C" not null,
   key bytea not null,
   constraint signing_keys_pkey PRIMARY KEY (name)
+);
+
+create table tags (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  store text collate "C",
+  first_day date,
+  last_day date,
+  dataset text collate "C" not null,
+  note text,
+  created_at timestamp with time zone not null default now(),
+  created_by text not null,
+  constraint tags_window_key UNIQUE NULLS NOT DISTINCT (tenant, store, first_day, last_day, dataset),
+  constraint tags_pkey PRIMARY KEY (tenant, id),
+  constraint tags_days_check CHECK ((first_day <= last_day))
+);
+
+CREATE INDEX tags_created_at_idx ON public.tags USING btree (created_at, id);
+
+CREATE INDEX tags_id_idx ON public.tags USING btree (id);
+
+create table tenant_days (
+  tenant text collate "C" not null,
+  day date not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_stored_bytes bigint not null default 0,
+  constraint tenant_days_pkey PRIMARY KEY (tenant, day)
 );
 
 create table verifications (

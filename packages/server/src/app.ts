@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
-  actorOfToken,
   addAccessRoutes,
   auditLocally,
   authenticate,
@@ -19,11 +18,12 @@ import {
   type NewToken,
 } from './access/index.ts';
 import { type ColdTier, openColdTier } from './app/cold-tier.ts';
+import { addExports, createExportJobs, type ExportJobs } from './app/exports.ts';
 import { addRetention, createRetention, type Retention } from './app/retention.ts';
 import { cursorKey, type State } from './app/state.ts';
+import { addVersions, type Counting, createCounting } from './app/versions.ts';
 import { addWebhooks, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
-import { addExportRoutes } from './exports/index.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, errorCatalogue } from './kernel/errors.ts';
 import { addConsole } from './platform/http/console-files.ts';
@@ -35,7 +35,7 @@ import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { rejectCodes } from './records/contract.ts';
-import { addRecordsRoutes, createIngest } from './records/index.ts';
+import { addRecordsRoutes, addTagRoutes, createIngest } from './records/index.ts';
 import { countFailedTenants } from './retention/index.ts';
 import {
   createSecretBox,
@@ -82,7 +82,10 @@ export async function startService(
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, log, closers);
     const retention = createRetention(db, { settings, log, cold });
-    const parts = { settings, log, db, state, metrics, wakeUp, cold, retention, closers };
+    const counting = createCounting(db, { settings, log, cold });
+    const jobs = createExportJobs(db, { settings, log, cold });
+    const works = { retention, counting, jobs };
+    const parts = { settings, log, db, state, metrics, wakeUp, cold, ...works, closers };
     const http = createHttp(parts);
     closers.push(() => http.fastify.close());
     await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
@@ -96,6 +99,10 @@ export async function startService(
     }
     retention.start();
     closers.push(() => retention.stop());
+    counting.start();
+    closers.push(() => counting.stop());
+    jobs.start();
+    closers.push(() => jobs.stop());
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
@@ -227,9 +234,12 @@ function createHttp(parts: {
   wakeUp: WakeUp;
   cold: ColdTier;
   retention: Retention;
+  counting: Counting;
+  jobs: ExportJobs;
   closers: Closers;
 }): HttpServer {
-  const { settings, log, db, state, metrics, wakeUp, cold, retention, closers } = parts;
+  const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
+  const { retention, counting, jobs } = parts;
   const http = createHttpServer({
     log,
     authenticate: (request) => authenticate(db, request),
@@ -239,7 +249,9 @@ function createHttp(parts: {
     assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, db, { settings, log, state, cold });
+    addApi(http, db, { settings, state, cold });
+    addVersions(http, db, { state, counting });
+    addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, closers });
   }
@@ -260,9 +272,9 @@ function createHttp(parts: {
 function addApi(
   http: HttpServer,
   db: Database,
-  parts: { settings: Settings; log: Log; state: State; cold: ColdTier },
+  parts: { settings: Settings; state: State; cold: ColdTier },
 ): void {
-  const { settings, log, state, cold } = parts;
+  const { settings, state, cold } = parts;
   addAccessRoutes(http, db, {
     clock: systemClock,
     cursorKey: () => cursorKey(state),
@@ -282,20 +294,7 @@ function addApi(
       clock: systemClock,
     }),
   });
-  addExportRoutes(http, db, {
-    cold,
-    spoolDir: cold.spoolDir,
-    spillDir: settings.dataDir,
-    spillBytes: settings.exportSpillBytes,
-    stallMillis: settings.exportStallSeconds * 1000,
-    maxConcurrent: Math.min(
-      settings.exportMaxConcurrent,
-      Math.floor(settings.databaseConnections / 2),
-    ),
-    actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
-    audit: createAudit(),
-    log,
-  });
+  addTagRoutes(http, db, { cursorKey: () => cursorKey(state), audit: createAudit() });
 }
 
 function assertReady(state: State): void {

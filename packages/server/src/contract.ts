@@ -1,6 +1,9 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
+import { exportJobsContract } from './exports/jobs.contract.ts';
 import { recordsContract } from './records/contract.ts';
+import { tagsContract } from './records/tags.contract.ts';
+import { versionsContract } from './records/versions.contract.ts';
 import { retentionContract } from './retention/contract.ts';
 import { webhooksContract } from './webhooks/contract.ts';
 
@@ -8,14 +11,20 @@ import { webhooksContract } from './webhooks/contract.ts';
 export const apiContract = {
   ...accessContract,
   ...recordsContract,
+  ...tagsContract,
+  ...versionsContract,
   ...exportsContract,
+  ...exportJobsContract,
   ...retentionContract,
   ...webhooksContract,
 } as const;
 
 export * from './access/contract.ts';
 export * from './exports/contract.ts';
+export * from './exports/jobs.contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export * from './records/contract.ts';
+export * from './records/tags.contract.ts';
+export * from './records/versions.contract.ts';
 export * from './retention/contract.ts';
 export * from './webhooks/contract.ts';

@@ -14,6 +14,8 @@ export type ColdTier = {
   readonly objects: ObjectReader;
   /** For pages, single records, exports and late records. */
   readonly duckdb: DuckDb;
+  /** For export jobs: gives way to pages. */
+  readonly jobDuckdb: DuckDb;
   /** For movers and verifications: gives way to all else. */
   readonly moverDuckdb: DuckDb;
   /** A folder of this process, empty at its start. */
@@ -23,8 +25,9 @@ export type ColdTier = {
 // Limits, not reservations; each process starts when it is first needed. What a mover could write with the
 // smaller one a reader can read with the larger one, even if all records are large.
 const readerBytes = 256 * 2 ** 20;
+const jobBytes = 192 * 2 ** 20;
 const moverBytes = 128 * 2 ** 20;
-const moverIdleMillis = 5_000;
+const idleMillis = 5_000;
 
 export async function openColdTier(
   settings: Settings,
@@ -41,10 +44,10 @@ export async function openColdTier(
     log,
   });
   closers.push(() => objects.close());
-  const start = (niceness: number, memoryBytes: number, idleMillis?: number) => {
+  const start = (niceness: number, memoryBytes: number, endsAfterMillis?: number) => {
     const duckdb = createDuckDb({
       memoryBytes,
-      ...(idleMillis === undefined ? {} : { idleMillis }),
+      ...(endsAfterMillis === undefined ? {} : { idleMillis: endsAfterMillis }),
       // More threads took twice the CPU for the same CSV; several queries run beside each other anyway.
       threads: 1,
       tempDir: join(spoolDir, `duckdb-${niceness}`),
@@ -58,7 +61,8 @@ export async function openColdTier(
     store,
     objects,
     duckdb: start(0, readerBytes),
-    moverDuckdb: start(10, moverBytes, moverIdleMillis),
+    jobDuckdb: start(5, jobBytes, idleMillis),
+    moverDuckdb: start(10, moverBytes, idleMillis),
     spoolDir,
   };
 }

@@ -19,6 +19,7 @@ import {
   startVerifications,
 } from '../retention/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import { onGone } from './on-gone.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** Runs and verifications, in a process of the role retention; in any other there are none. */
@@ -47,6 +48,7 @@ export function createRetention(
     runner: newId('mover'),
     graceSeconds: settings.coldGraceSeconds,
     log,
+    onGone,
   };
   let works: readonly { poke(): void; stop(): Promise<void> }[] = [];
   return {

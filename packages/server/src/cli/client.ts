@@ -31,11 +31,14 @@ export type Client = {
  */
 export function createClient(io: Io, connection: Connection): Client {
   const text: Client['text'] = (route, input, bodyText) => {
-    const { params, query, body } = input as LooseInput;
+    const { params, query, body, headers } = input as LooseInput;
     return request(io, connection, {
       ...target(route, params, query),
       ...(body === undefined ? {} : { body: bodyText ?? JSON.stringify(body) }),
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: {
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
     });
   };
   return {
@@ -56,6 +59,7 @@ type LooseInput = {
   params?: Words;
   query?: Words;
   body?: unknown;
+  headers?: Record<string, string>;
 };
 type Call = {
   method: string;

@@ -18,6 +18,25 @@ const calls: Record<
     json: 'object',
   },
   'analytics export': { argv: ['--tenant', 'T', '--month', '2026-03'], asksApi: true },
+  'records tags ls': { argv: [], asksApi: true, json: 'array' },
+  'records tags add': {
+    argv: ['--tenant', 'T', '--dataset', 'training'],
+    asksApi: true,
+    json: 'object',
+  },
+  'records tags rm': { argv: ['tag_1'], asksApi: true },
+  'records versions ls': { argv: [], asksApi: true, json: 'array' },
+  'records versions show': { argv: ['ver_1'], asksApi: true, json: 'object' },
+  'records versions create': {
+    argv: ['--tenant', 'T', '--dataset', 'training', '--name', 'N'],
+    asksApi: true,
+    json: 'object',
+  },
+  'records versions rm': { argv: ['ver_1', '--yes'], asksApi: true },
+  'exports ls': { argv: [], asksApi: true, json: 'array' },
+  'exports show': { argv: ['exp_1'], asksApi: true, json: 'object' },
+  'exports get': { argv: ['exp_1'], asksApi: true },
+  'exports cancel': { argv: ['exp_1'], asksApi: true },
   'tokens create': { argv: ['--name', 'N', '--preset', 'pipeline'], asksApi: true, json: 'object' },
   'tokens ls': { argv: [], asksApi: true, json: 'array' },
   'audit ls': { argv: [], asksApi: true, json: 'array' },
@@ -167,6 +186,9 @@ describe('every command with --json', () => {
         'POST /enrichment/records',
         json({ accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 }),
       );
+      const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
+      api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
+      api.on('POST /enrichment/dataset-versions', json({ ...made, state: 'ready' }, 201));
       const words = [...path.split(' '), ...call.argv, '--json'];
       const env = path === 'config' ? {} : api.env;
       for (const isTerminal of [false, true]) {

@@ -39,7 +39,7 @@ test.each([
   [['rec'], ['records']],
   [
     ['records', ''],
-    ['ls', 'show', 'ingest', 'erase', '--help'],
+    ['ls', 'show', 'ingest', 'erase', 'tags', 'versions', '--help'],
   ],
   [['records', 'ls', '--le'], ['--level']],
   [
@@ -60,6 +60,20 @@ test.each([
   [
     ['listen', '--mode', 're'],
     ['reset', 'redirect'],
+  ],
+  [
+    ['analytics', 'export', '--format', ''],
+    ['csv', 'ndjson', 'parquet'],
+  ],
+  [['analytics', 'export', '--ver'], ['--version']],
+  [
+    ['records', 'tags', ''],
+    ['ls', 'add', 'rm', '--help'],
+  ],
+  [['records', 'versions', 'create', '--dataset', 'f'], ['fine_tuning']],
+  [
+    ['exports', 'ls', '--state', 'c'],
+    ['completed', 'cancelled'],
   ],
   [['completion', 'z'], ['zsh']],
   [['records', 'ls', '--q', ''], []],

@@ -2,8 +2,16 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Handler, json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import {
+  type Handler,
+  json,
+  pages,
+  problem,
+  type Receiver,
+  startReceiver,
+} from './testing/receiver.ts';
 import { newFolder, type RunOptions, run } from './testing/run.ts';
 
 let api: Receiver;
@@ -22,11 +30,13 @@ afterEach(async () => {
 afterAll(() => api.close());
 
 const csv = '"tenant","event_id"\n"TX","a\n""b"""\n"TX","c"\n';
-const digestOf = (text: string) =>
+const digestOf = (text: string | Buffer) =>
   `sha-256=:${createHash('sha256').update(text).digest('base64')}:`;
 
+const halves = (text: string) => [text.slice(0, 20), text.slice(20)];
+
 type Sent = {
-  text?: string;
+  text?: string | Buffer;
   rows?: string;
   digest?: string | null;
   name?: string;
@@ -43,8 +53,9 @@ function sends(sent: Sent = {}): Handler {
       ...(rows === '' ? {} : { 'x-record-count': rows }),
       trailer: 'Repr-Digest',
     });
-    for (let at = 0; at < text.length; at += 7) {
-      await new Promise((resolve) => response.write(text.slice(at, at + 7), resolve));
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += 7) {
+      await new Promise((resolve) => response.write(bytes.subarray(at, at + 7), resolve));
     }
     if (digest !== null) response.addTrailers({ 'Repr-Digest': digest });
     if (sent.end === undefined) response.end();
@@ -199,6 +210,8 @@ test('what is not an ordinary file is never replaced', async () => {
 test('what a killed export left does not stand in the way', async () => {
   api.on('POST /exports/csv', sends());
   await writeFile(join(cwd, 'tx.csv.part'), 'half');
+  // What a download would go on with.
+  await writeFile(join(cwd, 'tx.csv.part.json'), '{}');
   expect(await exports(['--out', 'tx.csv'])).toMatchObject({ code: 0 });
   expect(await files()).toEqual(['tx.csv']);
 });
@@ -248,7 +261,15 @@ test('--json says what was written', async () => {
 });
 
 test.each([
-  [['--format', 'parquet'], 'csv is the only format yet'],
+  [['--format', 'xml'], 'Allowed choices are csv, ndjson, parquet'],
+  [['--format', 'parquet', '--compression', 'gzip'], 'parquet is compressed inside'],
+  [['--format', 'ndjson', '--profile', 'machine'], 'are for --format csv'],
+  [['--format', 'parquet', '--no-header'], 'are for --format csv'],
+  [['--split', 'train'], '--split needs --version'],
+  [['--version', 'v1'], 'Leave out --month'],
+  [['--no-wait'], '--no-wait needs --async'],
+  [['--async', '--no-wait', '--out', 'x'], 'with --no-wait no file is written'],
+  [['--async', '--json'], '--json needs --out FILE'],
   [['--profile', 'ops'], 'svcctl --profile NAME analytics export'],
   [['--from', '2001-01-01'], 'give either --month'],
   [['--json'], '--json needs --out FILE'],
@@ -257,6 +278,69 @@ test.each([
   expect(code).toBe(2);
   expect(stderr).toContain(message);
   expect(api.requests).toEqual([]);
+});
+
+const ndjson = '{"event_id":"a\\n"}\n{"event_id":"b"}\n';
+
+test.each([
+  ['ndjson', [], ndjson, 'tx.ndjson'],
+  ['ndjson', ['--compression', 'gzip'], gzipSync(ndjson), 'tx.ndjson.gz'],
+  // Members one after the other, as parts are.
+  ['csv', ['--compression', 'gzip'], Buffer.concat(halves(csv).map((half) => gzipSync(half))), 'x'],
+  // Whose rows the trailer alone proves.
+  ['ndjson', ['--compression', 'zstd'], Buffer.from('zstd'), 'tx.ndjson.zst'],
+  ['parquet', [], Buffer.from('PAR1'), 'tx.parquet'],
+])('%s %j is kept byte by byte', async (format, argv, bytes, name) => {
+  api.on(`POST /exports/${format}`, sends({ text: bytes, name }));
+  const { code, stderr } = await exports(['--format', format, ...argv], { isTerminal: true });
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain(`${name}: 2 rows, as many as its leaves hold`);
+  expect(await readFile(join(cwd, name))).toEqual(Buffer.from(bytes));
+  expect(JSON.parse(String(api.requests[0]?.body))).toEqual({
+    tenant: 'TX',
+    month: '2001-02',
+    ...(argv.length === 0 ? {} : { compression: argv[1] }),
+  });
+});
+
+test.each([
+  ['ndjson', [], ndjson.slice(0, -1), '1 row came, 2 were announced'],
+  ['ndjson', ['--compression', 'gzip'], gzipSync(`${ndjson}{}\n`), '3 rows came, 2 were'],
+  ['ndjson', ['--compression', 'gzip'], gzipSync(ndjson).subarray(0, -9), 'it ended after'],
+  ['csv', ['--compression', 'gzip'], Buffer.from('not gzip'), 'it ended after 0 of 2 rows'],
+])(
+  '%s %j that is not whole is not kept, though its digest fits',
+  async (format, argv, bytes, said) => {
+    api.on(`POST /exports/${format}`, sends({ text: bytes }));
+    const { code, stderr } = await exports(['--format', format, ...argv, '--out', 'x']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(said);
+    expect(await files()).toEqual([]);
+  },
+);
+
+test('Parquet whose digest is another is not kept', async () => {
+  api.on('POST /exports/parquet', sends({ text: 'PAR1', digest: digestOf('PAR2') }));
+  expect((await exports(['--format', 'parquet', '--out', 'x'])).code).toBe(1);
+  expect(await files()).toEqual([]);
+});
+
+test('a version is found by its name; its split is compared with what was frozen', async () => {
+  const splits = { train: { count: 2 }, validation: { count: 0 }, test: { count: 0 } };
+  const version = { id: 'ver_1', name: 'q1', count: 5, current: null, splits };
+  api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
+  api.on('POST /exports/parquet', sends({ text: 'PAR1' }));
+  const words = 'analytics export --tenant TX --format parquet --out x --force'.split(' ');
+  const unknown = await run([...words, '--version', 'q2'], { cwd, env: api.env });
+  expect(unknown.code).toBe(3);
+  const split = await run([...words, '--version', 'q1', '--split', 'train'], { cwd, env: api.env });
+  expect(split.stderr).toContain('2 rows, as many as the version holds');
+  const bodies = api.requests.filter(({ method }) => method === 'POST');
+  expect(bodies.map(({ body }) => JSON.parse(String(body)))).toEqual([
+    { tenant: 'TX', version: 'ver_1', split: 'train' },
+  ]);
+  const whole = await run([...words, '--version', 'q1'], { cwd, env: api.env });
+  expect(whole.stderr).toContain('2 rows, as many as announced');
 });
 
 test('an export without days is a usage error: it must not widen to everything', async () => {

@@ -20,8 +20,11 @@ export type Page = {
 
 type ListRoute =
   | 'GET /audit'
+  | 'GET /enrichment/dataset-versions'
   | 'GET /enrichment/datasets'
   | 'GET /enrichment/records'
+  | 'GET /enrichment/tags'
+  | 'GET /exports'
   | 'GET /incidents'
   | 'GET /retention/moves'
   | 'GET /retention/policies'

@@ -19,6 +19,7 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
     // What a killed export left. Removed rather than overwritten: if its writer still lives, it goes
     // on writing into a file without a name, and `isOurs` tells it so.
     await rm(part, { force: true });
+    await rm(noteOf(part), { force: true });
     handle = await open(part, 'wx');
   } catch (error) {
     throw unwritable(part, error);
@@ -52,6 +53,11 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
   };
 }
 
+/** Beside a part that a later run may go on with: what it is a part of. */
+export function noteOf(part: string): string {
+  return `${part}.json`;
+}
+
 /** Throws `file_unreadable` unless the file may be written under this name. */
 export async function checkTarget(path: string, mayReplace: boolean): Promise<void> {
   const found = await stat(path).catch(() => null);
@@ -68,7 +74,8 @@ export async function checkTarget(path: string, mayReplace: boolean): Promise<vo
   }
 }
 
-function unwritable(path: string, cause: unknown): AppError {
+/** A failure to write, as one of our errors. */
+export function unwritable(path: string, cause: unknown): AppError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new AppError('file_unreadable', {
     detail: `${path} cannot be written: ${reason}.`,

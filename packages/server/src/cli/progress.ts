@@ -17,6 +17,8 @@ export type ProgressOptions = {
   describe: (done: number) => string;
   /** How fast it goes, of what `update` calls bytes; default MB/s. */
   speed?: (perSecond: number) => string;
+  /** In place of speed and time left, where another knows them better. */
+  pace?: () => string;
 };
 
 const redrawMs = 100;
@@ -50,12 +52,16 @@ export type ProgressState = { done: number; bytes: number; elapsedMs: number };
 export function progressLine(options: ProgressOptions, state: ProgressState): string {
   const { speed = (perSecond) => `${formatBytes(perSecond)}/s` } = options;
   const perSecond = Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMs));
-  const counted = `${options.describe(state.done)}   ${speed(perSecond)}`;
+  const pace = options.pace?.();
+  const counted = `${options.describe(state.done)}   ${pace ?? speed(perSecond)}`.trimEnd();
   if (options.total === 0) return `${options.label}  ${counted}`;
   const share = Math.min(1, state.done / options.total);
   const full = Math.round(share * barCells);
   const bar = '█'.repeat(full) + '░'.repeat(barCells - full);
   const percent = `${String(Math.floor(share * 100)).padStart(3)} %`;
-  const left = share === 0 ? '' : `   ${formatClock((state.elapsedMs * (1 - share)) / share)} left`;
+  const left =
+    share === 0 || pace !== undefined
+      ? ''
+      : `   ${formatClock((state.elapsedMs * (1 - share)) / share)} left`;
   return `${options.label}  ${bar} ${percent}   ${counted}${left}`;
 }

@@ -23,6 +23,9 @@ const row: PlanRow = {
   count: 512_991,
   bytes: 246_000_000,
   held: false,
+  versioned_count: 0,
+  versioned_bytes: 0,
+  versions: [],
 };
 const gone: PlanRow = { ...row, tenant: 'CA', kind: 'delete', count: 1204, bytes: 611_000 };
 const none = { tenants: 0, count: 0, bytes: 0 };
@@ -30,6 +33,7 @@ const moveTotals = {
   move: { ...none, tenants: 1, count: 512_991, bytes: 246_000_000 },
   delete: none,
   held: none,
+  versioned: none,
 };
 const deleteTotals = { ...moveTotals, delete: { tenants: 1, count: 1204, bytes: 611_000 } };
 const triple = { count: 512_991, bytes: 246_000_111, digest: '9f3c00000000abe1' };
@@ -73,6 +77,7 @@ const started: Run = {
   state: 'queued',
   tenant: null,
   before: null,
+  delete_versioned: false,
   requested_by: 'ops',
   requested_at: '2026-03-05T10:00:00.000000Z',
   started_at: null,
@@ -81,6 +86,7 @@ const started: Run = {
   moved_count: 0,
   moved_bytes: 0,
   deleted_count: 0,
+  kept_count: 0,
   failed_moves: 0,
   busy_tenants: 0,
   error: null,
@@ -190,12 +196,12 @@ test.each([
 test('plan prints rows in a pipe, and its totals on a terminal', async () => {
   offerPlan(deleteTotals, gone, { ...row, held: true });
   expect((await cli('retention plan --tenant TX --before 2001-05-01')).stdout).toBe(
-    'CA\tdelete\t2001-01-01/2001-04-30\t1204\t611000\t\nTX\tmove\t2001-01-01/2001-04-30\t512991\t246000000\theld\n',
+    'CA\tdelete\t2001-01-01/2001-04-30\t1204\t611000\t\t0\nTX\tmove\t2001-01-01/2001-04-30\t512991\t246000000\theld\t0\n',
   );
   expect(api.requests[0]?.query).toMatchObject({ tenant: 'TX', before: '2001-05-01' });
   const shown = await cli('retention plan', { isTerminal: true });
   expect(shown.stdout).toContain(
-    'TX      move    2001-01-01 … 2001-04-30  512,991  246 MB  legal hold',
+    'TX      move    2001-01-01 … 2001-04-30  512,991  246 MB  legal hold  –',
   );
   expect(shown.stderr).toContain(
     '512,991 records (246 MB) of 1 tenant would move to the cold tier · 1,204 records (611 kB) of 1 tenant would be DELETED',
@@ -215,7 +221,7 @@ test('plan walks all pages, and says when there is nothing to do', async () => {
     { tenant: 'TX', count: 512_991 },
     { tenant: 'CA', count: 1204 },
   ]);
-  offerPlan({ move: none, delete: none, held: none });
+  offerPlan({ move: none, delete: none, held: none, versioned: none });
   expect((await cli('retention plan', { isTerminal: true })).stderr).toContain(
     'Nothing to move or delete.',
   );
@@ -246,6 +252,34 @@ test('run asks only where something would be deleted, and not without a terminal
   expect(sent('POST', '/retention/run')).toEqual([]);
   expect((await cli('retention run', { typed: 'y\n' })).code).toBe(0);
   expect((await cli('retention run --yes')).code).toBe(0);
+});
+
+test('plan and run say what dataset versions keep; run deletes it only when told', async () => {
+  const versioned = { tenants: 1, count: 300, bytes: 144_000 };
+  const kept = { ...gone, versioned_count: 300, versioned_bytes: 144_000, versions: ['q1', 'q2'] };
+  offerPlan({ ...deleteTotals, versioned }, kept);
+  offerRun({ ...ended, kept_count: 300 });
+  const plan = await cli('retention plan', { isTerminal: true });
+  expect(plan.stdout).toMatch(/–\s+300 of q1, q2\n$/);
+  expect(plan.stderr).toContain('300 records (144 kB) of 1 tenant kept by dataset versions');
+  expect((await cli('retention run --yes')).stderr).toContain(
+    '300 records left alone, because dataset versions have them',
+  );
+  const refused = await cli('retention run --delete-versioned', { typed: 'n\n' });
+  expect(refused.code).toBe(130);
+  expect(refused.stderr).toContain(
+    'Delete 1,204 records (611 kB) of 1 tenant, and 300 records (144 kB) of 1 tenant that DATASET VERSIONS keep for good? [y/N]',
+  );
+  expect(sent('POST', '/retention/run')).toEqual([{}]);
+  await cli('retention run --delete-versioned --yes');
+  expect(sent('POST', '/retention/run')[1]).toEqual({ delete_versioned: true });
+});
+
+test('run asks about versions also when nothing else is due', async () => {
+  offerPlan({ move: none, delete: none, held: none, versioned: { ...none, count: 1 } });
+  offerRun(ended);
+  expect((await cli('retention run')).code).toBe(0);
+  expect((await cli('retention run --delete-versioned')).code).toBe(2);
 });
 
 test('run --no-wait prints the id; one that stays queued says what it waits for', async () => {

@@ -17,7 +17,9 @@ type Given<K extends string, T> = T extends undefined ? unknown : { readonly [P 
 /** What a call of the route needs; members that are undefined are left out. */
 export type RouteInput<R extends Route> = Given<'params', InputOf<Routes[R]>['params']> &
   Partial<Given<'query', InputOf<Routes[R]>['query']>> &
-  Given<'body', InputOf<Routes[R]>['body']>;
+  Given<'body', InputOf<Routes[R]>['body']> & {
+    readonly headers?: Readonly<Record<string, string>>;
+  };
 
 /** The query of a list. */
 export type RouteQuery<R extends Route> = Loose<InputOf<Routes[R]>['query']>;

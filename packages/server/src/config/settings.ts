@@ -132,6 +132,27 @@ export const settingRows = {
     3600,
     'Seconds without progress after which an export is reset.',
   ),
+  exportJobs: integer(
+    'SVC_EXPORT_JOBS',
+    2,
+    1,
+    100,
+    'Export jobs that one process with the role exports works on at once.',
+  ),
+  exportJobsPerTenant: integer(
+    'SVC_EXPORT_JOBS_PER_TENANT',
+    2,
+    1,
+    100,
+    'Export jobs of one tenant that run at once, over all processes; more wait.',
+  ),
+  exportDays: integer(
+    'SVC_EXPORT_DAYS',
+    7,
+    1,
+    3650,
+    'Days that the file of a finished export job is kept.',
+  ),
   webhookMaxAttempts: integer(
     'SVC_WEBHOOK_MAX_ATTEMPTS',
     8,

@@ -1,5 +1,11 @@
 import type { Slice } from '../records/index.ts';
-import type { ExportColumn } from './contract.ts';
+import { type ExportColumn, type ExportFormat, exportColumns, recordColumns } from './contract.ts';
+
+/** Columns of a file for which none were asked. */
+export function defaultColumns(format: ExportFormat, slice: Slice): readonly ExportColumn[] {
+  if (format === 'ndjson') return recordColumns;
+  return exportColumns.filter((column) => column !== 'split' || slice.shares !== undefined);
+}
 
 /** Text columns: always quoted. Numbers and times are not. */
 const textColumns: readonly ExportColumn[] = [
@@ -10,12 +16,52 @@ const textColumns: readonly ExportColumn[] = [
   'source',
   'model',
   'datasets',
+  'split',
   'enrichment',
 ];
 
 /** Those of the columns whose cells are always quoted. */
 export function quotedColumns(columns: readonly ExportColumn[]): ExportColumn[] {
   return columns.filter((column) => textColumns.includes(column));
+}
+
+/** Columns that every record has a value in; `split` only has one in a version with shares. */
+const nullableColumns: readonly ExportColumn[] = [
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'datasets',
+  'split',
+];
+
+export function isNullable(column: ExportColumn): boolean {
+  return nullableColumns.includes(column);
+}
+
+/**
+ * How a column stands in JSON. raw: as it is spelled. bare: a string that nothing is escaped in. name: a
+ * string without control characters. text: any string.
+ */
+export const jsonKinds = {
+  tenant: 'name',
+  store: 'name',
+  month: 'bare',
+  event_id: 'name',
+  occurred_at: 'bare',
+  recorded_at: 'bare',
+  kind: 'text',
+  source: 'text',
+  model: 'text',
+  confidence: 'raw',
+  bytes: 'raw',
+  datasets: 'bare',
+  split: 'bare',
+  enrichment: 'raw',
+} as const satisfies Record<ExportColumn, string>;
+
+export function isOwnColumn(name: string): name is ExportColumn {
+  return exportColumns.some((column) => column === name);
 }
 
 /** The month that all days of the slice lie in, if it is one: spares formatting it row by row. */

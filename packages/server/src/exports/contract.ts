@@ -3,12 +3,18 @@ import type { RouteContract } from '../platform/http/contract.ts';
 import {
   instantSchema,
   labelSchema,
+  oneOf,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { datasetNames, sliceProperties } from '../records/contract.ts';
+import { splitNames } from '../records/versions.contract.ts';
+import { exportJobSchema } from './jobs.contract.ts';
 
-/** The columns of an export, in their order. `enrichment.some.path` may stand beside them. */
+/**
+ * The columns of an export, in their order. `enrichment.some.path` may stand beside them. `split` has a
+ * value in exports of a dataset version only, and is in them by default.
+ */
 export const exportColumns = [
   'tenant',
   'store',
@@ -22,12 +28,30 @@ export const exportColumns = [
   'confidence',
   'bytes',
   'datasets',
+  'split',
   'enrichment',
 ] as const;
 export type ExportColumn = (typeof exportColumns)[number];
 
+/** What NDJSON has by default: a record as it was sent, which ingest takes again. */
+export const recordColumns = [
+  'tenant',
+  'store',
+  'event_id',
+  'occurred_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'enrichment',
+] as const satisfies readonly ExportColumn[];
+
+export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
 export const profiles = ['machine', 'spreadsheet'] as const;
 export type Profile = (typeof profiles)[number];
+export const compressions = ['none', 'gzip', 'zstd'] as const;
+export type Compression = (typeof compressions)[number];
 
 const columnSchema = Type.String({
   maxLength: 500,
@@ -35,47 +59,95 @@ const columnSchema = Type.String({
   description: `one of ${exportColumns.join(', ')}, or a path such as enrichment.origin.iata`,
 });
 
-export const csvRequestSchema = Type.Object(
-  {
-    ...sliceProperties,
-    tenant: tenantSchema,
-    kind: Type.Optional(labelSchema),
-    dataset: Type.Optional(
-      Type.Unsafe<(typeof datasetNames)[number]>({ type: 'string', enum: [...datasetNames] }),
+const selectionProperties = {
+  ...sliceProperties,
+  tenant: tenantSchema,
+  kind: Type.Optional(labelSchema),
+  dataset: Type.Optional(oneOf(datasetNames)),
+  version: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: 'id of a dataset version: its records; excludes store, days, kind and dataset',
+    }),
+  ),
+  split: Type.Optional(oneOf(splitNames, 'only this part of the version; needs `version`')),
+};
+
+const bodyProperties = {
+  ...selectionProperties,
+  columns: Type.Optional(
+    Type.Array(columnSchema, { minItems: 1, maxItems: 100, uniqueItems: true }),
+  ),
+  delivery: Type.Optional(
+    oneOf(
+      ['stream', 'link'],
+      'link: answers 201 with a one-use link, so that a browser downloads by itself',
     ),
-    columns: Type.Optional(
-      Type.Array(columnSchema, { minItems: 1, maxItems: 100, uniqueItems: true }),
-    ),
-    header: Type.Optional(Type.Boolean({ default: true })),
-    delivery: Type.Optional(
-      Type.Unsafe<'stream' | 'link'>({
-        type: 'string',
-        enum: ['stream', 'link'],
-        description: 'link: answers 201 with a one-use link, so that a browser downloads by itself',
-      }),
-    ),
-    profile: Type.Optional(
-      Type.Unsafe<Profile>({
-        type: 'string',
-        enum: [...profiles],
-        description:
-          'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells that a spreadsheet would run as a formula get a leading apostrophe.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
+  ),
+};
+const compression = Type.Optional(
+  oneOf(compressions, 'of the file itself; a stream is also gzip-coded by Accept-Encoding'),
 );
 
-/** The slice of an estimate: as of an export, as a query. */
-const estimateQuery = Type.Object(
+export const csvRequestSchema = Type.Object(
   {
-    ...sliceProperties,
-    tenant: tenantSchema,
-    kind: csvRequestSchema.properties.kind,
-    dataset: csvRequestSchema.properties.dataset,
+    ...bodyProperties,
+    compression,
+    header: Type.Optional(Type.Boolean({ default: true })),
+    profile: Type.Optional(
+      oneOf(
+        profiles,
+        'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells that a spreadsheet would run as a formula get a leading apostrophe.',
+      ),
+    ),
   },
   { additionalProperties: false },
 );
+export const ndjsonRequestSchema = Type.Object(
+  { ...bodyProperties, compression },
+  { additionalProperties: false },
+);
+export const parquetRequestSchema = Type.Object(bodyProperties, { additionalProperties: false });
+
+export type CsvRequest = Static<typeof csvRequestSchema>;
+/** The body of an export of any format, as far as they have it. */
+export type ExportRequest = CsvRequest;
+
+const linkSchema = Type.Object({
+  url: Type.String(),
+  expires_at: instantSchema,
+  row_count: Type.Integer(),
+});
+
+const preferAsync =
+  'With the header `Prefer: respond-async`: 202 and a job, which works at any size, survives restarts and proves its file; see GET /exports/:id.';
+
+function exportResponses(mediaType: string) {
+  return {
+    200: {
+      description: 'The file.',
+      mediaType,
+      schema: Type.String(),
+      headers: {
+        'X-Record-Count': 'Rows that follow, without the header.',
+        'Content-Disposition': 'A telling file name.',
+        Trailer: 'Repr-Digest: sha-256 of the file before any content coding.',
+      },
+    },
+    201: {
+      description: 'With `delivery: link`: where to download it, once, within ten minutes.',
+      schema: linkSchema,
+    },
+    202: {
+      description: 'With `Prefer: respond-async`: the job, queued.',
+      schema: exportJobSchema,
+      headers: { Location: 'Where to follow the job.' },
+    },
+    400: problem,
+    404: problem,
+    429: problem,
+  } as const;
+}
 
 export const exportsContract = {
   estimateExport: {
@@ -84,15 +156,25 @@ export const exportsContract = {
     path: '/exports/estimate',
     tag: 'Exports',
     summary: 'How much a slice is',
-    description: 'Exact, from the counters, unless `kind` makes it count.',
+    description:
+      'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
     scope: 'analytics:read',
-    query: estimateQuery,
+    query: Type.Object(selectionProperties, { additionalProperties: false }),
     responses: {
       200: {
         description: 'Rows of the export, and bytes of its records as NDJSON.',
-        schema: Type.Object({ rows: Type.Integer(), bytes: Type.Integer() }),
+        schema: Type.Object({
+          rows: Type.Integer(),
+          bytes: Type.Integer(),
+          files: Type.Object({
+            csv: Type.Integer({ description: 'from a sample of its records' }),
+            ndjson: Type.Integer({ description: 'exact' }),
+            parquet: Type.Integer({ description: 'as cold records take, or a twentieth' }),
+          }),
+        }),
       },
       400: problem,
+      404: problem,
     },
   },
   downloadExport: {
@@ -105,7 +187,7 @@ export const exportsContract = {
     scope: null,
     params: Type.Object({ code: Type.String() }),
     responses: {
-      200: { description: 'The CSV.', mediaType: 'text/csv', schema: Type.String() },
+      200: { description: 'The file.', mediaType: 'text/csv', schema: Type.String() },
       404: problem,
     },
   },
@@ -115,33 +197,31 @@ export const exportsContract = {
     path: '/exports/csv',
     tag: 'Exports',
     summary: 'Export a slice of records as CSV',
-    description:
-      'Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes.',
+    description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
     body: csvRequestSchema,
-    responses: {
-      200: {
-        description: 'The CSV.',
-        mediaType: 'text/csv',
-        schema: Type.String(),
-        headers: {
-          'X-Record-Count': 'Rows that follow, without the header.',
-          'Content-Disposition': 'A telling file name.',
-          Trailer: 'Repr-Digest: sha-256 of the CSV before any content coding.',
-        },
-      },
-      201: {
-        description: 'With `delivery: link`: where to download it, once, within ten minutes.',
-        schema: Type.Object({
-          url: Type.String(),
-          expires_at: instantSchema,
-          row_count: Type.Integer(),
-        }),
-      },
-      400: problem,
-      429: problem,
-    },
+    responses: exportResponses('text/csv'),
+  },
+  exportNdjson: {
+    id: 'exportNdjson',
+    method: 'POST',
+    path: '/exports/ndjson',
+    tag: 'Exports',
+    summary: 'Export a slice of records as NDJSON',
+    description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
+    scope: 'analytics:read',
+    body: ndjsonRequestSchema,
+    responses: exportResponses('application/x-ndjson'),
+  },
+  exportParquet: {
+    id: 'exportParquet',
+    method: 'POST',
+    path: '/exports/parquet',
+    tag: 'Exports',
+    summary: 'Export a slice of records as Parquet',
+    description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
+    scope: 'analytics:read',
+    body: parquetRequestSchema,
+    responses: exportResponses('application/vnd.apache.parquet'),
   },
 } as const satisfies Record<string, RouteContract>;
-
-export type CsvRequest = Static<typeof csvRequestSchema>;

@@ -63,15 +63,3 @@ test('a link shows no more than its token may see', async () => {
   expect(link.row_count).toBe(0);
   expect((await download(link.url)).text).toBe('event_id\n');
 });
-
-test('an estimate is what the export gives', async () => {
-  const estimate = async (query: string) =>
-    (await service.call('GET', `/exports/estimate?${query}`)).json;
-  const [leaf] = (await service.call('GET', '/enrichment/datasets')).json.data;
-  expect(await estimate('tenant=T&month=2001-03')).toEqual({ rows: 7, bytes: leaf.bytes });
-  expect(await estimate('tenant=T&kind=early')).toMatchObject({ rows: 2 });
-  expect(await estimate('tenant=nobody')).toEqual({ rows: 0, bytes: 0 });
-  expect((await service.call('GET', '/exports/estimate')).status).toBe(400);
-  const { token } = await service.makeToken({ preset: 'pipeline' });
-  expect((await service.call('GET', '/exports/estimate?tenant=T', { token })).status).toBe(403);
-});

@@ -2,7 +2,7 @@ import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import type { CsvRequest } from './contract.ts';
+import type { ExportFormat, ExportRequest } from './contract.ts';
 import * as queries from './queries.ts';
 
 const linkSeconds = 600;
@@ -10,15 +10,16 @@ const linkSeconds = 600;
 /** A link that downloads this export once, so that a browser does it by itself at any size. */
 export async function createLink(
   db: Queryable,
-  request: CsvRequest,
-  { actor, rowCount }: { actor: Actor; rowCount: number },
+  request: ExportRequest,
+  options: { format: ExportFormat; actor: Actor; rowCount: number },
 ) {
+  const { format, actor, rowCount } = options;
   const code = randomText(32);
   const { delivery: _link, ...kept } = request;
   const expiresAt = await queries.insertLink(db, {
     hash: hashSecret(code),
     tokenId: actor.tokenId,
-    request: kept,
+    request: { ...kept, format },
     seconds: linkSeconds,
   });
   return { url: `/api/v1/exports/links/${code}`, expires_at: expiresAt, row_count: rowCount };
@@ -28,12 +29,13 @@ export async function createLink(
 export async function takeLink(
   db: Queryable,
   code: string,
-): Promise<{ tokenId: string; body: CsvRequest }> {
+): Promise<{ tokenId: string; format: ExportFormat; body: ExportRequest }> {
   const link = await queries.takeLink(db, hashSecret(code));
   if (link === undefined) {
     throw new AppError('link_not_found', {
       detail: 'This download link was used already or is too old. Start the export again.',
     });
   }
-  return { tokenId: link.token_id, body: link.request };
+  const { format = 'csv', ...body } = link.request;
+  return { tokenId: link.token_id, format, body };
 }

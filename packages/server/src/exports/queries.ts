@@ -1,71 +1,104 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
-import { type KeyRange, recordConditions, type Slice, where } from '../records/index.ts';
-import { onlyMonth } from './columns.ts';
-import type { CsvRequest, ExportColumn } from './contract.ts';
+import { datasetNames } from '../records/contract.ts';
+import {
+  type KeyRange,
+  rangeConditions,
+  recordConditions,
+  type Slice,
+  splitSql,
+  where,
+  windowsSql,
+} from '../records/index.ts';
+import { isNullable, jsonKinds, onlyMonth } from './columns.ts';
+import type { ExportColumn, ExportFormat, ExportRequest } from './contract.ts';
+import { jsonDialect, memberPrefix, type RowForm } from './tiers/row-form.ts';
 
 /** The columns as finished text, so that whatever writes them gives the same bytes. */
-const columnSql = {
-  tenant: raw('tenant'),
-  store: raw('store'),
-  month: raw(`to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`),
-  event_id: raw('event_id'),
-  occurred_at: instantText('occurred_at'),
-  recorded_at: instantText('recorded_at'),
-  kind: raw('kind'),
-  source: raw('source'),
-  model: raw('model'),
-  confidence: raw('confidence'),
-  bytes: raw('bytes'),
-  // No slice is tagged until there are tags.
-  datasets: raw('null::text'),
-  enrichment: raw('enrichment'),
-} as const satisfies Record<ExportColumn, Sql>;
+function columnSql(column: ExportColumn, slice: Slice): Sql {
+  switch (column) {
+    case 'month': {
+      const month = onlyMonth(slice);
+      return month === null
+        ? raw(`to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`)
+        : sql`${month}::text`;
+    }
+    case 'occurred_at':
+    case 'recorded_at':
+      return instantText(column);
+    case 'datasets':
+      return datasetsSql(slice);
+    case 'split':
+      return slice.shares === undefined ? raw('null::text') : splitSql(slice.shares);
+    case 'tenant':
+    case 'store':
+    case 'event_id':
+    case 'kind':
+    case 'source':
+    case 'model':
+    case 'confidence':
+    case 'bytes':
+    case 'enrichment':
+      return raw(column);
+  }
+}
+
+function datasetsSql({ tags }: Slice): Sql {
+  const tagged = datasetNames.filter((name) => (tags?.[name].length ?? 0) > 0);
+  if (tagged.length === 0) return raw('null::text');
+  const each = tagged.map(
+    (name) => sql`case when ${windowsSql(tags?.[name] ?? [])} then ${raw(`'${name}'`)} end`,
+  );
+  return sql`nullif(concat_ws(';', ${join(each)}), '')`;
+}
+
+/** A record as a JSON object; what it has no value for is left out. Escapes as JSON.stringify does. */
+function objectSql(columns: readonly ExportColumn[], slice: Slice): Sql {
+  const members = columns.map((column, index) => {
+    const isFirst = index === 0 && !isNullable(column);
+    return sql`${memberPrefix(column, isFirst)}::text || ${jsonSql(column, slice)}`;
+  });
+  const [first] = columns;
+  if (first === undefined || !isNullable(first)) return sql`concat('{', ${join(members)}, '}')`;
+  return sql`concat('{', substr(concat(${join(members)}), 2), '}')`;
+}
+
+function jsonSql(column: ExportColumn, slice: Slice): Sql {
+  const value = columnSql(column, slice);
+  switch (jsonKinds[column]) {
+    case 'raw':
+      return sql`${value}::text`;
+    case 'bare':
+      return sql`'"' || ${value} || '"'`;
+    case 'name':
+    case 'text':
+      return sql`to_json(${value}::text)::text`;
+  }
+}
 
 /**
- * The hot records of a slice in key order, with these columns: all of them, or a range of them. `isKeyed`:
- * with the key before all columns, see `mergeRows`.
+ * The hot records of a slice in key order, in this form: all of them, or a range of them. `isKeyed`:
+ * with the key before each row, see `mergeRows`.
  */
 export function selectRecords(
   slice: Slice,
-  columns: readonly ExportColumn[],
+  form: RowForm,
   part: { range?: KeyRange; isKeyed?: boolean } = {},
 ): Sql {
-  const month = onlyMonth(slice);
-  const list = columns.map((column) => {
-    const value = column === 'month' && month !== null ? sql`${month}` : columnSql[column];
-    return sql`${value} as ${raw(column)}`;
-  });
+  const list = form.columns.map((column) => sql`${columnSql(column, slice)} as ${raw(column)}`);
   if (part.isKeyed) list.unshift(sql`${keySql} as key`);
+  const object = objectSql(form.columns, slice);
+  const line = part.isKeyed ? sql`${keySql} || ${jsonDialect.keyEnd}::text || ${object}` : object;
+  const row = form.kind === 'csv' ? join(list) : sql`${line} as line`;
   const conditions = recordConditions(slice);
-  if (part.range !== undefined) conditions.push(...rangeConditions(slice, part.range));
-  return sql`select ${join(list)} from enrichment_records ${where(conditions)}
+  if (part.range !== undefined) conditions.push(...rangeConditions(slice.tenant, part.range));
+  return sql`select ${row} from enrichment_records ${where(conditions)}
     order by enrichment_records.tenant, enrichment_records.store,
       enrichment_records.occurred_at, enrichment_records.event_id`;
 }
 
 const keySql = sql`concat_ws(chr(1), store, ${instantText('occurred_at')}, event_id)`;
-
-/** Whole store-days from the first to the last. */
-function rangeConditions(slice: Slice, { first, last, minDay, maxDay }: KeyRange): Sql[] {
-  const start = sql`${midnight(first.day)}::timestamptz`;
-  const end = sql`${midnight(last.day, 1)}::timestamptz`;
-  if (first.store === last.store) {
-    return [sql`store = ${first.store}`, sql`occurred_at >= ${start}`, sql`occurred_at < ${end}`];
-  }
-  return [
-    sql`(tenant, store, occurred_at) >= (${slice.tenant}, ${first.store}, ${start})`,
-    sql`(tenant, store, occurred_at) < (${slice.tenant}, ${last.store}, ${end})`,
-    // Says nothing new, but lets PostgreSQL leave out whole months.
-    sql`occurred_at >= ${midnight(minDay)}::timestamptz`,
-    sql`occurred_at < ${midnight(maxDay, 1)}::timestamptz`,
-  ];
-}
-
-function midnight(day: string, daysLater = 0): string {
-  return new Date(Date.parse(day) + daysLater * 86_400_000).toISOString();
-}
 
 /**
  * Reads along the key's index instead of sorting: the first row comes at once, whatever the size.
@@ -78,7 +111,7 @@ export async function preferKeyOrder(connection: Connection): Promise<void> {
 /** Keeps what a one-use link stands for, and clears away links that were never used. */
 export async function insertLink(
   db: Queryable,
-  link: { hash: Buffer; tokenId: string; request: unknown; seconds: number },
+  link: { hash: Buffer; tokenId: string; request: LinkRequest; seconds: number },
 ): Promise<string> {
   await db.query(sql`delete from export_links where expires_at <= now()`);
   const rows = await db.query<{ expires_at: string }>(sql`
@@ -89,12 +122,15 @@ export async function insertLink(
   return rows[0]?.expires_at ?? '';
 }
 
+/** The body of an export and its format, which links that are older than the formats do not name. */
+export type LinkRequest = ExportRequest & { format?: ExportFormat };
+
 /** What a link stands for; it is used up by this. */
 export async function takeLink(
   db: Queryable,
   hash: Buffer,
-): Promise<{ token_id: string; request: CsvRequest } | undefined> {
-  const rows = await db.query<{ token_id: string; request: CsvRequest; is_alive: boolean }>(sql`
+): Promise<{ token_id: string; request: LinkRequest } | undefined> {
+  const rows = await db.query<{ token_id: string; request: LinkRequest; is_alive: boolean }>(sql`
     delete from export_links where hash = ${hash}
     returning token_id, request, expires_at > now() as is_alive`);
   return rows[0]?.is_alive ? rows[0] : undefined;

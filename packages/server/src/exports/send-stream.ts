@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
-import type { CsvExport } from './stream-csv.ts';
+import type { FileStream } from './stream-file.ts';
 
 /** Large pieces take half the time of small ones, but hide that a slow reader still drinks. */
 const largePieceBytes = 256 * 1024;
@@ -13,10 +13,10 @@ const quickMillis = 1_000;
  */
 export async function sendExport(
   response: ServerResponse,
-  csv: CsvExport,
+  file: FileStream,
   options: { gzip: boolean; stallMillis: number },
 ): Promise<void> {
-  const coded = options.gzip ? gzipped(csv.chunks()) : csv.chunks();
+  const coded = options.gzip ? gzipped(file.chunks()) : file.chunks();
   let pieceBytes = smallPieceBytes;
   for await (const chunk of coded) {
     for (let start = 0, end = 0; start < chunk.length; start = end) {
@@ -27,7 +27,7 @@ export async function sendExport(
       pieceBytes = isQuick ? largePieceBytes : smallPieceBytes;
     }
   }
-  response.addTrailers({ 'repr-digest': `sha-256=:${csv.sha256().toString('base64')}:` });
+  response.addTrailers({ 'repr-digest': `sha-256=:${file.sha256().toString('base64')}:` });
   response.end();
 }
 
@@ -54,7 +54,8 @@ async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<B
   }
 }
 
-function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
+/** Writes at the pace of the reader. Throws `ReaderGone` when it took nothing for `stallMillis`, or left. */
+export function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
   if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));
   if (response.write(piece)) return Promise.resolve();
   return new Promise((resolve, reject) => {

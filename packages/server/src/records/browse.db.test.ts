@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 
@@ -148,6 +149,9 @@ test.each([
   ['records?from=2001-02-30&to=2001-03-01', '?from'],
   ['records?month=2001-01&from=2001-01-01&to=2001-01-02', '?month'],
   ['records?dataset=tests', '?dataset'],
+  ['records?dataset=training', '?dataset'],
+  ['facts', '?tenant'],
+  ['facts?tenant=TX&to=2001-01-01', '?from'],
   ['records/one?tenant=TX&store=A&event_id=e0', '?occurred_at'],
   ['records/one?tenant=TX&store=A&event_id=e0&occurred_at=noon', '?occurred_at'],
 ])('answers 400 to %s and names %s', async (path, place) => {
@@ -203,12 +207,35 @@ test('a token limited to tenants sees nothing of the others, as if they did not 
   expect((await csv('CA')).headers.get('x-record-count')).toBe('0');
 });
 
-test('kind filters pages, and dataset finds nothing while nothing is tagged', async () => {
+test('kind filters pages', async () => {
   const late = await service.call('GET', '/enrichment/records?kind=late&limit=500');
   expect(late.json.data).toHaveLength(48);
   expect(late.json.next_cursor).toBeNull();
-  const tagged = await service.call('GET', '/enrichment/records?dataset=training');
-  expect(tagged.json).toEqual({ data: [], next_cursor: null, prev_cursor: null });
+});
+
+test('dataset filters pages and facts by what is tagged, out of reach as if nothing were', async () => {
+  const pages = '/enrichment/records?tenant=TX&dataset=training&limit=500';
+  const facts = '/enrichment/facts?tenant=TX&dataset=training';
+  const nothing = { data: [], next_cursor: null, prev_cursor: null };
+  expect((await service.call('GET', pages)).json).toEqual(nothing);
+  await service.db.query(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+    values ('TX', '1', 'B', '2001-01-02', '2001-02-28', 'training', 'test')`);
+  const { data } = (await service.call('GET', pages)).json;
+  expect(data.length).toBeGreaterThan(1);
+  for (const row of data) {
+    expect(row.store).toBe('B');
+    expect(row.occurred_at >= '2001-01-02' && row.occurred_at < '2001-03-01').toBe(true);
+  }
+  expect((await service.call('GET', facts)).json).toMatchObject({
+    ...{ count: data.length, sampled: data.length, is_exact: true },
+    sources: [{ value: null, count: data.length }],
+  });
+  const { token } = await service.makeToken({ preset: 'support-readonly', tenants: ['CA'] });
+  expect((await service.call('GET', pages, { token })).json).toEqual(nothing);
+  expect((await service.call('GET', facts, { token })).json.count).toBe(0);
+  const pipeline = (await service.makeToken({ preset: 'pipeline' })).token;
+  expect((await service.call('GET', facts, { token: pipeline })).status).toBe(403);
 });
 
 test('NEXT and PREV lead over the same pages, and the first has no way back', async () => {

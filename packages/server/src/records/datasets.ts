@@ -2,9 +2,11 @@ import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { DatasetRow, Level } from './contract.ts';
 import * as queries from './queries.ts';
+import { type Coverage, readCoverage } from './tags/coverage.ts';
+import { tierOf } from './tier-of.ts';
 
 export type DatasetsRequest = {
   tenant?: string;
@@ -17,9 +19,9 @@ export type DatasetsRequest = {
   cursor?: string;
 };
 
-/** One page of the tree's rows at a level, from the counters. Throws 400 `cursor_invalid`. */
+/** One page of the tree's rows at a level, from the counters of one moment. Throws 400 `cursor_invalid`. */
 export async function listDatasets(
-  db: Queryable,
+  db: Database,
   cursorKey: Buffer,
   actor: Actor,
   request: DatasetsRequest,
@@ -34,35 +36,49 @@ export async function listDatasets(
     return { data: [], next_cursor: null };
 
   const filter = { tenant, store, month, q, tenants: actor.tenants };
-  const rows = await queries.listDatasets(db, level, filter, { after, limit: limit + 1 });
-  const shown = rows.slice(0, limit);
-  const data = shown.map(toDatasetRow);
-  if (include === 'days') await addDays(db, data);
-  const last = shown.at(-1);
-  const hasMore = rows.length > limit && last !== undefined;
-  return {
-    data,
-    next_cursor: hasMore
-      ? encodeCursor(cursorKey, scope, { direction: 'next', key: names(last) })
-      : null,
-  };
+  return db.transaction(
+    async (snapshot) => {
+      const rows = await queries.listDatasets(snapshot, level, filter, { after, limit: limit + 1 });
+      const shown = rows.slice(0, limit);
+      // A tenant's row holds the store that is filtered on, though it does not name it.
+      const counted = shown.map((row) => ({ ...row, store: row.store ?? store ?? null }));
+      const coverage = await readCoverage(snapshot, counted);
+      const data = shown.map((row, i) => toDatasetRow(row, coverage[i]));
+      if (include === 'days') await addDays(snapshot, data);
+      const last = shown.at(-1);
+      const hasMore = rows.length > limit && last !== undefined;
+      return {
+        data,
+        next_cursor: hasMore
+          ? encodeCursor(cursorKey, scope, { direction: 'next', key: names(last) })
+          : null,
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
 }
 
 function names(row: queries.DatasetCounters): string[] {
   return [row.tenant, row.store, row.month].filter((name) => name !== null);
 }
 
-function toDatasetRow(row: queries.DatasetCounters): DatasetRow {
+function toDatasetRow(row: queries.DatasetCounters, coverage: Coverage | undefined): DatasetRow {
+  const { covered, training, fine_tuning } = coverage ?? {
+    covered: 0,
+    training: 0,
+    fine_tuning: 0,
+  };
   return {
     tenant: row.tenant,
     store: row.store,
     month: row.month,
     count: row.count,
     bytes: row.bytes,
-    coverage: row.count === 0 ? null : 0,
-    covered: 0,
-    by_dataset: { training: 0, fine_tuning: 0 },
-    tier: row.cold_count === 0 ? 'hot' : row.cold_count === row.count ? 'cold' : 'mixed',
+    // 1 only when exact: the quotient of integers below 2^53 that differ does not round to it.
+    coverage: row.count === 0 ? null : covered / row.count,
+    covered,
+    by_dataset: { training, fine_tuning },
+    tier: tierOf(row),
     stored_bytes: row.bytes - row.cold_bytes + row.cold_stored_bytes,
     digest: formatDigest(BigInt(row.digest)),
     first_at: row.first_at,

@@ -1,7 +1,23 @@
+export {
+  coldConditions,
+  coldLabelConditions,
+  coldSplitSql,
+  coldWindowsSql,
+} from './conditions/cold-sql.ts';
+export {
+  rangeConditions,
+  recordConditions,
+  splitSql,
+  where,
+  windowsSql,
+} from './conditions/queries.ts';
 export { recordsContract } from './contract.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
-export { measureSlice } from './measure.ts';
-export { recordConditions, where } from './queries.ts';
+export { countSlice, measureSlice } from './measure.ts';
+export { cutParts, usualPart } from './pin/cut-parts.ts';
+export { type PinnedSlice, pinSlice } from './pin/pin-slice.ts';
+export { lockPins } from './pin/queries.ts';
+export type { RecordRow } from './queries.ts';
 export { addRecordsRoutes } from './routes.ts';
 export type { ColdReader } from './segments/cold-reader.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';
@@ -26,9 +42,26 @@ export {
   type Triple,
 } from './segments/triple.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
-export { isCounted, type Slice, toSlice } from './slice.ts';
+export {
+  type DayWindow,
+  isCounted,
+  type KeyRange,
+  type Slice,
+  type TagWindows,
+  toSlice,
+} from './slice.ts';
+export { readTagWindows, withTags } from './tags/read-windows.ts';
+export { addTagRoutes } from './tags/routes.ts';
+export { beyondLastDay, firstDay } from './tags/windows.ts';
+export { sumColdBytes } from './tiers/queries.ts';
+export { sampleRecords } from './tiers/sample-records.ts';
 export { type CutOptions, usualCut } from './tiers/steps/cut-steps.ts';
 export { type OpenSegments, openSegments } from './tiers/steps/open-segments.ts';
 export { planSteps, type StepPlan } from './tiers/steps/plan-steps.ts';
 export { sumTiers } from './tiers/steps/queries.ts';
-export type { Chunk, KeyRange, Run, Step } from './tiers/steps/step.ts';
+export type { Chunk, Run, Step } from './tiers/steps/step.ts';
+export { type CountingOptions, startCounting } from './versions/count/start-counting.ts';
+export type { Gone, GoneEffects } from './versions/gone/gone.ts';
+export { noteGoneRecords, removeErasedTags } from './versions/gone/note-gone-records.ts';
+export { readVersionSlice, type VersionSlice } from './versions/read-version-slice.ts';
+export { addVersionRoutes, type VersionOptions } from './versions/routes.ts';

@@ -283,6 +283,7 @@ async function expectCountersExact(): Promise<void> {
       'tenant, store, month',
     ],
     ['leaf_stores', 'tenant, store', 'tenant, store'],
+    ['tenant_days', `tenant, (occurred_at at time zone 'UTC')::date`, 'tenant, day'],
     ['leaf_tenants', 'tenant', 'tenant'],
   ];
   for (const [table, group, key] of levels) {

@@ -1,35 +1,77 @@
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { sumLeafDays, sumRecords } from './queries.ts';
 import type { ColdReader } from './segments/cold-reader.ts';
+import { sumTriples, type Triple } from './segments/triple.ts';
 import { isCounted, type Slice } from './slice.ts';
+import { withTags } from './tags/read-windows.ts';
 import { readTwice } from './tiers/open-segments.ts';
-import { listSegments, sumSegments } from './tiers/sum-segments.ts';
+import { countSegments, listSegments, sumSegments } from './tiers/sum-segments.ts';
 
 export type Measure = { count: number; bytes: number };
 
 /**
- * Records of a slice and their bytes: from the counters wherever they can tell, else by counting in both
- * tiers. Given a connection, its transaction must hold one snapshot. Throws 500 `segment_damaged`.
+ * Records of a slice, their bytes and digest (decimal text, mod 2^64): from the counters wherever they
+ * can tell, else by reading both tiers. A dataset means its tags as they are, unless the slice has them
+ * beside it. Given a connection, its transaction must hold one snapshot. Throws 500 `segment_damaged`.
  */
-export async function measureSlice(
+export function measureSlice(
+  db: Database | Queryable,
+  slice: Slice,
+  cold?: ColdReader,
+): Promise<Triple> {
+  return measure(db, slice, async (hot, segments, tagged) => {
+    if (segments.length === 0) return hot;
+    return sumTriples([hot, await sumSegments(needed(cold), segments, tagged)]);
+  });
+}
+
+/** The same without the digest, for which cold records are read whole: a tenth of the time and less. */
+export function countSlice(
   db: Database | Queryable,
   slice: Slice,
   cold?: ColdReader,
 ): Promise<Measure> {
-  if (isCounted(slice)) return sumLeafDays(db, slice);
-  return readTwice(async () => {
-    // One snapshot: what moves in between would be counted twice or not at all.
-    const { hot, segments } = await inSnapshot(db, async (connection) => ({
-      hot: await sumRecords(connection, slice),
-      segments: await listSegments(connection, slice),
-    }));
-    if (segments.length === 0) return hot;
-    if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
-    const sum = await sumSegments(cold, segments, slice);
+  return measure(db, slice, async (hot, segments, tagged) => {
+    if (segments.length === 0) return { count: hot.count, bytes: hot.bytes };
+    const sum = await countSegments(needed(cold), segments, tagged);
     return { count: hot.count + sum.count, bytes: hot.bytes + sum.bytes };
   });
 }
 
-function inSnapshot<T>(db: Database | Queryable, work: (db: Queryable) => Promise<T>): Promise<T> {
-  return 'transaction' in db ? db.transaction(work, { isolation: 'repeatable read' }) : work(db);
+type Segments = Awaited<ReturnType<typeof listSegments>>;
+
+async function measure<M extends Measure>(
+  db: Database | Queryable,
+  slice: Slice,
+  sum: (hot: Triple, segments: Segments, tagged: Slice) => Promise<M>,
+): Promise<M> {
+  if (isCounted(slice)) {
+    const triple = await inSnapshot(db, slice, sumLeafDays);
+    return sum(triple, [], slice);
+  }
+  return readTwice(async () => {
+    // One snapshot: what moves in between would be counted twice or not at all.
+    const { hot, segments, tagged } = await inSnapshot(db, slice, async (connection, tagged) => ({
+      hot: await sumRecords(connection, tagged),
+      segments: await listSegments(connection, tagged),
+      tagged,
+    }));
+    return sum(hot, segments, tagged);
+  });
+}
+
+function inSnapshot<T>(
+  db: Database | Queryable,
+  slice: Slice,
+  work: (db: Queryable, tagged: Slice) => Promise<T>,
+): Promise<T> {
+  const run = async (connection: Queryable) => work(connection, await withTags(connection, slice));
+  const isOneStatement = isCounted(slice) && (slice.dataset === undefined || slice.tags);
+  if (!('transaction' in db) || isOneStatement) return run(db);
+  return db.transaction(run, { isolation: 'repeatable read' });
+}
+
+function needed(cold: ColdReader | undefined): ColdReader {
+  if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
+  return cold;
 }

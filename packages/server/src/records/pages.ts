@@ -2,9 +2,11 @@ import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor, type Position } from '../kernel/cursor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import type { orders } from './contract.ts';
 import { keyOf, type RecordKey, type RecordRow } from './queries.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from './slice.ts';
+import { withTags } from './tags/read-windows.ts';
 import { cutAt } from './tiers/cut.ts';
 import type { ScanOptions, Tier } from './tiers/tier.ts';
 
@@ -14,12 +16,15 @@ export type PageRequest = SliceRequest & {
   cursor?: string;
 };
 
+/** Where pages are read from: the records, and what their datasets mean. */
+export type PageSource = { readonly db: Queryable; readonly records: Tier };
+
 /**
  * One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`, and 500
  * `segment_damaged` when cold records of the page cannot be read.
  */
 export async function listRecords(
-  records: Tier,
+  { db, records }: PageSource,
   cursorKey: Buffer,
   actor: Actor,
   request: PageRequest,
@@ -32,7 +37,7 @@ export async function listRecords(
 
   // A page back is read towards the beginning and then turned round.
   const isBack = position?.direction === 'prev';
-  const { shown, readOn } = await readPage(records, slice, {
+  const { shown, readOn } = await readPage(records, await withTags(db, slice), {
     after: position === null ? null : (position.key as unknown as RecordKey),
     isInclusive: position?.isInclusive,
     descending: (order === 'desc') !== isBack,

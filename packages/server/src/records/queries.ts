@@ -1,6 +1,14 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
+import {
+  dayConditions,
+  dayTable,
+  labelConditions,
+  recordConditions,
+  tenantConditions,
+  where,
+} from './conditions/queries.ts';
 import type { Level } from './contract.ts';
 import type { Slice } from './slice.ts';
 
@@ -82,18 +90,6 @@ function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
   return conditions;
 }
 
-export function tenantConditions(filter: {
-  tenant?: string | undefined;
-  store?: string | undefined;
-  tenants: readonly string[] | null;
-}): Sql[] {
-  const conditions: Sql[] = [];
-  if (filter.tenant !== undefined) conditions.push(sql`tenant = ${filter.tenant}`);
-  if (filter.tenants !== null) conditions.push(sql`tenant = any(${filter.tenants})`);
-  if (filter.store !== undefined) conditions.push(sql`store = ${filter.store}`);
-  return conditions;
-}
-
 /**
  * For each of the given leaves its days that have records, as text: `0:12,3:7` = 12 on the first, 7 on
  * the fourth. A row a day took twice the time: 14,000 rows for 500 leaves.
@@ -114,29 +110,30 @@ export async function listLeafDays(
     ) counted`);
 }
 
-/** Records and bytes of a slice of whole days, from the counters. */
+/** Records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
 export async function sumLeafDays(
   db: Queryable,
   slice: Slice,
-): Promise<{ count: number; bytes: number }> {
-  const conditions = tenantConditions(slice);
-  if (slice.from !== undefined) conditions.push(sql`day >= ${slice.from}::date`);
-  if (slice.until !== undefined) conditions.push(sql`day < ${slice.until}::date`);
-  const rows = await db.query<{ count: number; bytes: number }>(sql`
-    select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes
-    from leaf_days ${where(conditions)}`);
-  return rows[0] ?? { count: 0, bytes: 0 };
+): Promise<{ count: number; bytes: number; digest: string }> {
+  const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
+    select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes,
+      mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest
+    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
+  return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
-/** Counts and sums the records of a slice that the counters cannot tell (by kind or source). */
+/** Counts and sums the hot records of a slice that the counters cannot tell; digest as decimal text. */
 export async function sumRecords(
   db: Queryable,
   slice: Slice,
-): Promise<{ count: number; bytes: number }> {
-  const rows = await db.query<{ count: number; bytes: number }>(sql`
-    select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes
+): Promise<{ count: number; bytes: number; digest: string }> {
+  // Stored digests are signed, and so is the remainder of their sum.
+  const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
+    select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
+      mod(mod(coalesce(sum(digest), 0), 18446744073709551616) + 18446744073709551616,
+        18446744073709551616)::text as digest
     from enrichment_records ${where(recordConditions(slice))}`);
-  return rows[0] ?? { count: 0, bytes: 0 };
+  return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
 /** A record as text: what the answer is put together from, to the letter. */
@@ -165,6 +162,15 @@ export type ScanOptions = {
   limit: number;
   /** Rows looked at behind the filters kind and source, at most; null = no such filter. */
   scanLimit: number | null;
+  /** Reads these stretches of the slice only, which come in the order of reading. */
+  stretches?: readonly Stretch[] | undefined;
+};
+
+/** Records of a store from one time to another, both with; none before the cursor's time. */
+export type Stretch = {
+  readonly store: string;
+  readonly first_at: string;
+  readonly last_at: string;
 };
 
 const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')} as occurred_at,
@@ -182,8 +188,7 @@ export async function listRecords(
 ): Promise<RecordRow[]> {
   const order = recordOrder(options.descending);
   const isFiltered = options.scanLimit !== null;
-  const conditions = scanConditions(isFiltered ? unfiltered(slice) : slice, options);
-  const rows = sql`select * from enrichment_records record ${where(conditions)} order by ${order}`;
+  const rows = scanRows(isFiltered ? unfiltered(slice) : slice, options);
   const page = isFiltered
     ? sql`select * from (${rows} limit ${options.scanLimit}) record ${where(labelConditions(slice))}
         order by ${order} limit ${options.limit}`
@@ -202,8 +207,7 @@ export async function findScanEnd(
 ): Promise<RecordKey | undefined> {
   const rows = await db.query<RecordRow>(sql`
     select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id
-    from enrichment_records record ${where(scanConditions(unfiltered(slice), options))}
-    order by ${recordOrder(options.descending)} offset ${options.scanLimit - 1} limit 1`);
+    from (${scanRows(unfiltered(slice), options)} offset ${options.scanLimit - 1} limit 1) record`);
   return rows[0] === undefined ? undefined : keyOf(rows[0]);
 }
 
@@ -219,26 +223,57 @@ export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordR
   return rows[0];
 }
 
-/** The conditions of a slice on enrichment_records, for pages and exports alike. */
-export function recordConditions(slice: Slice): Sql[] {
-  const conditions = [...tenantConditions(slice), ...labelConditions(slice)];
-  if (slice.from !== undefined) conditions.push(sql`occurred_at >= ${`${slice.from}T00:00:00Z`}`);
-  if (slice.until !== undefined) conditions.push(sql`occurred_at < ${`${slice.until}T00:00:00Z`}`);
-  return conditions;
-}
-
-function labelConditions(slice: Slice): Sql[] {
-  const conditions: Sql[] = [];
-  if (slice.kind !== undefined) conditions.push(sql`kind = ${slice.kind}`);
-  if (slice.source !== undefined) conditions.push(sql`source = ${slice.source}`);
-  // No slice is tagged until there are tags.
-  if (slice.dataset !== undefined) conditions.push(sql`false`);
-  return conditions;
-}
-
 function unfiltered(slice: Slice): Slice {
-  return { ...slice, kind: undefined, source: undefined, dataset: undefined };
+  return {
+    ...slice,
+    kind: undefined,
+    source: undefined,
+    recordedBefore: undefined,
+    split: undefined,
+  };
 }
+
+/** The records of a slice beyond the cursor, in the order of reading. */
+function scanRows(slice: Slice, options: ScanOptions): Sql {
+  const order = recordOrder(options.descending);
+  if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
+  return sql`select * from enrichment_records record
+    ${where(scanConditions(slice, options))} order by ${order}`;
+}
+
+/** Steps from stretch to stretch along the key's index, however much lies between them. */
+function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanOptions): Sql {
+  const of = (name: keyof Stretch) => stretches.map((stretch) => stretch[name]);
+  const times = [...of('first_at'), ...of('last_at')].sort();
+  const conditions = [
+    sql`tenant = ${slice.tenant} and store = stretch.store`,
+    sql`occurred_at between stretch.first_at and stretch.last_at`,
+    // Says nothing new, but lets PostgreSQL leave out whole months.
+    sql`occurred_at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz`,
+  ];
+  if (options.after !== null) {
+    // The stretches begin at the cursor's time. As a row comparison it would lead the index scan astray.
+    const [, store, occurredAt, eventId] = options.after;
+    const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
+    conditions.push(
+      sql`(occurred_at <> ${occurredAt}::timestamptz or store <> ${store} or event_id ${isBeyond} ${eventId})`,
+    );
+  }
+  // A limit given as a parameter, or none, would make the planner expect whole months of each stretch.
+  const wanted = options.scanLimit ?? options.limit;
+  const most = raw(String(innerLimits.find((size) => size >= wanted) ?? wanted));
+  return sql`select record.* from (
+      select store, first_at, last_at, number from unnest(
+        ${of('store')}::text[], ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[]
+      ) with ordinality as given(store, first_at, last_at, number) order by number
+    ) stretch cross join lateral (
+      select * from enrichment_records record ${where(conditions)}
+      order by ${recordOrder(options.descending)} limit ${most}
+    ) record order by stretch.number, ${recordOrder(options.descending)}`;
+}
+
+/** Few, so that few statements are prepared. */
+const innerLimits = [101, 501, 10_000];
 
 function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
@@ -267,8 +302,4 @@ function recordOrder(descending: boolean): Sql {
 
 function after(columns: readonly string[], values: readonly string[]): Sql {
   return sql`(${raw(columns.join(', '))}) > (${join(values)})`;
-}
-
-export function where(conditions: readonly Sql[]): Sql {
-  return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
 }

@@ -2,13 +2,13 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { recordsContract } from './contract.ts';
 import { listDatasets } from './datasets.ts';
+import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { getRecord, listRecords } from './pages.ts';
 import type { ColdReader } from './segments/cold-reader.ts';
-import { createColdTier } from './tiers/cold-parquet.ts';
-import { createHotTier } from './tiers/hot-postgres.ts';
-import { mergeTiers } from './tiers/merge.ts';
+import { tagsContract } from './tags.contract.ts';
+import { createTiers } from './tiers/create-tiers.ts';
 
 export function addRecordsRoutes(
   http: HttpServer,
@@ -16,18 +16,19 @@ export function addRecordsRoutes(
   options: { cursorKey: () => Buffer; ingest: Ingest; cold: ColdReader },
 ): void {
   const { cursorKey, ingest, cold } = options;
-  const records = mergeTiers(createHotTier(db), createColdTier(db, cold));
+  const records = createTiers(db, cold);
   http.route(recordsContract.listDatasets, ({ query, actor }) =>
     listDatasets(db, cursorKey(), actor, query),
   );
   http.route(recordsContract.listRecords, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
-    return listRecords(records, cursorKey(), actor, query);
+    return listRecords({ db, records }, cursorKey(), actor, query);
   });
   http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
     return getRecord(records, actor, query);
   });
+  http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
   http.route(recordsContract.ingestRecords, async ({ request, actor, reply }) => {
     try {
       const body = readBody(request.raw);

@@ -1,6 +1,8 @@
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import type { DatasetName } from './contract.ts';
+import type { StoreDay } from './segments/segment.ts';
+import type { Shares, SplitName } from './versions.contract.ts';
 
 /** Which records, as a client asks for them. */
 export type SliceRequest = {
@@ -25,13 +27,43 @@ export type Slice = {
   readonly kind?: string | undefined;
   readonly source?: string | undefined;
   readonly dataset?: DatasetName | undefined;
+  /** By which windows `dataset` filters: it reads nothing that is not in one of them. */
+  readonly tags?: TagWindows | undefined;
+  /** Store-days of this stretch of the key order only. */
+  readonly range?: KeyRange | undefined;
+  /** Only records stored before this time: what a pinned slice has, whatever arrives later. */
+  readonly recordedBefore?: string | undefined;
+  /** Of a dataset version: how its records are split, and which split is read. */
+  readonly shares?: Shares | undefined;
+  readonly split?: SplitName | undefined;
   /** The tenants the caller may see; null = all. */
   readonly tenants: readonly string[] | null;
 };
 
+/** Whole UTC days of a store, or of all: from `from` to before `until`, `YYYY-MM-DD`. */
+export type DayWindow = {
+  readonly store: string | null;
+  readonly from: string;
+  readonly until: string;
+};
+
+/** The tagged days of a tenant, merged: those of one store (and those of null) do not overlap. */
+export type TagWindows = Readonly<Record<DatasetName, readonly DayWindow[]>>;
+
+/** Store-days that follow each other, both ends included. */
+export type KeyRange = {
+  readonly first: StoreDay;
+  readonly last: StoreDay;
+  /** The earliest and the latest day in it, of whatever store. */
+  readonly minDay: string;
+  readonly maxDay: string;
+};
+
 const dayMillis = 86_400_000;
 
-/** Throws `request_invalid` unless the window makes sense. `place` is `?` for a query, `/` for a body. */
+/**
+ * Throws `request_invalid` unless the window makes sense. A dataset needs its tags put beside it before
+ * anything is read, see `withTags`. `place` is `?` for a query, `/` for a body. */
 export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
   const { tenant, store, month, from, to, kind, source, dataset } = request;
   if (month !== undefined && (from !== undefined || to !== undefined)) {
@@ -44,6 +76,9 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
   if (from !== undefined && to !== undefined && from > to) {
     throw invalidInput(`${place}from`, `${from} lies after to, ${to}`);
   }
+  if (dataset !== undefined && tenant === undefined) {
+    throw invalidInput(`${place}dataset`, 'goes with a tenant, whose tags it means');
+  }
   const window = month === undefined ? daysWindow(from, to) : monthWindow(month);
   return { tenant, store, kind, source, dataset, ...window, tenants: actor.tenants };
 }
@@ -55,7 +90,12 @@ export function isOutOfReach(slice: Slice, actor: Actor): boolean {
 
 /** Whether the leaf counters alone answer how many records the slice has. */
 export function isCounted(slice: Slice): boolean {
-  return slice.kind === undefined && slice.source === undefined && slice.dataset === undefined;
+  return (
+    slice.kind === undefined &&
+    slice.source === undefined &&
+    slice.recordedBefore === undefined &&
+    slice.split === undefined
+  );
 }
 
 function daysWindow(from: string | undefined, to: string | undefined) {

@@ -117,7 +117,7 @@ export const retentionContract = {
     tag: 'Retention',
     summary: 'Tell what a run would do now',
     description:
-      'Exactly what would move or go, from the counters of days. `totals` are of all rows, not of this page.',
+      'Exactly what would move or go, from the counters of days. `totals` are of all rows, not of this page. Days of dataset versions are not deleted: each row tells what they keep.',
     scope: 'enrichment:read',
     query: Type.Object({ ...scopeOfRun, ...paging }, { additionalProperties: false }),
     responses: {
@@ -141,7 +141,18 @@ export const retentionContract = {
     description:
       'Queued for a process with the role retention, which looks every two seconds; one run at a time, one mover a tenant.',
     scope: 'admin',
-    body: Type.Object(scopeOfRun, { additionalProperties: false }),
+    body: Type.Object(
+      {
+        ...scopeOfRun,
+        delete_versioned: Type.Optional(
+          Type.Boolean({
+            description:
+              'delete what is due on days of dataset versions too, which then have less than was frozen; without it these days are left alone',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     responses: { 202: { description: 'Queued.', schema: runSchema }, 400: problem },
   },
   listRuns: {

@@ -122,11 +122,19 @@ export type TenantStateRow = {
 export const planRowSchema = Type.Object({
   tenant: Type.String(),
   kind: oneOf(['move', 'delete'], 'move: hot days become cold. delete: whole days go for good'),
-  first_day: dateSchema,
+  first_day: { ...dateSchema, description: 'of what is done; of what is kept where that is all' },
   last_day: dateSchema,
   count: Type.Integer(),
   bytes: Type.Integer(),
   held: Type.Boolean({ description: 'a legal hold keeps it from being done' }),
+  versioned_count: Type.Integer({
+    description:
+      'records that the policy would delete, on days that dataset versions have: they stay, whatever store they are of, and are in none of the other numbers',
+  }),
+  versioned_bytes: Type.Integer(),
+  versions: Type.Array(Type.String(), {
+    description: 'names of the dataset versions that keep them, the first 20',
+  }),
 });
 export type PlanRow = {
   tenant: string;
@@ -136,6 +144,9 @@ export type PlanRow = {
   count: number;
   bytes: number;
   held: boolean;
+  versioned_count: number;
+  versioned_bytes: number;
+  versions: string[];
 };
 const planSumSchema = Type.Object({
   tenants: Type.Integer(),
@@ -147,6 +158,10 @@ export const planTotalsSchema = Type.Object({
   move: planSumSchema,
   delete: planSumSchema,
   held: { ...planSumSchema, description: 'what a legal hold keeps, in neither of the others' },
+  versioned: {
+    ...planSumSchema,
+    description: 'what dataset versions keep from being deleted, in none of the others',
+  },
 });
 
 export const runSchema = Type.Object({
@@ -154,6 +169,9 @@ export const runSchema = Type.Object({
   state: oneOf(retentionJobStates),
   tenant: nullable(Type.String()),
   before: nullable(dateSchema),
+  delete_versioned: Type.Boolean({
+    description: 'whether it also deletes what dataset versions would keep',
+  }),
   requested_by: nullable(Type.String({ description: 'name of the token; null: the schedule' })),
   requested_at: instantSchema,
   started_at: nullable(instantSchema),
@@ -166,6 +184,9 @@ export const runSchema = Type.Object({
   moved_count: Type.Integer({ description: 'records that are cold by it' }),
   moved_bytes: Type.Integer(),
   deleted_count: Type.Integer(),
+  kept_count: Type.Integer({
+    description: 'records that are due to be deleted and stay, because dataset versions have them',
+  }),
   failed_moves: Type.Integer(),
   busy_tenants: Type.Integer({ description: 'passed over: another mover had them' }),
   error: nullable(Type.String()),
@@ -175,6 +196,7 @@ export type RunRow = {
   state: RetentionJobState;
   tenant: string | null;
   before: string | null;
+  delete_versioned: boolean;
   requested_by: string | null;
   requested_at: string;
   started_at: string | null;
@@ -183,6 +205,7 @@ export type RunRow = {
   moved_count: number;
   moved_bytes: number;
   deleted_count: number;
+  kept_count: number;
   failed_moves: number;
   busy_tenants: number;
   error: string | null;
@@ -345,6 +368,11 @@ export const eraseReceiptSchema = Type.Object({
     ...instantSchema,
     description: 'when the replaced objects are removed from the store',
   }),
+  tags_removed: Type.Integer({ description: 'tags that lay wholly on erased days' }),
+  versions_changed: Type.Integer({
+    description: 'dataset versions that lost records, or all of them and are gone',
+  }),
+  exports_removed: Type.Integer({ description: 'files of export jobs that held such records' }),
 });
 export type EraseReceipt = {
   id: string | null;
@@ -362,4 +390,7 @@ export type EraseReceipt = {
   requested_at: string;
   erased_at: string | null;
   objects_removed_after: string | null;
+  tags_removed: number;
+  versions_changed: number;
+  exports_removed: number;
 };

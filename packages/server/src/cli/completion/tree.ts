@@ -47,7 +47,7 @@ function optionOf(option: Option): CompletionOption[] {
 function followingOf(option: Option): CompletionOption['value'] {
   if (option.argChoices !== undefined) return option.argChoices;
   if (option.long === '--tenant') return 'tenant';
-  if (option.long === '--out') return 'file';
+  if (option.long === '--out' || option.long === '--manifest') return 'file';
   if (option.optional) return 'optional';
   return option.required ? 'free' : 'none';
 }

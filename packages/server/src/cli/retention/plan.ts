@@ -37,11 +37,12 @@ export async function* walkPlan(
 
 /** 3 tenants · 512,991 records (246 MB) would move · 1,204 records (611 kB) would be deleted */
 export function totalsText(totals: PlanTotals): string {
-  const { move, delete: gone, held } = totals;
+  const { move, delete: gone, held, versioned } = totals;
   const parts: string[] = [];
   if (move.count > 0) parts.push(`${amount(move)} would move to the cold tier`);
   if (gone.count > 0) parts.push(`${amount(gone)} would be DELETED`);
   if (held.count > 0) parts.push(`${amount(held)} kept by a legal hold`);
+  if (versioned.count > 0) parts.push(`${amount(versioned)} kept by dataset versions`);
   return parts.length === 0 ? 'Nothing to move or delete.' : parts.join(' · ');
 }
 
@@ -58,6 +59,9 @@ export const planFields = [
   'count',
   'bytes',
   'held',
+  'versioned_count',
+  'versioned_bytes',
+  'versions',
 ] as const satisfies readonly (keyof PlanRow)[];
 
 export const planColumns: readonly Column<PlanRow>[] = [
@@ -85,4 +89,15 @@ export const planColumns: readonly Column<PlanRow>[] = [
     value: (row) => (row.held ? 'held' : ''),
     shown: (row) => (row.held ? 'legal hold' : '–'),
   },
+  {
+    title: 'VERSIONS KEEP',
+    isElastic: true,
+    value: (row) => row.versioned_count,
+    shown: keptText,
+  },
 ];
+
+/** 1,204 of 2026-q1, 2026-q2 */
+function keptText({ versioned_count: count, versions }: PlanRow): string {
+  return count === 0 ? '–' : `${formatCount(count)} of ${versions.join(', ')}`;
+}

@@ -1,11 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import { followJob, workedMs } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import type { RouteAnswer } from '../routes.ts';
 import { formatDays } from './days.ts';
-import { followJob, workedMs } from './follow.ts';
 import { errorText } from './moves.ts';
 
 export type Run = RouteAnswer<'GET /retention/runs/:id'>;
@@ -15,6 +15,7 @@ export const runFields = [
   'state',
   'tenant',
   'before',
+  'delete_versioned',
   'requested_by',
   'requested_at',
   'started_at',
@@ -23,6 +24,7 @@ export const runFields = [
   'moved_count',
   'moved_bytes',
   'deleted_count',
+  'kept_count',
   'failed_moves',
   'busy_tenants',
   'error',
@@ -39,6 +41,7 @@ export async function followRun(context: Context, client: Client, started: Run):
   const progress = createProgress(context.io, bar);
   return followJob(context, started, {
     progress,
+    role: 'retention',
     read: () => client.json('GET /retention/runs/:id', { params: { id: started.id } }),
     show(run) {
       bar.total = run.total_count ?? 0;
@@ -65,6 +68,12 @@ export function tellEnd(context: Context, run: Run): void {
   if (ms !== null) parts.push(formatDuration(ms));
   const isWell = run.state === 'completed' && run.failed_moves === 0;
   context.note(`${isWell ? '✓ ' : ''}${parts.join(' · ')}`);
+  const kept = run.delete_versioned ? 0 : (run.kept_count ?? 0);
+  if (kept > 0) {
+    context.note(
+      `${formatNumberOf(kept, 'record')} left alone, because dataset versions have them: svcctl retention plan says which.`,
+    );
+  }
   if (busy > 0) {
     context.note(
       `${formatNumberOf(busy, 'tenant')} passed over, because another move had ${busy === 1 ? 'it' : 'them'}: the next run does the rest.`,

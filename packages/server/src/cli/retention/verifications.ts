@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import { followJob, workedMs } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import type { RouteAnswer } from '../routes.ts';
@@ -8,7 +9,6 @@ import { styled } from '../style.ts';
 import { createTable } from '../table.ts';
 import { printable } from '../text-width.ts';
 import { formatDays } from './days.ts';
-import { followJob, workedMs } from './follow.ts';
 
 export type Verification = RouteAnswer<'GET /retention/verify/:id'>;
 type Problem = Verification['problems'][number];
@@ -47,6 +47,7 @@ export async function followVerification(
   const progress = createProgress(context.io, bar);
   return followJob(context, started, {
     progress,
+    role: 'retention',
     read: () => client.json('GET /retention/verify/:id', { params: { id } }),
     show(verification) {
       bar.total = verification.bytes_total ?? 0;

@@ -10,16 +10,22 @@ const [quote, backslash, comma, openBrace, closeBrace, openBracket, closeBracket
  * that 1.0 stays 1.0 and integers keep all their digits. A step that is a number enters an array.
  */
 export function pickField(json: string, path: readonly string[]): Cell {
+  const cell = pickJson(json, path);
+  if (cell === null) return null;
+  const first = cell.text.charCodeAt(0);
+  if (first === quote) return { text: JSON.parse(cell.text) as string, isText: true };
+  return { text: cell.text, isText: first === openBrace || first === openBracket };
+}
+
+/** The same as JSON, as it is spelled. */
+export function pickJson(json: string, path: readonly string[]): Cell {
   let at = 0;
   for (const step of path) {
     at = enter(json, at, step);
     if (at < 0) return null;
   }
-  const first = json.charCodeAt(at);
-  const raw = json.slice(at, valueEnd(json, at));
-  if (raw === 'null') return null;
-  if (first === quote) return { text: JSON.parse(raw) as string, isText: true };
-  return { text: raw, isText: first === openBrace || first === openBracket };
+  const text = json.slice(at, valueEnd(json, at));
+  return text === 'null' ? null : { text, isText: false };
 }
 
 /** Where the value of a key or position begins; -1 when there is none. */

@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
-import { type ExportColumn, exportColumns, type Profile } from '../contract.ts';
+import { isOwnColumn } from '../columns.ts';
+import type { ExportColumn, Profile } from '../contract.ts';
 import { dialects } from './encode-row.ts';
 import { pickField } from './field-path.ts';
 import { type Cell, MachineCsvReader } from './machine-csv.ts';
@@ -10,12 +11,15 @@ export type ColumnPlan = {
   readonly source: readonly ExportColumn[];
   /** What the file shows, in order. */
   readonly names: readonly string[];
-  /** Whether the tier's bytes are the file's bytes. */
-  readonly isPlain: boolean;
+  /** Whether there are field paths among them, so that the tier's columns are not enough. */
+  readonly hasPaths: boolean;
   pick(row: readonly Cell[]): Cell[];
 };
 
-export function planColumns(names: readonly string[], profile: Profile): ColumnPlan {
+export function planColumns(
+  names: readonly string[],
+  pickPath: (json: string, path: readonly string[]) => Cell = pickField,
+): ColumnPlan {
   const own = names.filter(isOwnColumn);
   const hasPaths = own.length < names.length;
   const source = hasPaths && !own.includes('enrichment') ? [...own, 'enrichment' as const] : own;
@@ -26,49 +30,46 @@ export function planColumns(names: readonly string[], profile: Profile): ColumnP
       return (row: readonly Cell[]) => row[at] ?? null;
     }
     const path = name.split('.').slice(1);
-    return (row: readonly Cell[]) => pickField(row[enrichmentAt]?.text ?? '{}', path);
+    return (row: readonly Cell[]) => pickPath(row[enrichmentAt]?.text ?? '{}', path);
   });
   return {
     source,
     names,
-    isPlain: profile === 'machine' && !hasPaths,
+    hasPaths,
     pick: (row) => picks.map((pick) => pick(row)),
   };
 }
 
-/** Turns pieces of machine CSV without header, whatever tier wrote them, into the file asked for. */
+/** Turns pieces of machine CSV without header, whatever tier wrote them, into the rows asked for. */
 export type ReEncoder = {
-  /** What comes before the rows. */
-  readonly head: Buffer;
   /** The rows that are whole after this piece, which may end anywhere. */
   encode(piece: Buffer): Buffer;
 };
 
-/** One implementation for all tiers: it reads what they write alike. */
-export function createReEncoder(
-  plan: ColumnPlan,
+/** What comes before the rows. */
+export function csvHead(
+  names: readonly string[],
   options: { profile: Profile; header: boolean },
-): ReEncoder {
+): Buffer {
   const dialect = dialects[options.profile];
-  const header = plan.names
+  const header = names
     .map((name) => dialect.encode({ text: name, isText: /[",\r\n]/.test(name) }))
     .join(',');
-  const head = Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
-  if (plan.isPlain) return { head, encode: (piece) => piece };
+  return Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
+}
+
+/** One implementation for all tiers: it reads what they write alike. `encodeRow` has its line end. */
+export function createReEncoder(
+  plan: ColumnPlan,
+  encodeRow: (cells: readonly Cell[]) => string,
+): ReEncoder {
   const decoder = new StringDecoder('utf8');
   const reader = new MachineCsvReader();
   return {
-    head,
     encode(piece) {
       let text = '';
-      for (const row of reader.read(decoder.write(piece))) {
-        text += plan.pick(row).map(dialect.encode).join(',') + dialect.lineEnd;
-      }
+      for (const row of reader.read(decoder.write(piece))) text += encodeRow(plan.pick(row));
       return Buffer.from(text);
     },
   };
-}
-
-function isOwnColumn(name: string): name is ExportColumn {
-  return exportColumns.some((column) => column === name);
 }

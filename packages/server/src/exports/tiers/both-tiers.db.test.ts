@@ -12,7 +12,10 @@ import { type ColdStore, openColdStore } from '../../records/tiers/testing/cold-
 import { compact, freeze } from '../../records/tiers/testing/freeze.ts';
 import { ingest } from '../../records/tiers/testing/walk.ts';
 import { exportColumns } from '../contract.ts';
-import { type CsvOptions, type CsvSource, startCsvExport } from '../stream-csv.ts';
+import type { FileOptions } from '../formats/format.ts';
+import { createFormat } from '../formats/index.ts';
+import type { ExportSource } from '../source.ts';
+import { startFile } from '../stream-file.ts';
 
 // Whatever lies where, an export is the same bytes.
 
@@ -32,26 +35,34 @@ afterAll(async () => {
 
 type Own = Omit<Slice, 'tenants'>;
 
-function start(slice: Own, options: Partial<CsvOptions> = {}, source: Partial<CsvSource> = {}) {
-  return startCsvExport(
-    {
-      db,
-      cold,
-      spillDir: spoolDir,
-      spillBytes: 2 ** 26,
-      spoolDir,
-      encoders: createGate(2),
-      ...source,
-    },
-    { ...slice, tenants: null },
-    { columns: exportColumns, header: true, profile: 'machine', ...options },
-  );
+const plain = exportColumns.filter((column) => column !== 'split');
+
+function start(slice: Own, options: Partial<FileOptions> = {}, source: Partial<ExportSource> = {}) {
+  const format = createFormat({
+    format: 'csv',
+    columns: plain,
+    header: true,
+    profile: 'machine',
+    compression: 'none',
+    ...options,
+  });
+  const from = {
+    db,
+    cold,
+    spillDir: spoolDir,
+    spillBytes: 2 ** 26,
+    spoolDir,
+    encoders: createGate(2),
+    ...source,
+  };
+  const own = { ...slice, tenants: null };
+  return startFile(from, { format, compression: 'none', slice: own, parts: null });
 }
 
 async function exportCsv(
   slice: Own,
-  options: Partial<CsvOptions> = {},
-  source: Partial<CsvSource> = {},
+  options: Partial<FileOptions> = {},
+  source: Partial<ExportSource> = {},
 ) {
   const csv = start(slice, options, source);
   try {
@@ -126,7 +137,7 @@ const slices: Own[] = [
   { source: '=1+1' },
   { from: '2010-01-01', until: '2011-01-01' },
 ];
-const shapes: Partial<CsvOptions>[] = [
+const shapes: Partial<FileOptions>[] = [
   {},
   { header: false },
   { profile: 'spreadsheet' },
@@ -135,7 +146,7 @@ const shapes: Partial<CsvOptions>[] = [
   { columns: ['bytes', 'datasets'], header: false },
 ];
 
-async function exportAll(tenant: string, source: Partial<CsvSource> = {}) {
+async function exportAll(tenant: string, source: Partial<ExportSource> = {}) {
   const all = [];
   for (const slice of slices) all.push(await exportCsv({ tenant, ...slice }, {}, source));
   for (const shape of shapes) all.push(await exportCsv({ tenant }, shape, source));

@@ -1,41 +1,33 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Gate } from '../../kernel/gate.ts';
-import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type Chunk,
-  type ColdReader,
-  type CutOptions,
   isCounted,
+  type OpenSegments,
   openSegments,
   planSteps,
   type Slice,
   type Step,
   usualCut,
 } from '../../records/index.ts';
-import type { ExportColumn } from '../contract.ts';
+import type { ExportSource } from '../source.ts';
 import { type ChunkFile, type ChunkFiles, createChunkFiles } from './chunk-files.ts';
 import { copyChunkSql } from './chunk-sql.ts';
 import { copyHotRows } from './hot-rows.ts';
 import { mergeRows } from './merge-rows.ts';
+import type { RowForm } from './row-form.ts';
 import type { TierRows } from './tier-rows.ts';
 
-export type BothTiers = {
-  db: Database;
-  cold: ColdReader;
-  spoolDir: string;
-  /** What chunk files take together, about. */
-  spillBytes: number;
-  /** It stands in the snapshot. */
+/** A connection that stands in the snapshot, and the slice with its tags. */
+export type Snapshot = ExportSource & {
   connection: Connection;
   slice: Slice;
-  columns: readonly ExportColumn[];
   /** Cancels what DuckDB is doing. */
   signal: AbortSignal;
-  /** Shared by all exports of a process: pages are read by the same DuckDB. */
-  encoders: Gate;
-  /** How finely the slice is cut; usually `usualCut`. */
-  cut?: CutOptions;
 };
+
+/** Cold rows to be read from the local files of their segments. */
+export type ColdPiece = { readonly chunk: Chunk; readonly pathOf: (segmentId: string) => string };
 
 /** Sorting a store-day of millions that lies in several segments takes its time. */
 const chunkMillis = 600_000;
@@ -47,12 +39,49 @@ const stepsAhead = 8;
 /** A step whose chunks are being encoded. */
 type Started = { step: Step; files: Promise<ChunkFile>[] };
 
+type OnRows = (count: number) => void;
+
+/** How steps are read that are all cold. */
+type ColdSteps<Piece> = {
+  /** Whether DuckDB writes their chunks to files ahead. */
+  readonly isWritten: boolean;
+  read(started: Started, segments: OpenSegments, onRows: OnRows): AsyncGenerator<Piece>;
+};
+
 /**
  * Reads a slice step by step in key order: hot ones by COPY, cold ones out of files that DuckDB writes
  * ahead, mixed ones merged. The connection is needed until the last hot row. Throws 500
  * `segment_damaged`, 503 `cold_tier_unavailable`.
  */
-export async function readBothTiers(source: BothTiers): Promise<TierRows> {
+export function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
+  return readSteps(snapshot, form, {
+    isWritten: true,
+    read: ({ files }, _segments, onRows) => readFiles(files, onRows),
+  });
+}
+
+/**
+ * The same, but what is all cold is handed on where it lies, until `close`; `rowCount` does not count it.
+ */
+export function readPieces(
+  snapshot: Snapshot,
+  form: RowForm,
+): Promise<TierRows<Buffer | ColdPiece>> {
+  // Nothing is sent before a row group is full: no need to hurry with a small chunk.
+  const cut = snapshot.cut ?? { ...usualCut, firstRows: usualCut.chunkRows };
+  return readSteps<Buffer | ColdPiece>({ ...snapshot, cut }, form, {
+    isWritten: false,
+    async *read({ step }, segments) {
+      for (const chunk of step.chunks) yield { chunk, pathOf: await openPaths(chunk, segments) };
+    },
+  });
+}
+
+async function readSteps<Piece>(
+  source: Snapshot,
+  form: RowForm,
+  coldSteps: ColdSteps<Piece | Buffer>,
+): Promise<TierRows<Piece | Buffer>> {
   const { db, cold, connection, slice, signal } = source;
   const segments = await openSegments(connection, slice, { objects: cold.objects, db, signal });
   let files: ChunkFiles;
@@ -60,7 +89,7 @@ export async function readBothTiers(source: BothTiers): Promise<TierRows> {
     files = await createChunkFiles({
       spoolDir: source.spoolDir,
       encoders: source.encoders,
-      encode: (chunk, target) => encodeChunk(chunk, { ...source, ...target, segments }),
+      encode: (chunk, target) => encodeChunk(chunk, { ...source, ...target, form, segments }),
     });
   } catch (error) {
     await segments.release();
@@ -75,6 +104,9 @@ export async function readBothTiers(source: BothTiers): Promise<TierRows> {
     const plan = await planSteps(connection, slice, source.cut ?? { ...usualCut, chunkBytes });
     const ahead: Started[] = [];
     let rowCount = 0;
+    const onRows = (count: number) => {
+      rowCount += count;
+    };
     const needsConnection = () =>
       !plan.isComplete || plan.hotStepsLeft > 0 || ahead.some(({ step }) => step.hotCount > 0);
     const startAhead = () => {
@@ -82,10 +114,11 @@ export async function readBothTiers(source: BothTiers): Promise<TierRows> {
         const step = plan.take();
         if (step === undefined) return;
         const isKeyed = step.hotCount > 0;
-        ahead.push({ step, files: step.chunks.map((chunk) => files.start(chunk, isKeyed)) });
+        const written = isKeyed || coldSteps.isWritten ? step.chunks : [];
+        ahead.push({ step, files: written.map((chunk) => files.start(chunk, isKeyed)) });
       }
     };
-    const readWhile = async function* (isWanted: () => boolean) {
+    const readWhile = async function* (isWanted: () => boolean): AsyncGenerator<Piece | Buffer> {
       for (;;) {
         // What is known begins to be encoded while more is asked for.
         startAhead();
@@ -93,9 +126,8 @@ export async function readBothTiers(source: BothTiers): Promise<TierRows> {
         startAhead();
         const started = isWanted() ? ahead.shift() : undefined;
         if (started === undefined) return;
-        yield* readStep(started, source, (count) => {
-          rowCount += count;
-        });
+        if (started.step.hotCount === 0) yield* coldSteps.read(started, segments, onRows);
+        else yield* readHotStep(started, { connection, slice, form, onRows });
       }
     };
     return {
@@ -112,31 +144,26 @@ export async function readBothTiers(source: BothTiers): Promise<TierRows> {
   }
 }
 
-async function* readStep(
+async function* readHotStep(
   { step, files }: Started,
-  { connection, slice, columns }: BothTiers,
-  onRows: (count: number) => void,
+  target: { connection: Connection; slice: Slice; form: RowForm; onRows: OnRows },
 ): AsyncGenerator<Buffer> {
+  const { connection, slice, form, onRows } = target;
   const { range } = step;
-  if (step.hotCount === 0) {
-    yield* readFiles(files, onRows);
-  } else if (files.length === 0) {
-    const copy = copyHotRows(connection, slice, { columns, range });
+  if (files.length === 0) {
+    const copy = copyHotRows(connection, slice, { form, range });
     yield* copy as AsyncIterable<Buffer>;
     onRows(copy.rowCount);
-  } else {
-    const hot = copyHotRows(connection, slice, { columns, range, isKeyed: true });
-    yield* mergeRows(
-      hot,
-      readFiles(files, () => {}),
-      onRows,
-    );
+    return;
   }
+  const hot = copyHotRows(connection, slice, { form, range, isKeyed: true });
+  const cold = readFiles(files, () => {});
+  yield* mergeRows(hot, cold, { kind: form.kind, onRows });
 }
 
 async function* readFiles(
   files: readonly Promise<ChunkFile>[],
-  onRows: (count: number) => void,
+  onRows: OnRows,
 ): AsyncGenerator<Buffer> {
   for (const making of files) {
     const file = await making;
@@ -147,18 +174,10 @@ async function* readFiles(
 
 async function encodeChunk(
   chunk: Chunk,
-  target: BothTiers & {
-    segments: { path(segmentId: string): Promise<string> };
-    isKeyed: boolean;
-    path: string;
-  },
+  target: Snapshot & { segments: OpenSegments; form: RowForm; isKeyed: boolean; path: string },
 ): Promise<number> {
   const { cold, slice, signal, segments } = target;
-  const paths = new Map<string, string>();
-  for (const { segmentId } of chunk.runs) {
-    if (!paths.has(segmentId)) paths.set(segmentId, await segments.path(segmentId));
-  }
-  const pathOf = (segmentId: string) => paths.get(segmentId) ?? '';
+  const pathOf = await openPaths(chunk, segments);
   const [copied] = await cold.duckdb.run<{ Count: string }>(
     copyChunkSql(chunk, { ...target, pathOf }),
     { signal, timeoutMillis: chunkMillis },
@@ -170,4 +189,12 @@ async function encodeChunk(
     });
   }
   return rowCount;
+}
+
+async function openPaths(chunk: Chunk, segments: OpenSegments): Promise<ColdPiece['pathOf']> {
+  const paths = new Map<string, string>();
+  for (const { segmentId } of chunk.runs) {
+    if (!paths.has(segmentId)) paths.set(segmentId, await segments.path(segmentId));
+  }
+  return (segmentId) => paths.get(segmentId) ?? '';
 }

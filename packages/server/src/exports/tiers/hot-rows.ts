@@ -2,20 +2,16 @@ import { copyCsv } from '../../platform/postgres/copy-out.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../records/index.ts';
 import { quotedColumns } from '../columns.ts';
-import type { ExportColumn } from '../contract.ts';
 import { selectRecords } from '../queries.ts';
+import { jsonDialect, type RowForm } from './row-form.ts';
 import type { TierRows } from './tier-rows.ts';
 
 /** A slice that is all hot: one COPY. */
-export function readHotRows(
-  connection: Connection,
-  slice: Slice,
-  columns: readonly ExportColumn[],
-): TierRows {
+export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows {
   let rowCount = 0;
   return {
     async *whileConnected() {
-      const copy = copyHotRows(connection, slice, { columns });
+      const copy = copyHotRows(connection, slice, { form });
       yield* copy as AsyncIterable<Buffer>;
       rowCount = copy.rowCount;
     },
@@ -31,9 +27,14 @@ export function readHotRows(
 export function copyHotRows(
   connection: Connection,
   slice: Slice,
-  part: { columns: readonly ExportColumn[]; range?: KeyRange; isKeyed?: boolean },
+  part: { form: RowForm; range?: KeyRange; isKeyed?: boolean },
 ) {
-  const quoted: string[] = quotedColumns(part.columns);
+  const { form, ...rest } = part;
+  const query = selectRecords(slice, form, rest);
+  if (form.kind === 'json') {
+    return copyCsv(connection, query, { header: false, quoted: [], dialect: jsonDialect });
+  }
+  const quoted: string[] = quotedColumns(form.columns);
   if (part.isKeyed) quoted.push('key');
-  return copyCsv(connection, selectRecords(slice, part.columns, part), { header: false, quoted });
+  return copyCsv(connection, query, { header: false, quoted });
 }

@@ -44,8 +44,11 @@ test('merges any rows by the bytes of their keys, wherever the pieces are cut', 
             right,
           ),
         ),
-        (number) => {
-          count = number;
+        {
+          kind: 'csv',
+          onRows: (number) => {
+            count = number;
+          },
         },
       );
       const pieces: Buffer[] = [];
@@ -59,7 +62,10 @@ test('merges any rows by the bytes of their keys, wherever the pieces are cut', 
 });
 
 test('a side that ends within a row is an error', async () => {
-  const merged = mergeRows(stream([Buffer.from('"k1","a')]), stream([]), () => {});
+  const merged = mergeRows(stream([Buffer.from('"k1","a')]), stream([]), {
+    kind: 'csv',
+    onRows: () => {},
+  });
   await expect(merged.next()).rejects.toThrow('not whole');
 });
 

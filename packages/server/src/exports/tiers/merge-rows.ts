@@ -1,9 +1,10 @@
 import { closingQuote, rowEnd } from '../csv/machine-csv.ts';
+import { jsonDialect, type RowForm } from './row-form.ts';
 
 /**
- * A row of machine CSV whose first cell was its key: store, time and event id, put together with U+0001,
- * which none of them may hold. Both as Latin-1 text, a character a byte, so that keys compare by their
- * bytes and no byte changes.
+ * A row and the key that stood before it: store, time and event id, put together with U+0001, which none
+ * of them may hold. Both as Latin-1 text, a character a byte, so that keys compare by their bytes and no
+ * byte changes.
  */
 type KeyedRow = { key: string; row: string };
 
@@ -11,15 +12,17 @@ type KeyedRow = { key: string; row: string };
 const pieceLength = 256 * 1024;
 
 /**
- * Merges the rows of two tiers by their keys and cuts the keys off. What both have is handed on once.
+ * Merges the rows of two tiers by their keys and cuts the keys off, whichever form they have. What both have is handed on once.
  * Both sides are read piece by piece, so that neither has to fit into memory.
  */
 export async function* mergeRows(
   left: AsyncIterable<Buffer>,
   right: AsyncIterable<Buffer>,
-  onRows: (count: number) => void,
+  options: { kind: RowForm['kind']; onRows: (count: number) => void },
 ): AsyncGenerator<Buffer> {
-  const sides = [new KeyedRows(left), new KeyedRows(right)] as const;
+  const { onRows } = options;
+  const cutRow = options.kind === 'csv' ? cutCsvRow : cutJsonRow;
+  const sides = [new KeyedRows(left, cutRow), new KeyedRows(right, cutRow)] as const;
   let text = '';
   let count = 0;
   for (;;) {
@@ -40,16 +43,39 @@ export async function* mergeRows(
   if (text !== '') yield Buffer.from(text, 'latin1');
 }
 
+/** The row that begins at `start`, and where the next one does; null if it is not whole yet. */
+type CutRow = (text: string, start: number) => (KeyedRow & { end: number }) | null;
+
+/** Machine CSV, whose first cell is the key. */
+function cutCsvRow(text: string, start: number): ReturnType<CutRow> {
+  const end = rowEnd(text, start);
+  if (end < 0) return null;
+  const close = closingQuote(text, start);
+  const cell = text.slice(start + 1, close);
+  const key = cell.includes('"') ? cell.replaceAll('""', '"') : cell;
+  return { key, row: text.slice(close + 2, end + 1), end: end + 1 };
+}
+
+/** A line of JSON behind its key. */
+function cutJsonRow(text: string, start: number): ReturnType<CutRow> {
+  const end = text.indexOf('\n', start);
+  if (end < 0) return null;
+  const close = text.indexOf(jsonDialect.keyEnd, start);
+  return { key: text.slice(start, close), row: text.slice(close + 1, end + 1), end: end + 1 };
+}
+
 /** The rows of one side, in order. */
 class KeyedRows {
   readonly #pieces: AsyncIterator<Buffer>;
+  readonly #cutRow: CutRow;
   #rows: KeyedRow[] = [];
   #at = 0;
   #rest = '';
   #isEnded = false;
 
-  constructor(pieces: AsyncIterable<Buffer>) {
+  constructor(pieces: AsyncIterable<Buffer>, cutRow: CutRow) {
     this.#pieces = pieces[Symbol.asyncIterator]();
+    this.#cutRow = cutRow;
   }
 
   /** The next row; undefined at the end, if `fill` was waited for. */
@@ -82,12 +108,9 @@ class KeyedRows {
 
   #read(text: string): void {
     let start = 0;
-    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
-      const close = closingQuote(text, start);
-      const cell = text.slice(start + 1, close);
-      const key = cell.includes('"') ? cell.replaceAll('""', '"') : cell;
-      this.#rows.push({ key, row: text.slice(close + 2, end + 1) });
-      start = end + 1;
+    for (let cut = this.#cutRow(text, 0); cut !== null; cut = this.#cutRow(text, start)) {
+      this.#rows.push(cut);
+      start = cut.end;
     }
     this.#rest = text.slice(start);
   }

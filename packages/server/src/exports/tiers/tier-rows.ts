@@ -1,9 +1,9 @@
-/** The rows of an export as machine CSV without header, out of one snapshot. */
-export type TierRows = {
+/** The rows of an export, as one tier or both write them, out of one snapshot. */
+export type TierRows<Piece = Buffer> = {
   /** What needs the snapshot's connection, and what comes before it. */
-  whileConnected(): AsyncGenerator<Buffer>;
+  whileConnected(): AsyncGenerator<Piece>;
   /** The rest. */
-  afterwards(): AsyncGenerator<Buffer>;
+  afterwards(): AsyncGenerator<Piece>;
   /** Rows so far. */
   readonly rowCount: number;
   close(): Promise<void>;

@@ -1,19 +1,32 @@
 import type { Readable } from 'node:stream';
+import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Connection, Database } from './database.ts';
 import { inlineSql } from './inline-sql.ts';
 
-/** CSV as PostgreSQL writes it (LF, NULL as nothing at all), with the given columns always quoted. */
+/**
+ * CSV as PostgreSQL writes it (LF, NULL as nothing at all), with the given columns always quoted; with
+ * another quote and delimiter if given.
+ */
 export function copyCsv(
   connection: Connection,
   query: Sql,
-  options: { header: boolean; quoted: readonly string[] },
+  options: {
+    header: boolean;
+    quoted: readonly string[];
+    dialect?: { readonly quote: string; readonly delimiter: string };
+  },
 ): Readable & { rowCount: number } {
-  const force = options.quoted.length === 0 ? '' : `, force_quote (${options.quoted.join(', ')})`;
+  const { header, quoted, dialect } = options;
+  const force = quoted.length === 0 ? '' : `, force_quote (${quoted.join(', ')})`;
+  const signs =
+    dialect === undefined
+      ? ''
+      : `, quote ${pg.escapeLiteral(dialect.quote)}, delimiter ${pg.escapeLiteral(dialect.delimiter)}`;
   return connection.client.query(
     copyTo(
-      `copy (${inlineSql(query)}) to stdout with (format csv, header ${options.header}${force})`,
+      `copy (${inlineSql(query)}) to stdout with (format csv, header ${header}${force}${signs})`,
       { highWaterMark: 256 * 1024 },
     ),
   );

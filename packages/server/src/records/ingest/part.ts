@@ -9,6 +9,7 @@ export class Part {
   readonly indexes: number[] = [];
   /** Months that occur, as `YYYY-MM`. */
   readonly months = new Set<string>();
+  readonly tenants = new Set<string>();
   #length = 0;
   readonly #scratch = Buffer.alloc(8);
 
@@ -27,6 +28,7 @@ export class Part {
     this.#rows.push(row);
     this.indexes.push(index);
     this.months.add(occurredAt.slice(0, 7));
+    this.tenants.add(record.tenant);
     this.#length += row.length;
   }
 

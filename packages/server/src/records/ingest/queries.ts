@@ -63,12 +63,15 @@ export async function insertNew(connection: Connection): Promise<Delta[]> {
 
 const uniqueViolation = '23505';
 
-/** In key order, as every other writer: two that meet wait for each other instead of deadlocking. */
+/**
+ * In key order, as every other writer: two that meet wait for each other instead of deadlocking. All are
+ * recorded at one time, taken when nobody can pin a slice of their tenants any more: see lockPins.
+ */
 async function insertStaged(connection: Connection, onConflict: Sql): Promise<Delta[]> {
   return connection.query<Delta>(sql`
     with added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
-      select ${raw(columns)}, now() from ingest_stage
+      select ${raw(columns)}, (select clock_timestamp()) from ingest_stage
       order by tenant, store, occurred_at, event_id, ordinal
       ${onConflict}
       returning tenant, store, occurred_at, bytes, digest
@@ -203,6 +206,7 @@ const counterTables = {
   leaf_days: ['tenant', 'store', 'day'],
   leaf_months: ['tenant', 'store', 'month'],
   leaf_stores: ['tenant', 'store'],
+  tenant_days: ['tenant', 'day'],
   leaf_tenants: ['tenant'],
 } as const;
 export type CounterTable = keyof typeof counterTables;

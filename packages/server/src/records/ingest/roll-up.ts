@@ -1,25 +1,29 @@
 import { sumDigests } from '../../kernel/digest.ts';
 import type { CounterDelta, Delta } from './queries.ts';
 
-/** Sums what was added to days up to their months, stores and tenants. */
+/** Sums what was added to days up to their months, stores, the days of tenants, and tenants. */
 export function rollUp(days: readonly Delta[]): {
   months: CounterDelta[];
   stores: CounterDelta[];
+  tenantDays: CounterDelta[];
   tenants: CounterDelta[];
 } {
   const months = new Map<string, CounterDelta>();
   const stores = new Map<string, CounterDelta>();
+  const tenantDays = new Map<string, CounterDelta>();
   const tenants = new Map<string, CounterDelta>();
   for (const { day, ...rest } of days) {
     const month = day.slice(0, 7);
     // Names hold no "/", so the keys cannot collide.
     add(months, `${rest.tenant}/${rest.store}/${month}`, { ...rest, month });
     add(stores, `${rest.tenant}/${rest.store}`, rest);
+    add(tenantDays, `${rest.tenant}/${day}`, { ...rest, day });
     add(tenants, rest.tenant, rest);
   }
   return {
     months: [...months.values()],
     stores: [...stores.values()],
+    tenantDays: [...tenantDays.values()],
     tenants: [...tenants.values()],
   };
 }

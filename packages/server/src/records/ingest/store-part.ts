@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { lockPins } from '../pin/queries.ts';
 import type { ColdReader } from '../segments/cold-reader.ts';
 import {
   addFindings,
@@ -74,6 +75,8 @@ async function tryStore(
     if (!(await queries.hasStage(connection))) await queries.createStage(connection);
     await queries.fillStage(connection, part.copyText());
     if (checked.found.size > 0) await queries.removeFromStage(connection, [...checked.found]);
+    // Before the savepoint: undoing the insert must not let go of it.
+    await lockPins(connection, [...part.tenants]);
     const added = await queries.insertNew(connection);
     const accepted = added.reduce((sum, day) => sum + day.count, 0);
     const isAllNew = accepted === part.count - checked.found.size;
@@ -104,8 +107,9 @@ async function tryStore(
 
 /** The counters come last: their rows are shared by all writers and locked until the commit. */
 async function countAbove(connection: Connection, days: queries.Delta[]): Promise<void> {
-  const { months, stores, tenants } = rollUp(days);
+  const { months, stores, tenantDays, tenants } = rollUp(days);
   await queries.addToCounters(connection, 'leaf_months', months);
   await queries.addToCounters(connection, 'leaf_stores', stores);
+  await queries.addToCounters(connection, 'tenant_days', tenantDays);
   await queries.addToCounters(connection, 'leaf_tenants', tenants);
 }

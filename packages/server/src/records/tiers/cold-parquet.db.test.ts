@@ -88,6 +88,7 @@ test('DuckDB and the objects are left alone where nothing is cold', async () => 
   expect(await measureSlice(db, { tenant: 'warm', kind: 'x', tenants: null }, idle())).toEqual({
     count: 0,
     bytes: 0,
+    digest: '0',
   });
 });
 

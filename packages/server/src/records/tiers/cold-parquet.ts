@@ -36,14 +36,10 @@ const largeDayRows = 10_000;
 /** Rows that are read and thrown away rather than located first: that would take 5 ms. */
 const spareRows = 1000;
 
-const nothing: Scan = { rows: [], end: null };
-
 /** The records in segments: where they stand is told by the catalogue, DuckDB reads just these rows. */
 export function createColdTier(db: Queryable, cold: ColdReader): Tier {
   return {
     async scan(slice, options) {
-      // No slice is tagged until there are tags.
-      if (slice.dataset !== undefined) return nothing;
       return readTwice(async () => {
         const found = await lookUp(db, slice, options);
         const exact = await locateCursor(cold, found, options);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { measureSlice } from '../measure.ts';
+import { countSlice, measureSlice } from '../measure.ts';
 import type { PageRequest } from '../pages.ts';
 import type { RecordKey } from '../queries.ts';
 import { digestSumSql } from '../segments/segment-sql.ts';
@@ -111,7 +112,30 @@ const requests: PageRequest[] = [
   { limit: 3, kind: 'line\nfeed', tenant: 'CA' },
   { limit: 3, kind: 'nothing' },
   { limit: 3, tenant: 'nobody' },
+  { limit: 2, tenant: 'CA', dataset: 'training' },
+  { limit: 2, tenant: 'CA', dataset: 'training', order: 'desc' },
+  { limit: 3, tenant: 'CA', dataset: 'training', store: 'A' },
+  { limit: 3, tenant: 'CA', dataset: 'training', month: '2001-02', order: 'desc' },
+  { limit: 1, tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
+  { limit: 500, tenant: 'Ünï', dataset: 'fine_tuning', order: 'desc' },
+  { limit: 2, tenant: 'Ünï', dataset: 'fine_tuning', source: '' },
+  { limit: 2, tenant: 'Ünï', dataset: 'training' },
 ];
+
+/** Of some stores and days, and of all there are. */
+async function tag(): Promise<void> {
+  for (const [id, tenant, store, first, last, dataset] of [
+    ['1', 'CA', 'A', '2001-01-31', '2001-02-01', 'training'],
+    ['2', 'CA', '\u{1F600}', null, '2001-01-31', 'training'],
+    ['3', 'CA', null, '2001-02-02', '2001-02-02', 'training'],
+    ['4', 'CA', 'b', null, null, 'fine_tuning'],
+    ['5', 'Ünï', null, null, null, 'fine_tuning'],
+  ]) {
+    await db.query(sql`
+      insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+      values (${tenant}, ${id}, ${store}, ${first}::date, ${last}::date, ${dataset}, 'test')`);
+  }
+}
 
 type Answers = { walks: string[][]; records: (string | undefined)[]; sums: unknown[] };
 let asHot: Answers;
@@ -129,8 +153,15 @@ async function answers(): Promise<Answers> {
     { kind: 'late' },
     { source: '\u{FEFF}', store: 'A' },
     { kind: '', from: '2001-02-01', until: '2001-02-02' },
-  ]) {
-    sums.push(await measureSlice(db, { ...filter, tenants: null }, cold));
+    { tenant: 'CA', dataset: 'training' },
+    { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
+    { tenant: 'Ünï', dataset: 'training', recordedBefore: '2100-01-01T00:00:00Z' },
+    { tenant: 'Ünï', dataset: 'fine_tuning', recordedBefore: '2100-01-01T00:00:00Z' },
+  ] as const) {
+    const slice = { ...filter, tenants: null };
+    const { count, bytes, digest } = await measureSlice(db, slice, cold);
+    expect(await countSlice(db, slice, cold)).toMatchObject({ count, bytes });
+    sums.push({ count, bytes, digest });
   }
   return { walks, records: found, sums };
 }
@@ -146,6 +177,7 @@ beforeAll(async () => {
   cold = await openColdStore();
   records = bothTiers(db, cold);
   await ingest(db, cold, [texts.slice(0, 50), texts.slice(50)]);
+  await tag();
   asHot = await answers();
 });
 afterAll(async () => {
@@ -181,6 +213,21 @@ test.each<[string, () => Promise<void>]>([
   await move();
   expect(await countHot()).toBeLessThan(before);
   expect(await answers()).toEqual(asHot);
+});
+
+test('what is counted of a dataset is what its pages show, and equals the counters', async () => {
+  const [, , , counted, kind, none, read] = asHot.sums as { count: number; digest: string }[];
+  for (const [sum, request] of [
+    [counted, { tenant: 'CA', dataset: 'training' }],
+    [kind, { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' }],
+    [none, { tenant: 'Ünï', dataset: 'training' }],
+    [read, { tenant: 'Ünï', dataset: 'fine_tuning' }],
+  ] as const) {
+    expect((await page(records, { limit: 500, ...request })).data).toHaveLength(sum?.count ?? -1);
+  }
+  const slice = { tenant: 'Ünï', tenants: null };
+  expect(read).toEqual(await measureSlice(db, slice));
+  expect(counted?.count).toBeGreaterThan(kind?.count ?? 0);
 });
 
 test('nothing is hot by now, and single records are found in segments only', async () => {

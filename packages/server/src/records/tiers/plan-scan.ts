@@ -132,7 +132,7 @@ function rangeOf(day: SegmentDay, rows: number, descending: boolean): RowRange {
 }
 
 /** Ranges in ascending order, those that touch as one. */
-function coalesce(ranges: readonly RowRange[]): RowRange[] {
+export function coalesce(ranges: readonly RowRange[]): RowRange[] {
   const whole: RowRange[] = [];
   for (const range of [...ranges].sort((a, b) => a[0] - b[0])) {
     const before = whole.at(-1);

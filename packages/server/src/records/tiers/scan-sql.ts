@@ -1,6 +1,7 @@
 import { literal } from '../../platform/parquet/duckdb.ts';
+import { coldConditions, coldLabelConditions as labelConditions } from '../conditions/cold-sql.ts';
 import { pageBytes, type RecordKey } from '../queries.ts';
-import { instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
+import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
 import type { Slice } from '../slice.ts';
 import type { RowRange } from './plan-scan.ts';
 
@@ -110,17 +111,24 @@ export function findSql(parts: readonly FilePart[], key: RecordKey): string {
 }
 
 /** Number and bytes of a slice's records in whole segments. */
+export function countSql(paths: readonly string[], slice: Slice): string {
+  return sumOf('', paths, slice);
+}
+
+/** The same with their digest: reads every column. */
 export function sumSql(paths: readonly string[], slice: Slice): string {
-  const conditions = labelConditions(slice);
-  if (slice.store !== undefined) conditions.push(`store = ${literal(slice.store)}`);
-  if (slice.from !== undefined) conditions.push(`occurred_at >= ${midnight(slice.from)}`);
-  if (slice.until !== undefined) conditions.push(`occurred_at < ${midnight(slice.until)}`);
+  return sumOf(`, coalesce(${digestSumSql}, '0') as digest`, paths, slice);
+}
+
+function sumOf(more: string, paths: readonly string[], slice: Slice): string {
+  const conditions = coldConditions(slice);
   const filter = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  return `select count(*)::varchar as count, coalesce(sum(bytes), 0)::varchar as bytes
+  return `select count(*)::varchar as count, coalesce(sum(bytes), 0)::varchar as bytes${more}
     from ${readSegments(paths)} ${filter}`;
 }
 
-function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): string {
+/** Rows of a file that meet conditions. */
+export function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): string {
   const first = ranges[0]?.[0] ?? 0;
   const last = ranges.at(-1)?.[1] ?? -1;
   // The whole span as a condition of its own: by it the row groups are chosen.
@@ -145,13 +153,6 @@ function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
   ];
 }
 
-function labelConditions(slice: Slice): string[] {
-  const conditions: string[] = [];
-  if (slice.kind !== undefined) conditions.push(`kind = ${literal(slice.kind)}`);
-  if (slice.source !== undefined) conditions.push(`source = ${literal(slice.source)}`);
-  return conditions;
-}
-
 function ordered(direction: 'asc' | 'desc'): string {
   return ['tenant', ...segmentOrder.split(', ')]
     .map((column) => `${column} ${direction}`)
@@ -160,8 +161,4 @@ function ordered(direction: 'asc' | 'desc'): string {
 
 function instant(text: string): string {
   return `timestamptz ${literal(text)}`;
-}
-
-function midnight(day: string): string {
-  return instant(`${day}T00:00:00Z`);
 }

@@ -25,8 +25,8 @@ export type Scan = {
 /** Where records lie. Both tiers give the same answers for the same records, to the letter. */
 export type Tier = {
   /**
-   * Reads a bounded stretch of the slice: at most `limit` records, 8 MiB, and behind the filters kind,
-   * source and dataset 10,000 records looked at.
+   * Reads a bounded stretch of the slice: at most `limit` records, 8 MiB, and behind filters on what only
+   * a record tells, such as its kind, 10,000 records looked at.
    */
   scan(slice: Slice, options: ScanOptions): Promise<Scan>;
   find(key: RecordKey): Promise<RecordRow | undefined>;

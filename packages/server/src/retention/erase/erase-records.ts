@@ -11,6 +11,7 @@ import { resumeMoves } from '../mover/resume-moves.ts';
 import { runMove } from '../mover/run-move.ts';
 import { findDueDays } from '../plan/due-days.ts';
 import { findMatches, type Matches } from './find-matches.ts';
+import { foretell } from './foretell.ts';
 import { journalErasure } from './journal-erasure.ts';
 import { findErasureState } from './queries.ts';
 import { dryReceipt, receiptOf } from './receipt.ts';
@@ -49,7 +50,8 @@ export async function eraseRecords(
       // What a killed process left unfinished may have copied what is to go now.
       await resumeMoves(context, scope.tenant, signal);
       const matches = await findMatches(context, scope, signal);
-      const planned = dryReceipt(scope, matches, job.act.requestedAt);
+      const effects = await foretell(context, scope, matches);
+      const planned = dryReceipt(scope, matches, { requestedAt: job.act.requestedAt, effects });
       const move = await journal(context, { scope, matches, planned, act: job.act });
       if (move === null) return nothingErased(planned);
       job.onJournalled({ ...planned, id: move.id, dry_run: false, state: 'planned' });

@@ -13,7 +13,8 @@ import {
   refuseHold,
 } from './erase-records.ts';
 import { findMatches } from './find-matches.ts';
-import { dryReceipt, noMatches } from './receipt.ts';
+import { foretell } from './foretell.ts';
+import { dryReceipt, noEffects, noMatches } from './receipt.ts';
 import { type EraseRequest, type EraseScope, toScope } from './scope.ts';
 
 export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
@@ -78,7 +79,8 @@ export function createEraser(options: EraserOptions): Eraser {
         return refuseSilently(context, { act, scope, body });
       if (body.dry_run !== true) return eraseNow(act, scope);
       const matches = await findMatches(context, scope, stopping.signal);
-      return dryReceipt(scope, matches, requestedAt);
+      const effects = await foretell(context, scope, matches);
+      return dryReceipt(scope, matches, { requestedAt, effects });
     },
     async stop() {
       stopping.abort();
@@ -92,7 +94,8 @@ async function refuseSilently(
   { db, audit }: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },
 ): Promise<EraseReceipt> {
-  const planned = dryReceipt(scope, noMatches, act.requestedAt);
+  const { requestedAt } = act;
+  const planned = dryReceipt(scope, noMatches, { requestedAt, effects: noEffects });
   if (body.dry_run === true) return planned;
   await refuseHold(db, '*', scope.tenant);
   await db.transaction((connection) =>

@@ -1,7 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
-import type { DayTriple } from '../../records/index.ts';
+import type { DayTriple, GoneEffects } from '../../records/index.ts';
 import type { MoveState } from '../contract.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -127,6 +127,8 @@ export type ErasureState = {
   error: string | null;
   /** When the last of the objects that it replaces is removed; null when none waits for it. */
   objects_removed_after: string | null;
+  /** What else went or changed; null until the switch. */
+  effects: GoneEffects | null;
 };
 
 export async function findErasureState(
@@ -138,22 +140,39 @@ export async function findErasureState(
       error_code, error, (
         select ${instantText('max(remove_after)')} from object_removals removal
         where removal.tenant = moves.tenant and removal.move_id = moves.id
-      ) as objects_removed_after
+      ) as objects_removed_after, effects
     from moves where tenant = ${tenant} and id = ${id}`);
   return rows[0];
 }
 
-/** Days with records from behind `after` up to `lastDay`, the oldest first. */
+/**
+ * Days with records from behind `after` up to `lastDay`, the oldest first. Those of dataset versions are
+ * left out, and so is all behind the next one of them: what is answered may go as one range of days.
+ */
 export async function listDaysToGo(
   db: Queryable,
   tenant: string,
-  { after, lastDay, limit }: { after: string | null; lastDay: string; limit: number },
+  page: { after: string | null; lastDay: string; limit: number; deleteVersioned: boolean },
 ): Promise<{ day: string; hot_count: number }[]> {
+  const { after, lastDay, limit, deleteVersioned } = page;
+  const windows = sql`dataset_version_windows
+        where tenant = ${tenant} and not ${deleteVersioned}::boolean`;
   return db.query(sql`
-    select day::text as day, sum(count - cold_count)::bigint as hot_count from leaf_days
-    where tenant = ${tenant} and day <= ${lastDay}::date
-      and (${after}::date is null or day > ${after}::date)
-    group by leaf_days.day order by leaf_days.day limit ${raw(String(limit))}`);
+    with own as materialized (
+      select leaf_days.day, sum(count - cold_count)::bigint as hot_count from leaf_days
+      where tenant = ${tenant} and leaf_days.day <= ${lastDay}::date
+        and (${after}::date is null or leaf_days.day > ${after}::date)
+      group by leaf_days.day
+    ), free as materialized (
+      select own.day, hot_count from own cross join (
+        select range_agg(daterange(first_day, until)) as days from ${windows}
+      ) kept
+      where not coalesce(own.day <@ kept.days, false)
+    )
+    select day::text as day, hot_count from free where day < coalesce(
+      (select min(first_day) from ${windows} and first_day > (select min(day) from free)),
+      'infinity'::date)
+    order by free.day limit ${raw(String(limit))}`);
 }
 
 /** Which event ids were erased is nobody's business once they are. */
@@ -170,4 +189,12 @@ export async function listSwitched(db: Queryable, tenant: string): Promise<strin
     sql`select id from moves where tenant = ${tenant} and state = 'switched'`,
   );
   return rows.map((row) => row.id);
+}
+
+/** Runs `work` and leaves nothing of what it did but its answer. */
+export async function doAndUndo<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.client.query('savepoint before');
+  const result = await work();
+  await connection.client.query('rollback to savepoint before');
+  return result;
 }

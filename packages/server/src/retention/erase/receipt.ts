@@ -1,5 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import { sumTriples, type Triple } from '../../records/index.ts';
+import { type GoneEffects, sumTriples, type Triple } from '../../records/index.ts';
 import type { EraseReceipt } from '../contract.ts';
 import type { Matches } from './find-matches.ts';
 import type { ErasureState } from './queries.ts';
@@ -8,7 +8,11 @@ import type { EraseScope } from './scope.ts';
 const listedIds = 1000;
 
 /** What an erasure of these matches would do: the answer to a dry run. */
-export function dryReceipt(scope: EraseScope, matches: Matches, requestedAt: string): EraseReceipt {
+export function dryReceipt(
+  scope: EraseScope,
+  matches: Matches,
+  { requestedAt, effects }: { requestedAt: string; effects: GoneEffects },
+): EraseReceipt {
   const hot = sumTriples(matches.hot);
   const cold = coldTriple(matches);
   return {
@@ -27,6 +31,7 @@ export function dryReceipt(scope: EraseScope, matches: Matches, requestedAt: str
     requested_at: requestedAt,
     erased_at: null,
     objects_removed_after: null,
+    ...toEffects(effects),
   };
 }
 
@@ -48,6 +53,17 @@ export function receiptOf(
     hot_count: state.gone_count - planned.cold_count,
     erased_at: state.switched_at,
     objects_removed_after: state.objects_removed_after,
+    ...(state.effects === null ? {} : toEffects(state.effects)),
+  };
+}
+
+export const noEffects: GoneEffects = { tagsRemoved: 0, versionsChanged: 0, exportsRemoved: 0 };
+
+function toEffects({ tagsRemoved, versionsChanged, exportsRemoved }: GoneEffects) {
+  return {
+    tags_removed: tagsRemoved,
+    versions_changed: versionsChanged,
+    exports_removed: exportsRemoved,
   };
 }
 

@@ -130,8 +130,8 @@ export async function findMove(
 }
 
 /**
- * Tenants whose latest move failed: their data stays where it is until someone looks. One that a hold or a
- * longer policy called off is no failure.
+ * Tenants whose latest move failed: their data stays where it is until someone looks. One that a hold, a
+ * longer policy or a dataset version called off is no failure.
  */
 export async function countFailedTenants(db: Queryable): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
@@ -139,6 +139,7 @@ export async function countFailedTenants(db: Queryable): Promise<number> {
       select m.state, m.error_code from moves m where m.tenant = t.tenant
       order by m.planned_at desc, m.id desc limit 1
     ) latest
-    where latest.state = 'failed' and coalesce(latest.error_code, '') not in ('tenant_on_hold', 'not_due')`);
+    where latest.state = 'failed' and coalesce(latest.error_code, '') not in
+      ('tenant_on_hold', 'not_due', 'kept_by_version')`);
   return rows[0]?.count ?? 0;
 }

@@ -1,7 +1,8 @@
 import type { Log } from '../../platform/log.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { Gone, GoneEffects } from '../../records/index.ts';
 import type { MoveState } from '../contract.ts';
 import type { Move } from './move.ts';
 
@@ -17,6 +18,11 @@ export type MoverContext = {
   /** Objects that nothing refers to any more are kept so long. */
   readonly graceSeconds: number;
   readonly log: Log;
+  /**
+   * Told which records leave for good, inside the transaction that lets them go, while nobody can pin a
+   * slice of the tenant. Answers what else goes or changes with them; without it nothing does.
+   */
+  readonly onGone?: (connection: Connection, gone: Gone) => Promise<GoneEffects>;
   /** For tests of faults: runs before and after each change of a move's state is committed. */
   readonly onArrow?: (to: MoveState, when: 'before' | 'after', move: Move) => Promise<void>;
 };

@@ -6,7 +6,10 @@ import { queueRemovals, setFailed } from './queries.ts';
 
 /** Why a move must end: its data is not what it should be, or it may not happen any more. */
 export class MoveFault extends Error {
-  /** Stable, for the journal: segment_damaged, out_of_memory, source_changed, tenant_on_hold, not_due. */
+  /**
+   * Stable, for the journal: segment_damaged, out_of_memory, source_changed, tenant_on_hold, not_due,
+   * kept_by_version.
+   */
   readonly code: string;
 
   constructor(code: string, message: string, cause?: unknown) {
@@ -17,7 +20,7 @@ export class MoveFault extends Error {
 
   /** Whether somebody has to look after it; else it was called off. */
   get isDamage(): boolean {
-    return this.code !== 'tenant_on_hold' && this.code !== 'not_due';
+    return !['tenant_on_hold', 'not_due', 'kept_by_version'].includes(this.code);
   }
 }
 

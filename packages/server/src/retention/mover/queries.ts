@@ -1,6 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import type { DayTriple, Triple } from '../../records/index.ts';
+import type { DayTriple, GoneEffects, Triple } from '../../records/index.ts';
 import type { MoveKind, MoveState } from '../contract.ts';
 import type { Move, MoveSegment } from './move.ts';
 
@@ -148,6 +148,26 @@ export async function setSwitched(db: Queryable, move: Move, gone: Triple): Prom
     update moves set state = 'switched', switched_at = now(), gone_count = ${gone.count},
       gone_bytes = ${gone.bytes}, gone_digest = ${gone.digest}::numeric
     where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+/** What else went or changed with the records that left for good. */
+export async function setEffects(db: Queryable, move: Move, effects: GoneEffects): Promise<void> {
+  await db.query(sql`
+    update moves set effects = ${JSON.stringify(effects)}::json
+    where tenant = ${move.tenant} and id = ${move.id}`);
+}
+
+/** Whether a dataset version has days from the first to the last; the names of some that do. */
+export async function listKeepers(
+  db: Queryable,
+  { tenant, firstDay, lastDay }: { tenant: string; firstDay: string; lastDay: string },
+): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(sql`
+    select name from dataset_versions v where tenant = ${tenant} and exists (
+      select from dataset_version_windows w where w.tenant = v.tenant and w.version_id = v.id
+        and w.first_day <= ${lastDay}::date and w.until > ${firstDay}::date)
+    order by name limit 3`);
+  return rows.map((row) => row.name);
 }
 
 export async function setFailed(

@@ -1,9 +1,12 @@
-import { SourceChanged, sumTriples } from '../../records/index.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import { type DayTriple, lockPins, SourceChanged, sumTriples } from '../../records/index.ts';
 import { takeArrow } from './arrow.ts';
 import type { MoverContext } from './context.ts';
 import { MoveFault } from './fail.ts';
+import { toGone } from './gone.ts';
 import type { MoveWork, VerifiedSegment } from './kinds.ts';
-import { lockPolicies, queueRemovals, setSwitched } from './queries.ts';
+import type { Move } from './move.ts';
+import { lockPolicies, queueRemovals, setEffects, setSwitched } from './queries.ts';
 import { refuseHold } from './refuse.ts';
 import { stepsOf } from './steps.ts';
 
@@ -21,6 +24,9 @@ export async function switchMove(
   const next = await takeArrow(context, move, {
     to: 'switched',
     async change(connection) {
+      const letsGo = move.kind === 'delete' || move.kind === 'erase';
+      // First of all locks: a version that is being frozen either is known here, or lacks what goes now.
+      if (letsGo) await lockPins(connection, [move.tenant]);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {
@@ -30,6 +36,7 @@ export async function switchMove(
       const { graceSeconds } = context;
       await queueRemovals(connection, move, { keys, graceSeconds });
       await setSwitched(connection, move, sumTriples(gone));
+      await tellGone(context, connection, { move, days: gone });
       await lockPolicies(connection);
       await refuseHold(connection, move);
       const refusal = await steps.refuse(connection, move);
@@ -39,6 +46,17 @@ export async function switchMove(
   const { tenant, id, kind } = move;
   context.log.debug({ tenant, move: id, kind }, 'a move is switched');
   return { ...work, move: next };
+}
+
+/** Last but for the policies: what follows is on record with the move. */
+async function tellGone(
+  { onGone }: MoverContext,
+  connection: Connection,
+  { move, days }: { move: Move; days: readonly DayTriple[] },
+): Promise<void> {
+  const gone = toGone(move, days);
+  if (gone === null || onGone === undefined) return;
+  await setEffects(connection, move, await onGone(connection, gone));
 }
 
 function sourceChanged(cause: SourceChanged): MoveFault {

@@ -14,8 +14,10 @@ import {
   recordBytes,
   type SeededDay,
   type SeededPolicy,
+  type SeededVersion,
   seedDays,
   seedPolicy,
+  seedVersion,
 } from './testing/seed.ts';
 
 const noon = '2026-03-20T12:00:00Z';
@@ -58,13 +60,10 @@ async function walkPlan(request: PlanRequest = {}, reach: string[] | null = null
   return { rows, totals };
 }
 
-type World = { days: SeededDay[]; policies: SeededPolicy[] };
+type World = { days: SeededDay[]; policies: SeededPolicy[]; versions: SeededVersion[] };
 
 /** What the specification says, day by day. `minAge` = of the first day that `before` leaves out. */
-function planOf(
-  world: World,
-  minAge = -1,
-): { tenant: string; kind: string; held: boolean; ages: number[]; count: number }[] {
+function planOf(world: World, minAge = -1) {
   return tenants.flatMap((tenant) => {
     const policy =
       world.policies.find((own) => own.tenant === tenant) ??
@@ -72,39 +71,55 @@ function planOf(
     if (policy === undefined) throw new Error('no policy');
     const { hotDays, deleteDays = null, hold = false } = policy;
     const days = world.days.filter((day) => day.tenant === tenant && day.age > minAge);
-    const isGone = (day: SeededDay) => deleteDays !== null && day.age > deleteDays;
+    const versions = world.versions.filter((version) => version.tenant === tenant);
+    const isDue = (day: SeededDay) => deleteDays !== null && day.age > deleteDays;
+    const isKept = (day: SeededDay) =>
+      versions.some(({ firstAge, lastAge }) => day.age <= firstAge && day.age >= lastAge);
     const hot = (day: SeededDay) => day.count - (day.cold ?? 0);
-    const gone = days.filter(isGone);
-    const moved = days.filter((day) => !isGone(day) && day.age > hotDays && hot(day) > 0);
-    const sum = (kind: string, found: SeededDay[], size: (day: SeededDay) => number) =>
-      found.length === 0
-        ? []
-        : [
-            {
-              tenant,
-              kind,
-              held: hold,
-              ages: [
-                Math.max(...found.map((day) => day.age)),
-                Math.min(...found.map((day) => day.age)),
-              ],
-              count: found.reduce((total, day) => total + size(day), 0),
-            },
-          ];
-    return [...sum('delete', gone, (day) => day.count), ...sum('move', moved, hot)];
+    const total = (found: SeededDay[], size: (day: SeededDay) => number) =>
+      found.reduce((sum, day) => sum + size(day), 0);
+    const gone = days.filter((day) => isDue(day) && !isKept(day));
+    const kept = days.filter((day) => isDue(day) && isKept(day));
+    const moved = days.filter(
+      (day) => (!isDue(day) || isKept(day)) && day.age > hotDays && hot(day) > 0,
+    );
+    const row = (kind: PlanRow['kind'], found: SeededDay[], size: (day: SeededDay) => number) => ({
+      tenant,
+      kind,
+      held: hold,
+      ages: [Math.max(...found.map((day) => day.age)), Math.min(...found.map((day) => day.age))],
+      count: total(found, size),
+      versioned: 0,
+      versions: [] as string[],
+    });
+    const rows: ReturnType<typeof row>[] = [];
+    if (gone.length + kept.length > 0) {
+      const ofDays = row('delete', gone.length > 0 ? gone : kept, (day) => day.count);
+      const keepers = versions.filter(
+        ({ firstAge }) => firstAge > Math.max(deleteDays ?? 0, minAge),
+      );
+      rows.push({
+        ...ofDays,
+        count: total(gone, (day) => day.count),
+        versioned: total(kept, (day) => day.count),
+        versions: kept.length === 0 ? [] : keepers.map(({ name }) => name).sort(),
+      });
+    }
+    if (moved.length > 0) rows.push(row('move', moved, hot));
+    return rows;
   });
 }
 
 async function expectedRows(world: World, minAge?: number): Promise<PlanRow[]> {
   return Promise.all(
-    planOf(world, minAge).map(async ({ ages, count, tenant, kind, held }) => ({
-      tenant,
-      kind: kind as PlanRow['kind'],
+    planOf(world, minAge).map(async ({ ages, count, versioned, ...row }) => ({
+      ...row,
       first_day: await dayOfAge(db, ages[0] ?? 0),
       last_day: await dayOfAge(db, ages[1] ?? 0),
       count,
       bytes: count * recordBytes,
-      held,
+      versioned_count: versioned,
+      versioned_bytes: versioned * recordBytes,
     })),
   );
 }
@@ -115,10 +130,15 @@ function totalsOf(rows: PlanRow[]) {
     count: some.reduce((total, row) => total + row.count, 0),
     bytes: some.reduce((total, row) => total + row.bytes, 0),
   });
+  const busy = rows.filter((row) => row.count > 0);
+  const kept = rows
+    .filter((row) => row.versioned_count > 0 && !row.held)
+    .map((row) => ({ ...row, count: row.versioned_count, bytes: row.versioned_bytes }));
   return {
-    move: sum(rows.filter((row) => row.kind === 'move' && !row.held)),
-    delete: sum(rows.filter((row) => row.kind === 'delete' && !row.held)),
-    held: sum(rows.filter((row) => row.held)),
+    move: sum(busy.filter((row) => row.kind === 'move' && !row.held)),
+    delete: sum(busy.filter((row) => row.kind === 'delete' && !row.held)),
+    held: sum(busy.filter((row) => row.held)),
+    versioned: sum(kept),
   };
 }
 
@@ -126,6 +146,7 @@ async function seed(world: World): Promise<void> {
   await clearRetention(db);
   await seedDays(db, world.days);
   for (const policy of world.policies) await seedPolicy(db, policy);
+  for (const version of world.versions) await seedVersion(db, version);
 }
 
 const age = fc.integer({ min: -1, max: 8 });
@@ -159,6 +180,23 @@ const worlds: fc.Arbitrary<World> = fc.record({
       ),
     })
     .map(({ base, own }) => [{ tenant: '*', ...base }, ...own]),
+  versions: fc
+    .array(
+      fc.record({
+        tenant: fc.constantFrom(...tenants),
+        lastAge: age,
+        length: fc.integer({ min: 0, max: 3 }),
+      }),
+      { maxLength: 3 },
+    )
+    .map((all) =>
+      all.map(({ tenant, lastAge, length }, n) => ({
+        tenant,
+        name: `v${n}`,
+        lastAge,
+        firstAge: lastAge + length,
+      })),
+    ),
 });
 
 test('a cursor of another plan is refused', async () => {
@@ -188,9 +226,12 @@ test('the plan is what the policies say of every single day', async () => {
       expect(totals).toEqual(totalsOf(expected));
 
       const scope = { tenants: null, before };
-      expect(await countDue(db, scope)).toBe(totals.move.count + totals.delete.count);
+      expect(await countDue(db, scope)).toEqual({
+        total: totals.move.count + totals.delete.count,
+        kept: totals.versioned.count,
+      });
       const due = await listDueTenants(db, scope, { after: '', limit: 10 });
-      const open = expected.filter((row) => !row.held);
+      const open = expected.filter((row) => !row.held && row.count > 0);
       expect(due).toEqual(
         [...new Set(open.map((row) => row.tenant))].map((tenant) => ({
           tenant,
@@ -213,6 +254,11 @@ test('a clock that is set back only makes the plan smaller', async () => {
       const shifted = {
         ...world,
         days: world.days.map((day) => ({ ...day, age: day.age - daysBack })),
+        versions: world.versions.map((version) => ({
+          ...version,
+          firstAge: version.firstAge - daysBack,
+          lastAge: version.lastAge - daysBack,
+        })),
       };
       const back = await walkPlan();
       expect(back.rows).toEqual(await expectedRows(shifted, -100));
@@ -221,6 +267,23 @@ test('a clock that is set back only makes the plan smaller', async () => {
     }),
     { numRuns: 25 },
   );
+});
+
+test('a run that is told to delete days of versions finds them due, and nothing kept', async () => {
+  await seedPolicy(db, { tenant: '*', hotDays: 3, deleteDays: 5 });
+  await seedDays(db, [
+    { tenant: 'T1', age: 9, count: 1 },
+    { tenant: 'T1', age: 8, count: 2 },
+  ]);
+  await seedVersion(db, { tenant: 'T1', name: 'v1', firstAge: 8, lastAge: 8 });
+  const due = (deleteVersioned: boolean) => countDue(db, { tenants: null, deleteVersioned });
+  // What is kept becomes cold.
+  expect(await due(false)).toEqual({ total: 3, kept: 2 });
+  expect(await due(true)).toEqual({ total: 3, kept: 0 });
+  const ofTenants = (deleteVersioned: boolean) =>
+    listDueTenants(db, { tenants: null, deleteVersioned }, { after: '', limit: 10 });
+  expect(await ofTenants(true)).toMatchObject([{ has_moves: false, has_deletes: true }]);
+  expect(await ofTenants(false)).toMatchObject([{ has_moves: true, has_deletes: true }]);
 });
 
 test('a day is due once its whole UTC day is older than the policy says', async () => {

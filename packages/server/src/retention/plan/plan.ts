@@ -5,7 +5,7 @@ import { cursorAfter, toKeyset } from '../journal/page.ts';
 import * as queries from './queries.ts';
 
 export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };
-export type PlanTotals = { move: PlanSum; delete: PlanSum; held: PlanSum };
+export type PlanTotals = { move: PlanSum; delete: PlanSum; held: PlanSum; versioned: PlanSum };
 export type PlanAnswer = { data: PlanRow[]; totals: PlanTotals; next_cursor: string | null };
 
 /**
@@ -35,16 +35,23 @@ export async function getPlan(
   };
 }
 
-/** Records that a run over this scope would move or delete now. */
-export async function countDue(db: Queryable, scope: queries.PlanScope): Promise<number> {
+/** Records that a run over this scope would move or delete now, and those that versions keep from it. */
+export async function countDue(
+  db: Queryable,
+  scope: queries.PlanScope,
+): Promise<{ total: number; kept: number }> {
   const totals = toTotals((await queries.listPlan(db, scope, { after: null, limit: 0 }))[0]);
-  return totals.move.count + totals.delete.count;
+  return { total: totals.move.count + totals.delete.count, kept: totals.versioned.count };
 }
 
 function toPlanRow(row: queries.PlannedRow): PlanRow[] {
   const { tenant, kind, first_day, last_day, count, bytes, held } = row;
+  const { versioned_count, versioned_bytes, versions } = row;
+  const kept = { versioned_count, versioned_bytes, versions };
   // An empty page is one row that has nothing but the totals.
-  return tenant === null ? [] : [{ tenant, kind, first_day, last_day, count, bytes, held }];
+  return tenant === null
+    ? []
+    : [{ tenant, kind, first_day, last_day, count, bytes, held, ...kept }];
 }
 
 function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
@@ -53,5 +60,10 @@ function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
     move: { tenants: row.move_tenants, count: row.move_count, bytes: row.move_bytes },
     delete: { tenants: row.delete_tenants, count: row.delete_count, bytes: row.delete_bytes },
     held: { tenants: row.held_tenants, count: row.held_count, bytes: row.held_bytes },
+    versioned: {
+      tenants: row.versioned_tenants,
+      count: row.versioned_count_total,
+      bytes: row.versioned_bytes_total,
+    },
   };
 }

@@ -32,7 +32,7 @@ export type DeleteOutcome = {
 /** What does the work. Both also finish what was left unfinished of the tenant. */
 export type Movers = {
   moveTenant(job: TenantJob): Promise<MoveOutcome>;
-  deleteTenant(job: TenantJob): Promise<DeleteOutcome>;
+  deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<DeleteOutcome>;
 };
 
 export type RunContext = Movers & { readonly log: Log; readonly signal: AbortSignal };
@@ -71,7 +71,8 @@ async function doTenants(
   context: RunContext,
 ): Promise<string | null> {
   const { log, signal } = context;
-  const scope = { tenant: run.tenant, tenants: run.tenants, before: run.before };
+  const { tenant, tenants, before, delete_versioned: deleteVersioned } = run;
+  const scope = { tenant, tenants, before, deleteVersioned };
   await queries.setTotal(db, run.id, await countDue(db, scope));
   let failure: string | null = null;
   let after = '';
@@ -107,7 +108,11 @@ async function doTenant(
   if (days.hold) return done;
   const job = { tenant, runId: run.id, signal };
   if (due.has_deletes && days.lastDeleteDay !== null) {
-    const outcome = await context.deleteTenant({ ...job, lastDay: days.lastDeleteDay });
+    const outcome = await context.deleteTenant({
+      ...job,
+      lastDay: days.lastDeleteDay,
+      deleteVersioned: run.delete_versioned,
+    });
     if (outcome.isBusy) return { ...done, busyTenants: 1 };
     done.deletedCount = outcome.deletedCount;
     done.failedMoves = outcome.failedMoves;

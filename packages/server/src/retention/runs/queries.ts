@@ -9,11 +9,12 @@ export const runLock = 7_340_120;
 /** A run and the tenants that it is limited to; null = all. */
 export type StoredRun = RunRow & { tenants: string[] | null };
 
-const columns = sql`retention_runs.id, state, tenant, before, requested_by,
+const columns = sql`retention_runs.id, state, tenant, before, delete_versioned,
+  requested_by,
   ${instantText('retention_runs.requested_at')} as requested_at,
   ${instantText('retention_runs.started_at')} as started_at,
   ${instantText('retention_runs.finished_at')} as finished_at,
-  total_count, moved_count, moved_bytes, deleted_count, failed_moves, busy_tenants, error`;
+  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, error`;
 
 export async function insertRun(
   db: Queryable,
@@ -22,12 +23,14 @@ export async function insertRun(
     tenant: string | null;
     tenants: readonly string[] | null;
     before: string | null;
+    deleteVersioned: boolean;
     requestedBy: string;
   },
 ): Promise<RunRow | undefined> {
   const rows = await db.query<RunRow>(sql`
-    insert into retention_runs (id, tenant, tenants, before, requested_by)
-    values (${run.id}, ${run.tenant}, ${run.tenants}, ${run.before}::date, ${run.requestedBy})
+    insert into retention_runs (id, tenant, tenants, before, delete_versioned, requested_by)
+    values (${run.id}, ${run.tenant}, ${run.tenants}, ${run.before}::date, ${run.deleteVersioned},
+      ${run.requestedBy})
     returning ${columns}`);
   return rows[0];
 }
@@ -94,16 +97,6 @@ export async function lockRuns(session: Queryable): Promise<boolean> {
 }
 
 /**
- * Has the server look whether we are still there, if it supports that: it keeps the lock of a machine that
- * vanished without closing its connections, by itself for two hours.
- */
-export async function shortenKeepAlive(session: Queryable): Promise<void> {
-  await session.query(sql`
-    select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
-      set_config('tcp_keepalives_count', '3', false)`);
-}
-
-/**
  * The run to do now; undefined when there is none. One that was left behind comes first. Its tenants that
  * failed or were busy still have work and are come by again: these counters begin anew.
  */
@@ -120,9 +113,14 @@ export async function takeRun(db: Queryable): Promise<StoredRun | undefined> {
 }
 
 /** Only the first time: what a run that is taken up again finds is less. */
-export async function setTotal(db: Queryable, id: string, totalCount: number): Promise<void> {
+export async function setTotal(
+  db: Queryable,
+  id: string,
+  { total, kept }: { total: number; kept: number },
+): Promise<void> {
   await db.query(sql`
-    update retention_runs set total_count = ${totalCount} where id = ${id} and total_count is null`);
+    update retention_runs set total_count = ${total}, kept_count = ${kept}
+    where id = ${id} and total_count is null`);
 }
 
 export type Progress = {

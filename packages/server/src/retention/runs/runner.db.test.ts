@@ -4,7 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
-import { clearRetention, dayOfAge, seedDays, seedPolicy } from '../plan/testing/seed.ts';
+import {
+  clearRetention,
+  dayOfAge,
+  seedDays,
+  seedPolicy,
+  seedVersion,
+} from '../plan/testing/seed.ts';
 import type { Movers, TenantJob } from './do-run.ts';
 import { insertRun, pruneRuns, runLock, type StoredRun } from './queries.ts';
 import { createScheduler, doRuns, type Runner, startRunner } from './runner.ts';
@@ -30,8 +36,16 @@ afterEach(async () => {
   cleanUps = [];
 });
 
-const queue = (id = 'run_1', scope: Partial<StoredRun> = {}) =>
-  insertRun(db, { id, tenant: null, tenants: null, before: null, requestedBy: 'test', ...scope });
+const queue = (id = 'run_1', scope: Partial<StoredRun> & { deleteVersioned?: boolean } = {}) =>
+  insertRun(db, {
+    id,
+    tenant: null,
+    tenants: null,
+    before: null,
+    deleteVersioned: false,
+    requestedBy: 'test',
+    ...scope,
+  });
 const readRun = async (id = 'run_1') => {
   const rows = await db.query<StoredRun>(sql`
     select state, total_count, moved_count, moved_bytes, deleted_count, failed_moves, busy_tenants,
@@ -87,6 +101,30 @@ describe('a run', () => {
       error: null,
       has_finished: true,
     });
+  });
+
+  test.each([false, true])('tells what versions keep, told to delete it: %s', async (told) => {
+    await seedPolicy(db, { tenant: '*', hotDays: 30, deleteDays: 5 });
+    await seedDays(db, three);
+    await seedVersion(db, { tenant: 'T2', name: 'v1', firstAge: 9, lastAge: 9 });
+    await queue('run_1', { deleteVersioned: told });
+    const jobs: string[] = [];
+    const fake = createFakeMovers(db);
+    await work({
+      ...fake,
+      deleteTenant(job) {
+        jobs.push(`${job.tenant} ${job.deleteVersioned}`);
+        return fake.deleteTenant(job);
+      },
+    });
+    expect(jobs).toEqual(told ? ['T1 true', 'T2 true', 'T3 true'] : ['T1 false', 'T3 false']);
+    const counts = told
+      ? { total_count: 60, kept_count: 0, deleted_count: 60 }
+      : { total_count: 40, kept_count: 20, deleted_count: 40 };
+    const rows = await db.query(
+      sql`select state, total_count, kept_count, deleted_count from retention_runs`,
+    );
+    expect(rows).toEqual([{ state: 'completed', ...counts }]);
   });
 
   test('deletes before it moves, and moves nothing that goes', async () => {

@@ -1,10 +1,11 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { newId } from '../../kernel/ids.ts';
+import { repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { shortenKeepAlive } from '../../platform/postgres/keep-alive.ts';
 import { doRun, type Movers } from './do-run.ts';
 import * as queries from './queries.ts';
-import { repeat } from './repeat.ts';
 import type { Schedule } from './schedule.ts';
 
 export type RunnerOptions = Movers & {
@@ -64,7 +65,7 @@ export async function doRuns(
   if (!(await queries.hasFreeRun(db))) return;
   const session = await db.openSession();
   try {
-    await queries.shortenKeepAlive(session);
+    await shortenKeepAlive(session);
     if (!(await queries.lockRuns(session))) return;
     const signal = AbortSignal.any([options.signal, session.lost]);
     while (!signal.aborted) {

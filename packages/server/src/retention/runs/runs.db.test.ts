@@ -82,12 +82,14 @@ test('an unknown run and one that reaches beyond the caller answer 404', async (
 
 test('a run is queued, told to the runner, put on record and shown', async () => {
   const pokes = api.pokes();
-  const answer = await start({ tenant: 'T1', before: '2026-03-01' });
+  const answer = await start({ tenant: 'T1', before: '2026-03-01', delete_versioned: true });
   expect(answer.status).toBe(202);
   expect(answer.json).toMatchObject({
     state: 'queued',
     tenant: 'T1',
     before: '2026-03-01',
+    delete_versioned: true,
+    kept_count: 0,
     requested_by: 'boss',
     started_at: null,
     total_count: null,
@@ -104,7 +106,7 @@ test('a run is queued, told to the runner, put on record and shown', async () =>
       action: 'retention.run',
       target: answer.json.id,
       tenant: 'T1',
-      after: { tenant: 'T1', before: '2026-03-01' },
+      after: { tenant: 'T1', before: '2026-03-01', delete_versioned: true },
     },
   ]);
 });
@@ -112,7 +114,7 @@ test('a run is queued, told to the runner, put on record and shown', async () =>
 test('a run needs no body at all', async () => {
   const answer = await start(undefined);
   expect(answer.status).toBe(202);
-  expect(answer.json).toMatchObject({ tenant: null, before: null });
+  expect(answer.json).toMatchObject({ tenant: null, before: null, delete_versioned: false });
 });
 
 test('a run of a limited token keeps to its tenants', async () => {
@@ -143,9 +145,19 @@ test('the plan tells rows and totals by tenant, and cuts at a date', async () =>
   const first_day = await dayOfAge(api.db, 10);
   const last_day = await dayOfAge(api.db, 5);
   const plan = await api.call('GET', '/retention/plan');
+  const kept = { versioned_count: 0, versioned_bytes: 0, versions: [] };
   expect(plan.json).toEqual({
     data: [
-      { tenant: 'T1', kind: 'move', first_day, last_day, count: 7, bytes: 700, held: false },
+      {
+        tenant: 'T1',
+        kind: 'move',
+        first_day,
+        last_day,
+        count: 7,
+        bytes: 700,
+        held: false,
+        ...kept,
+      },
       {
         tenant: 'T9',
         kind: 'move',
@@ -154,12 +166,14 @@ test('the plan tells rows and totals by tenant, and cuts at a date', async () =>
         count: 2,
         bytes: 200,
         held: false,
+        ...kept,
       },
     ],
     totals: {
       move: { tenants: 2, count: 9, bytes: 900 },
       delete: { tenants: 0, count: 0, bytes: 0 },
       held: { tenants: 0, count: 0, bytes: 0 },
+      versioned: { tenants: 0, count: 0, bytes: 0 },
     },
     next_cursor: null,
   });

@@ -9,7 +9,7 @@ import { readPage } from '../journal/page.ts';
 import { assertReach } from '../policies/reach.ts';
 import * as queries from './queries.ts';
 
-export type RunRequest = { tenant?: string; before?: string };
+export type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };
 
 /** Queues a run over what the caller reaches. Throws 400 `request_invalid` for a tenant out of reach. */
 export async function requestRun(
@@ -18,7 +18,7 @@ export async function requestRun(
   wanted: RunRequest,
 ): Promise<RunRow> {
   const { actor, request, audit } = act;
-  const { tenant = null, before = null } = wanted;
+  const { tenant = null, before = null, delete_versioned: deleteVersioned = false } = wanted;
   if (tenant !== null) assertReach(actor, tenant);
   return db.transaction(async (connection) => {
     const run = await queries.insertRun(connection, {
@@ -26,6 +26,7 @@ export async function requestRun(
       tenant,
       tenants: actor.tenants,
       before,
+      deleteVersioned,
       requestedBy: actor.name,
     });
     if (run === undefined) throw new Error('a run vanished while it was written');
@@ -35,7 +36,7 @@ export async function requestRun(
       action: 'retention.run',
       target: run.id,
       tenant,
-      after: { tenant, before },
+      after: { tenant, before, delete_versioned: deleteVersioned },
     });
     return run;
   });

@@ -41,7 +41,10 @@ async function check(
   { signal, add }: Search,
 ): Promise<void> {
   if (batch.length === 0) return;
-  const asked = batch.map(({ key }) => ({ key, tenant: partsOf(key).tenant }));
+  const asked = batch.map(({ key }) => {
+    const { tenant, exportId } = partsOf(key);
+    return { key, tenant, exportId };
+  });
   const unknown = await listUnknownObjects(db, asked);
   const sizes = new Map(batch.map(({ key, sizeBytes }) => [key, sizeBytes]));
   for (const key of unknown) {
@@ -60,19 +63,27 @@ function orphan(key: string, sizeBytes: number, location: string): VerifyProblem
     store: null,
     first_day: firstDay,
     last_day: lastDay,
-    message: `No segment, no open move and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`,
+    message: `No segment, no open move, no export and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`,
   };
 }
 
-/** What an object's key tells: `tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`. */
-function partsOf(key: string): Record<'tenant' | 'firstDay' | 'lastDay', string | null> {
-  const [, folder = '', name = ''] = /^tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
+/**
+ * What an object's key tells: `tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, or
+ * `exports/tenant=<tenant>/<export id>/<part>`.
+ */
+function partsOf(
+  key: string,
+): Record<'tenant' | 'firstDay' | 'lastDay' | 'exportId', string | null> {
+  const [, exported, exportedId = null] =
+    /^exports\/tenant=([^/]+)\/([^/]+)\/[^/]+$/.exec(key) ?? [];
+  const [, stored = '', name = ''] = /^tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
+  const folder = exported ?? stored;
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];
   const tenant = decoded(folder);
   // A folder's name that was cut tells its tenant no longer.
   const isWhole = tenant !== null && tenantFolder(tenant) === `tenant=${folder}`;
-  return { tenant: isWhole ? tenant : null, firstDay, lastDay };
+  return { tenant: isWhole ? tenant : null, firstDay, lastDay, exportId: exportedId };
 }
 
 function decoded(text: string): string | null {

@@ -204,11 +204,12 @@ export async function listSegmentDays(
     order by store, day`);
 }
 
-/** The tenant is null where the key does not tell it. */
-export type FoundObject = { tenant: string | null; key: string };
+/** The tenant is null where the key does not tell it, the export where it is none of an export. */
+export type FoundObject = { tenant: string | null; key: string; exportId: string | null };
 
 /**
- * Of these objects those that no live segment, no open move and no removal to come names. Those without
+ * Of these objects those that no live segment, no open move, no export and no removal to come names: an
+ * export removes all that it ever stored, and says so afterwards. Those without
  * a tenant are looked for among all tenants': names too long for a folder are cut, and rare.
  */
 export async function listUnknownObjects(
@@ -217,9 +218,10 @@ export async function listUnknownObjects(
 ): Promise<string[]> {
   const rows = await db.query<{ key: string }>(sql`
     with found as (
-      select f.tenant, f.key
+      select f.tenant, f.key, f.export_id
       from unnest(${objects.map(({ tenant }) => tenant)}::text[],
-        ${objects.map(({ key }) => key)}::text[]) as f (tenant, key)
+        ${objects.map(({ key }) => key)}::text[],
+        ${objects.map(({ exportId }) => exportId)}::text[]) as f (tenant, key, export_id)
     )
     ${unknownOf(sql`f.tenant is not null`, (table) => raw(`${table}.tenant = f.tenant`))}
     union all
@@ -232,6 +234,9 @@ function unknownOf(which: Sql, isOfTenant: (table: string) => Sql): Sql {
     select f.key from found f
     where ${which}
       and not exists (select from segments s where ${isOfTenant('s')} and s.object_key = f.key)
+      and not exists (
+        select from exports e where e.id = f.export_id and e.files_removed_at is null
+      )
       and not exists (select from object_removals r where ${isOfTenant('r')} and r.object_key = f.key)
       and not exists (
         select from moves m

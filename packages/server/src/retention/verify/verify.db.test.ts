@@ -182,11 +182,13 @@ test.each([
   ['leaf_months', 'digest = 7', 'TX › AUS › 2001-01: the counter leaf_months says 120 records'],
   ['leaf_stores', 'bytes = bytes + 1', 'TX › AUS: the counter leaf_stores says'],
   ['leaf_stores', 'cold_count = 0', 'the counter leaf_stores (cold) says 0 records'],
+  ['tenant_days', 'count = 7', 'TX › 2001-01-05: the counter tenant_days says 7 records'],
+  ['tenant_days', 'cold_count = 7', 'the counter tenant_days (cold) says 7 records'],
   ['leaf_tenants', 'cold_stored_bytes = 5', 'TX: the counter leaf_tenants (cold) says'],
 ])('a wrong counter in %s is found: %s', async (table, change, message) => {
-  const key = table === 'leaf_tenants' ? "tenant = 'TX'" : "tenant = 'TX' and store = 'AUS'";
+  const key = table.includes('tenant') ? "tenant = 'TX'" : "tenant = 'TX' and store = 'AUS'";
   const day =
-    table === 'leaf_days'
+    table === 'leaf_days' || table === 'tenant_days'
       ? " and day = '2001-01-05'"
       : table === 'leaf_months'
         ? " and month = '2001-01'"
@@ -199,7 +201,7 @@ test.each([
 
 test('hot records that no counter knows are found, and those that are gone', async () => {
   await data.db.query(sql`delete from leaf_days where tenant = 'TX' and day = '2001-02-01'`);
-  for (const table of ['leaf_months', 'leaf_stores', 'leaf_tenants']) {
+  for (const table of ['leaf_months', 'leaf_stores', 'tenant_days', 'leaf_tenants']) {
     await data.db.query(sql`delete from ${raw(table)} where tenant = 'TX'`);
   }
   const messages = (await verifyAll()).problems.map((problem) => problem.message);

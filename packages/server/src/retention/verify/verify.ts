@@ -35,11 +35,17 @@ export async function verify(
     if (page.length < pageSegments) break;
   }
 
-  const prefixes = tenants === null ? [''] : tenants.map((tenant) => `${tenantFolder(tenant)}/`);
+  const prefixes = tenants === null ? [''] : tenants.flatMap(objectFolders);
   const add: Report['add'] = (problems, count) => report.add(problems, count);
   await findOrphans(db, objects, prefixes, { signal, add });
   await report.save();
   await checkCounters(db, tenants, { signal, add });
+}
+
+/** Of segments, and of files of exports. */
+function objectFolders(tenant: string): string[] {
+  const folder = tenantFolder(tenant);
+  return [`${folder}/`, `exports/${folder}/`];
 }
 
 /** Where an object lies while it is read, if its store is no file system. */

@@ -1,21 +1,29 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Compression, ExportFormat, SplitName } from '../../../contract.ts';
 import { AppError } from '../../../kernel/errors.ts';
+import type { Client } from '../../client.ts';
 import type { Context } from '../../context.ts';
-import type { ExportRequest } from '../../export-csv.ts';
+import { type DatasetName, datasetNames } from '../../datasets/words.ts';
+import type { FileRequest } from '../../exports/get-file.ts';
+import type { ExportRequest } from '../../exports/stream-export.ts';
+import { fileCompressions, formats, profiles, splits } from '../../exports/words.ts';
 import { required, withExamples } from '../../help.ts';
 import { checkDays, type Days } from '../../slice.ts';
-
-const csvProfiles = ['machine', 'spreadsheet'];
 
 type Options = Days & {
   tenant?: string;
   store?: string;
   kind?: string;
-  dataset?: string;
+  dataset?: DatasetName;
+  version?: string;
+  split?: SplitName;
   columns?: string;
-  format: string;
+  format: ExportFormat;
+  compression?: Compression;
   profile?: string;
   header: boolean;
+  async?: true;
+  wait: boolean;
   out?: string;
   force?: true;
   json?: true;
@@ -34,14 +42,20 @@ export function addExport(analytics: Command, context: Context): void {
     .option('--from <date>', 'from this day on, as 2026-01-01')
     .option('--to <date>', 'up to this day, inclusive')
     .option('--kind <kind>', 'only of this kind')
+    .addOption(new Option('--dataset <name>', 'only tagged so').choices(datasetNames))
+    .option('--version <version>', 'the records of this dataset version: its id or its name')
     .addOption(
-      new Option('--dataset <name>', 'only tagged so').choices(['training', 'fine_tuning']),
+      new Option('--split <name>', 'only this part of the version; needs --version').choices(
+        splits,
+      ),
     )
     .addOption(
-      new Option('--format <format>', 'format of the file')
-        .choices(['csv'])
-        .argParser(parseFormat)
-        .default('csv'),
+      new Option('--format <format>', 'format of the file').choices(formats).default('csv'),
+    )
+    .addOption(
+      new Option('--compression <name>', 'of the file itself; not for parquet').choices(
+        fileCompressions,
+      ),
     )
     .option(
       '--columns <list>',
@@ -50,12 +64,17 @@ export function addExport(analytics: Command, context: Context): void {
     .addOption(
       new Option(
         '--profile <name>',
-        'machine: exact round trip (default); spreadsheet: safe to open in one',
+        'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
       )
-        .choices(csvProfiles)
+        .choices(profiles)
         .argParser(parseProfile),
     )
-    .option('--no-header', 'without the line of column names')
+    .option('--no-header', 'CSV without the line of column names')
+    .option(
+      '--async',
+      'as a job of the service: survives restarts, and the download goes on where it broke off',
+    )
+    .option('--no-wait', 'with --async: print the job’s id and leave it at work')
     .option('--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)')
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print what was written as JSON; needs --out FILE')
@@ -64,28 +83,73 @@ export function addExport(analytics: Command, context: Context): void {
     'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --profile spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
+    'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --out train.parquet',
+    'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ]);
 }
 
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
+  check(options);
+  const client = await context.connect();
+  const request = await requestOf(context, client, { ...options, tenant });
+  if (options.async) {
+    await exportAsJob(context, client, { request, waits: options.wait });
+    return;
+  }
+  const { streamExport } = await import('../../exports/stream-export.ts');
+  await streamExport(context, client, request);
+}
+
+/** Throws `usage_invalid` for what contradicts itself: before anything is asked. */
+function check(options: Options): void {
   checkDays(options);
-  if (options.month === undefined && options.from === undefined) {
-    throw new AppError('usage_invalid', { detail: 'Say which days: --month, or --from and --to.' });
+  const { version, month, from, format, async, wait } = options;
+  if (version === undefined && month === undefined && from === undefined) {
+    throw usage('Say which days: --month, or --from and --to; or which --version.');
   }
-  if (options.json && (options.out === undefined || options.out === '-')) {
-    throw new AppError('usage_invalid', {
-      detail: '--json needs --out FILE: stdout holds one of the two.',
-    });
+  if (version === undefined && options.split !== undefined) throw usage('--split needs --version.');
+  const narrowed = (['store', 'month', 'from', 'kind', 'dataset'] as const).find(
+    (name) => options[name] !== undefined,
+  );
+  if (version !== undefined && narrowed !== undefined) {
+    throw usage(`--version stands for its own records. Leave out --${narrowed}.`);
   }
-  const { month, from, to, store, kind, dataset, profile } = options;
-  const request: ExportRequest = {
+  if (format !== 'csv' && (options.profile !== undefined || !options.header)) {
+    throw usage('--profile and --no-header are for --format csv.');
+  }
+  if (format === 'parquet' && options.compression !== undefined) {
+    throw usage('Parquet is compressed inside. Leave out --compression.');
+  }
+  if (!wait && !async) throw usage('--no-wait needs --async.');
+  if (!wait && (options.out !== undefined || options.force)) {
+    throw usage('With --no-wait no file is written. Leave out --out, and get the file later.');
+  }
+  if (options.json && wait && (options.out === undefined || options.out === '-')) {
+    throw usage('--json needs --out FILE: stdout holds one of the two.');
+  }
+}
+
+async function requestOf(
+  context: Context,
+  client: Client,
+  options: Options & { tenant: string },
+): Promise<ExportRequest> {
+  const { tenant, store, month, from, to, kind, dataset, profile, split } = options;
+  const version = await versionOf(context, client, options);
+  return {
     slice: { tenant, store, month, from, to },
+    format: options.format,
+    compression: options.compression ?? 'none',
+    versionRows: version?.rows ?? null,
     body: {
       kind,
       dataset,
       profile,
+      version: version?.id,
+      split,
       columns: options.columns?.split(',').map((column) => column.trim()),
+      compression: options.compression,
       header: options.header ? undefined : false,
     },
     hasHeader: options.header,
@@ -93,17 +157,47 @@ async function run(context: Context, options: Options): Promise<void> {
     mayReplace: options.force === true,
     isJson: options.json === true,
   };
-  const { exportCsv } = await import('../../export-csv.ts');
-  await exportCsv(context, request);
 }
 
-function parseFormat(format: string): string {
-  if (format === 'csv') return format;
-  throw new InvalidArgumentError('csv is the only format yet.');
+async function versionOf(
+  context: Context,
+  client: Client,
+  { version: word, tenant, split }: Options & { tenant: string },
+): Promise<{ id: string; rows: number | null } | null> {
+  if (word === undefined) return null;
+  const { findVersion, versionRows } = await import('../../datasets/versions.ts');
+  const version = await findVersion(context, client, { word, tenant });
+  return { id: version.id, rows: versionRows(version, split) };
+}
+
+async function exportAsJob(
+  context: Context,
+  client: Client,
+  { request, waits }: { request: ExportRequest; waits: boolean },
+): Promise<void> {
+  const [{ startExport, followExport, goesOnText }, { checkNames, getFile }] = await Promise.all([
+    import('../../exports/jobs.ts'),
+    import('../../exports/get-file.ts'),
+  ]);
+  const { out, mayReplace, isJson } = request;
+  const file: FileRequest = { out, mayReplace, isJson, manifest: null };
+  if (waits) await checkNames(context, file);
+  const started = await startExport(client, request.format, { ...request.slice, ...request.body });
+  if (!waits) {
+    await context.out.write(`${isJson ? JSON.stringify(started) : started.id}\n`);
+    context.hint(goesOnText(started.id));
+    return;
+  }
+  const job = await followExport(context, client, started);
+  await getFile(context, client, { job, request: file });
+}
+
+function usage(detail: string): AppError {
+  return new AppError('usage_invalid', { detail });
 }
 
 function parseProfile(profile: string): string {
-  if (csvProfiles.includes(profile)) return profile;
+  if ((profiles as readonly string[]).includes(profile)) return profile;
   throw new InvalidArgumentError(
     'Here it is machine or spreadsheet. The profile to connect with stands first: svcctl --profile NAME analytics export.',
   );

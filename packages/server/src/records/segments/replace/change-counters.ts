@@ -20,7 +20,7 @@ export type ColdChange = {
   readonly gone: readonly DayTriple[];
 };
 
-/** Changes the counters of days, months, stores and the tenant, in this order and in key order. */
+/** Changes the counters of days, months, stores, the tenant's days and the tenant, in this order and in key order. */
 export async function changeCountersOf(
   connection: Connection,
   tenant: string,
@@ -30,6 +30,7 @@ export async function changeCountersOf(
     ['leaf_days', ({ store, day }: DayTriple) => ({ store, day })],
     ['leaf_months', ({ store, day }: DayTriple) => ({ store, month: day.slice(0, 7) })],
     ['leaf_stores', ({ store }: DayTriple) => ({ store })],
+    ['tenant_days', ({ day }: DayTriple) => ({ day })],
     ['leaf_tenants', () => ({})],
   ] as const;
   for (const [table, keyOf] of levels) {

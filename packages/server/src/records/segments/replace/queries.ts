@@ -105,6 +105,7 @@ const counterKeys = {
   leaf_days: ['tenant', 'store', 'day'],
   leaf_months: ['tenant', 'store', 'month'],
   leaf_stores: ['tenant', 'store'],
+  tenant_days: ['tenant', 'day'],
   leaf_tenants: ['tenant'],
 } as const;
 export type CounterTable = keyof typeof counterKeys;
@@ -196,6 +197,7 @@ export async function renewTimes(
   table: CounterTable,
   counters: CounterChanges,
 ): Promise<void> {
+  if (table === 'tenant_days') return renewTenantDays(connection, counters);
   const { key, keys, condition } = keysOf(table, counters);
   await connection.query(sql`
     update ${raw(table)} counter set first_at = change.first_at, last_at = change.last_at
@@ -226,7 +228,24 @@ const timesBelow = {
     where below.tenant = change.tenant and below.store = change.store`,
   leaf_tenants: `
     select below.first_at, below.last_at from leaf_stores below where below.tenant = change.tenant`,
-} as const satisfies Record<CounterTable, string>;
+} as const satisfies Record<Exclude<CounterTable, 'tenant_days'>, string>;
+
+/** In one pass over the days of the tenant's stores: no index leads from a day to its stores. */
+async function renewTenantDays(
+  connection: Connection,
+  { tenant, changes }: CounterChanges,
+): Promise<void> {
+  const days = changes.flatMap(({ day }) => (day === undefined ? [] : [day])).sort();
+  await connection.query(sql`
+    update tenant_days counter set first_at = change.first_at, last_at = change.last_at
+    from (
+      select below.day, min(below.first_at) as first_at, max(below.last_at) as last_at
+      from leaf_days below join unnest(${days}::date[]) as changed(day) on changed.day = below.day
+      where below.tenant = ${tenant} and below.day between ${days[0]}::date and ${days.at(-1)}::date
+      group by below.day
+    ) change
+    where counter.tenant = ${tenant} and counter.day = change.day`);
+}
 
 /** Deletes hot rows of a store in a span of time; answers how many. */
 export async function deleteHotSpan(

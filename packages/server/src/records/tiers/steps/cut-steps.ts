@@ -1,6 +1,7 @@
 import { rowGroupRows } from '../../segments/segment-sql.ts';
+import type { KeyRange } from '../../slice.ts';
 import type { Island } from './queries.ts';
-import type { Chunk, KeyRange, Run, Step } from './step.ts';
+import type { Chunk, Run, Step } from './step.ts';
 
 export type CutOptions = {
   /** Rows of the first chunk, so that the first byte comes soon. */

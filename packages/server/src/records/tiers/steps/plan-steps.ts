@@ -1,7 +1,8 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
+import type { StoreDay } from '../../segments/segment.ts';
 import type { Slice } from '../../slice.ts';
 import { type CutOptions, StepCutter, usualCut } from './cut-steps.ts';
-import { listIslands, type StoreDay } from './queries.ts';
+import { listIslands } from './queries.ts';
 import type { Step } from './step.ts';
 
 /** The steps of a slice, read in pages from the snapshot that `db` stands in. */

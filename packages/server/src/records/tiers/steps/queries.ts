@@ -1,6 +1,7 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import { tenantConditions, where } from '../../queries.ts';
+import { dayConditions, dayTable, tenantConditions, where } from '../../conditions/queries.ts';
+import type { StoreDay } from '../../segments/segment.ts';
 import type { Slice } from '../../slice.ts';
 
 /** How many records the slice's days have, whatever their kind, and how many of these are cold. */
@@ -11,12 +12,9 @@ export async function sumTiers(
   const rows = await db.query<{ count: number; cold_count: number }>(sql`
     select coalesce(sum(count), 0)::bigint as count,
       coalesce(sum(cold_count), 0)::bigint as cold_count
-    from leaf_days ${where(dayConditions(slice))}`);
+    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
   return rows[0] ?? { count: 0, cold_count: 0 };
 }
-
-/** A store's day; days order by store and day, as records do. */
-export type StoreDay = { readonly store: string; readonly day: string };
 
 /**
  * Neighbouring store-days that lie alike: all hot, or their rows one after another in one segment. A
@@ -120,11 +118,4 @@ export async function isLive(db: Queryable, tenant: string, id: string): Promise
   const rows = await db.query<{ id: string }>(sql`
     select id from segments where tenant = ${tenant} and id = ${id}`);
   return rows.length > 0;
-}
-
-function dayConditions(slice: Slice): Sql[] {
-  const conditions = tenantConditions(slice);
-  if (slice.from !== undefined) conditions.push(sql`day >= ${slice.from}::date`);
-  if (slice.until !== undefined) conditions.push(sql`day < ${slice.until}::date`);
-  return conditions;
 }

@@ -1,12 +1,10 @@
 import type { Actor } from '../../../kernel/actor.ts';
 import { systemClock } from '../../../kernel/clock.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
 import { listRecords, type PageRequest } from '../../pages.ts';
 import type { ColdReader } from '../../segments/cold-reader.ts';
-import { createColdTier } from '../cold-parquet.ts';
-import { createHotTier } from '../hot-postgres.ts';
-import { mergeTiers } from '../merge.ts';
+import { createTiers } from '../create-tiers.ts';
 import type { Tier } from '../tier.ts';
 
 export const everybody: Actor = {
@@ -19,8 +17,11 @@ export const everybody: Actor = {
 
 const cursorKey = Buffer.alloc(32, 7);
 
-export function bothTiers(db: Database, cold: ColdReader): Tier {
-  return mergeTiers(createHotTier(db), createColdTier(db, cold));
+/** What pages are read from; without a database there are no tags to look up. */
+export type TestTier = Tier & { readonly db?: Queryable };
+
+export function bothTiers(db: Database, cold: ColdReader): TestTier {
+  return { ...createTiers(db, cold), db };
 }
 
 /** Ingests records given as JSON texts, each batch with a time of its own. */
@@ -51,8 +52,9 @@ export async function ingest(
   }
 }
 
-export async function page(records: Tier, request: PageRequest, actor = everybody) {
-  const text = await listRecords(records, cursorKey, actor, request);
+export async function page(records: TestTier, request: PageRequest, actor = everybody) {
+  const { db = untagged } = records;
+  const text = await listRecords({ db, records }, cursorKey, actor, request);
   const { next_cursor, prev_cursor, data } = JSON.parse(text) as {
     data: { tenant: string; store: string; occurred_at: string; event_id: string }[];
     next_cursor: string | null;
@@ -61,8 +63,12 @@ export async function page(records: Tier, request: PageRequest, actor = everybod
   return { text, next: next_cursor, prev: prev_cursor, data };
 }
 
+const untagged: Queryable = {
+  query: () => Promise.reject(new Error('there is no database to look tags up in')),
+};
+
 /** The texts of all pages there are, first onwards to the end, then back to the beginning. */
-export async function walk(records: Tier, request: PageRequest): Promise<string[]> {
+export async function walk(records: TestTier, request: PageRequest): Promise<string[]> {
   const pages = [await page(records, request)];
   for (const direction of ['next', 'prev'] as const) {
     for (let step = 0; ; step++) {

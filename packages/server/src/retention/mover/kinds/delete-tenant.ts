@@ -7,12 +7,15 @@ import { busy, withTenantLock } from '../lock.ts';
 import type { Move } from '../move.ts';
 import { resumeMoves } from '../resume-moves.ts';
 import { type MoveResult, runMove } from '../run-move.ts';
+import type { DeleteRequest } from './delete.ts';
 
 export type TenantDelete = {
   readonly tenant: string;
   /** YYYY-MM-DD, inclusive: what the policy and the run let go. */
   readonly lastDay: string;
   readonly runId: string | null;
+  /** Days of dataset versions go too, which then have less than was frozen; else they are left alone. */
+  readonly deleteVersioned?: boolean;
   readonly signal: AbortSignal;
 };
 
@@ -30,8 +33,9 @@ const maxHotCount = 500_000;
 const maxDays = 4000;
 
 /**
- * Finishes a tenant's unfinished moves, then lets all records go on days up to `lastDay`. Segments that
- * lie wholly on these days just go, others are written anew without them.
+ * Finishes a tenant's unfinished moves, then lets all records go on days up to `lastDay`, but for days of
+ * dataset versions, which keep those of all stores: whole days of a tenant go. Segments that lie wholly on
+ * these days just go, others are written anew without them.
  */
 export async function deleteTenant(
   context: MoverContext,
@@ -72,15 +76,19 @@ async function deleteUnderLock(context: MoverContext, job: TenantDelete): Promis
 /** Journals the deletion of the tenant's oldest days; null when there are none. */
 async function planDelete(
   context: MoverContext,
-  { tenant, lastDay, runId, after }: Omit<TenantDelete, 'signal'> & { after: string | null },
+  job: Omit<TenantDelete, 'signal'> & { after: string | null },
 ): Promise<Move | null> {
-  const page = { after, lastDay, limit: maxDays };
+  const { tenant, lastDay, runId, after, deleteVersioned = false } = job;
+  const page = { after, lastDay, limit: maxDays, deleteVersioned };
   const days = chunkDays(await listDaysToGo(context.db, tenant, page), maxHotCount);
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return null;
+  const request: DeleteRequest | undefined = deleteVersioned
+    ? { delete_versioned: true }
+    : undefined;
   const matches = await findWholeDays(context.db, scopeOfDays(tenant, first.day, last.day));
   const range = { firstDay: first.day, lastDay: last.day };
-  return journalErasure(context, { tenant, runId, kind: 'delete', ...range, matches });
+  return journalErasure(context, { tenant, runId, kind: 'delete', ...range, request, matches });
 }
 
 /** The first of the days, as many as one move takes. */

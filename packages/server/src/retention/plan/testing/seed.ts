@@ -50,9 +50,30 @@ export async function seedPolicy(db: Queryable, policy: SeededPolicy): Promise<v
       delete_days = excluded.delete_days, hold = excluded.hold`);
 }
 
+/** A version with one window of all stores. */
+export type SeededVersion = {
+  tenant: string;
+  name: string;
+  /** Ages of its first and last day. */
+  firstAge: number;
+  lastAge: number;
+};
+
+export async function seedVersion(db: Queryable, version: SeededVersion): Promise<void> {
+  const { tenant, name, firstAge, lastAge } = version;
+  await db.query(sql`
+    insert into dataset_versions (tenant, id, dataset, name, slices, tags, recorded_before, count, bytes,
+      digest, parts, created_by)
+    values (${tenant}, ${`ver_${name}`}, 'training', ${name}, '[]', '{}', now(), 0, 0, 0, '[]', 'test')`);
+  await db.query(sql`
+    insert into dataset_version_windows (tenant, version_id, ordinal, first_day, until)
+    values (${tenant}, ${`ver_${name}`}, 1, (now() at time zone 'UTC')::date - ${firstAge}::int,
+      (now() at time zone 'UTC')::date - ${lastAge}::int + 1)`);
+}
+
 export async function clearRetention(db: Queryable): Promise<void> {
   await db.query(sql`truncate leaf_days, leaf_tenants, retention_policies, retention_runs, moves,
-    move_segments, segments, audit_log`);
+    move_segments, segments, audit_log, dataset_versions, dataset_version_windows`);
   await seedPolicy(db, { tenant: '*', hotDays: 3 });
 }
 

@@ -11,6 +11,7 @@ import {
   listWrongDays,
   listWrongSums,
   type Month,
+  type SummedLevel,
   type WrongCounter,
 } from './queries.ts';
 
@@ -95,7 +96,7 @@ async function checkTenant(
     const millis = Math.min(performance.now() - startedAt, longestRestMillis);
     await delay(millis, undefined, { signal, ref: false });
   }
-  for (const level of ['months', 'stores', 'tenants'] as const) {
+  for (const level of ['months', 'stores', 'tenantDays', 'tenants'] as const) {
     signal.throwIfAborted();
     take(await listWrongSums(snapshot, tenant, level, listed), level);
   }
@@ -116,12 +117,20 @@ export function stretchesOf({ month, hot_count }: Month): { first: string; last:
   });
 }
 
-type Level = 'days' | 'months' | 'stores' | 'tenants';
+type Level = 'days' | SummedLevel;
+
+const tables = {
+  days: 'leaf_days',
+  months: 'leaf_months',
+  stores: 'leaf_stores',
+  tenantDays: 'tenant_days',
+  tenants: 'leaf_tenants',
+} as const satisfies Record<Level, string>;
 
 function counterProblem(tenant: string, level: Level, row: WrongCounter): VerifyProblem {
   const { store, period } = row;
   const what = [tenant, store, period].filter((name) => name !== null).join(' › ');
-  const counter = row.tier === 'all' ? `leaf_${level}` : `leaf_${level} (${row.tier})`;
+  const counter = row.tier === 'all' ? tables[level] : `${tables[level]} (${row.tier})`;
   return {
     kind: 'counter_mismatch',
     tenant,

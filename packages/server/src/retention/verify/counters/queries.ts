@@ -12,6 +12,7 @@ export async function findNextTenant(
       (select tenant from leaf_tenants where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from leaf_stores where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from leaf_months where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from tenant_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from leaf_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from segment_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all
@@ -101,11 +102,11 @@ export async function listWrongDays(
   );
 }
 
-/** Months, stores or the tenant itself whose counters are not the sums of their days. */
+/** Months, stores, days of the tenant, or the tenant itself whose counters are not the sums of its stores' days. */
 export async function listWrongSums(
   db: Queryable,
   tenant: string,
-  level: 'months' | 'stores' | 'tenants',
+  level: SummedLevel,
   limit: number,
 ): Promise<WrongCounter[]> {
   const { table, stored, summed } = levels[level];
@@ -127,6 +128,8 @@ export async function listWrongSums(
   );
 }
 
+export type SummedLevel = 'months' | 'stores' | 'tenantDays' | 'tenants';
+
 const levels = {
   months: {
     table: raw('leaf_months'),
@@ -138,12 +141,17 @@ const levels = {
     stored: raw('store, null::text as period'),
     summed: raw('store, null::text'),
   },
+  tenantDays: {
+    table: raw('tenant_days'),
+    stored: raw('null::text as store, day::text as period'),
+    summed: raw('null::text, day::text'),
+  },
   tenants: {
     table: raw('leaf_tenants'),
     stored: raw('null::text as store, null::text as period'),
     summed: raw('null::text, null::text'),
   },
-} as const;
+} as const satisfies Record<SummedLevel, unknown>;
 
 async function listDifferences(
   db: Queryable,

@@ -103,6 +103,7 @@ async function recount(db: Queryable): Promise<void> {
   for (const [table, key, from] of [
     ['leaf_months', 'tenant, store, month', "tenant, store, to_char(day, 'YYYY-MM')"],
     ['leaf_stores', 'tenant, store', 'tenant, store'],
+    ['tenant_days', 'tenant, day', 'tenant, day'],
     ['leaf_tenants', 'tenant', 'tenant'],
   ] as const) {
     await db.query(sql`delete from ${raw(table)}`);

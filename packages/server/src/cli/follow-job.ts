@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
-import type { Progress } from '../progress.ts';
-import { withRetries } from '../retry.ts';
+import type { Context } from './context.ts';
+import type { Progress } from './progress.ts';
+import { withRetries } from './retry.ts';
 
 const pollMs = 500;
 /** Twice as long as a process takes to look for work, and then some. */
@@ -15,24 +15,30 @@ export async function followJob<Job extends { state: string }>(
   started: Job,
   options: {
     read: () => Promise<Job>;
+    /** Default: queued or running. */
+    isUnderWay?: (job: Job) => boolean;
     progress: Progress;
-    show: (job: Job) => void;
+    show: (job: Job, progress: Progress) => void;
+    /** Which processes do such work: a role of SVC_ROLES. */
+    role: string;
     /** Said when the command ends before the job. */
     goesOn: string;
   },
 ): Promise<Job> {
-  const { progress } = options;
+  const { progress, isUnderWay = ({ state }) => state === 'queued' || state === 'running' } =
+    options;
   let job = started;
   try {
-    for (let polls = 1; job.state === 'queued' || job.state === 'running'; polls++) {
+    for (let polls = 1; isUnderWay(job); polls++) {
       if (job.state === 'queued' && polls === queuedPolls) {
+        progress.clear();
         context.note(
-          'It waits for its turn, or for a process with the role retention (SVC_ROLES).',
+          `It waits for its turn, or for a process with the role ${options.role} (SVC_ROLES).`,
         );
       }
       await context.io.sleep(pollMs, context.io.signal);
       job = await withRetries(context.io, options.read);
-      options.show(job);
+      options.show(job, progress);
     }
   } catch (error) {
     progress.clear();

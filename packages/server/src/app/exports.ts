@@ -1,0 +1,107 @@
+import { actorOfToken, createAudit } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { createFormat } from '../exports/formats/index.ts';
+import {
+  addExportRoutes,
+  addJobRoutes,
+  answerWithJob,
+  type JobRunner,
+  startJobRunner,
+  startSweeps,
+} from '../exports/index.ts';
+import { createGate } from '../kernel/gate.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { ColdTier } from './cold-tier.ts';
+import { cursorKey, type State } from './state.ts';
+
+/** The work on export jobs, in a process of the role exports; in any other there is none. */
+export type ExportJobs = {
+  /** Begins to work, once the database is ready. */
+  start(): void;
+  /** A job was made here. */
+  poke(): void;
+  /** A job was cancelled here. */
+  cancel(id: string): void;
+  stop(): Promise<void>;
+};
+
+/** Of all jobs of a process: they give way to streamed exports. */
+const encodedAtOnce = 2;
+
+export function createExportJobs(
+  db: Database,
+  { settings, log, cold }: { settings: Settings; log: Log; cold: ColdTier },
+): ExportJobs {
+  let runner: JobRunner | undefined;
+  let sweeps: ReturnType<typeof startSweeps> | undefined;
+  return {
+    start() {
+      if (!settings.roles.includes('exports')) return;
+      sweeps = startSweeps({ db, store: cold.store, log });
+      const source = {
+        db,
+        cold: { duckdb: cold.jobDuckdb, objects: cold.objects },
+        spillDir: settings.dataDir,
+        spillBytes: settings.exportSpillBytes,
+        spoolDir: cold.spoolDir,
+        encoders: createGate(encodedAtOnce),
+      };
+      runner = startJobRunner(
+        { db, source, store: cold.store, createFormat, days: settings.exportDays, log },
+        {
+          places: settings.exportJobs,
+          perTenant: settings.exportJobsPerTenant,
+          onEnded: () => sweeps?.poke(),
+        },
+      );
+    },
+    poke() {
+      runner?.poke();
+    },
+    cancel(id) {
+      runner?.cancel(id);
+    },
+    async stop() {
+      await runner?.stop();
+      await sweeps?.stop();
+    },
+  };
+}
+
+/** The routes of exports, streamed and as jobs. */
+export function addExports(
+  http: HttpServer,
+  db: Database,
+  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; jobs: ExportJobs },
+): void {
+  const { settings, log, state, cold, jobs } = parts;
+  const audit = createAudit();
+  const stallMillis = settings.exportStallSeconds * 1000;
+  addExportRoutes(http, db, {
+    cold,
+    spoolDir: cold.spoolDir,
+    spillDir: settings.dataDir,
+    spillBytes: settings.exportSpillBytes,
+    stallMillis,
+    maxConcurrent: Math.min(
+      settings.exportMaxConcurrent,
+      Math.floor(settings.databaseConnections / 2),
+    ),
+    actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
+    startJob: (call) => answerWithJob(db, { ...call, audit, poke: () => jobs.poke() }),
+    audit,
+    log,
+  });
+  addJobRoutes(http, db, {
+    objects: cold.objects,
+    store: cold.store,
+    stallMillis,
+    cursorKey: () => cursorKey(state),
+    poke: () => jobs.poke(),
+    cancel: (id) => jobs.cancel(id),
+    audit,
+    log,
+  });
+}

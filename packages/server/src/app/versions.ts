@@ -1,0 +1,55 @@
+import { createAudit } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { systemClock } from '../kernel/clock.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { addVersionRoutes, startCounting } from '../records/index.ts';
+import type { ColdTier } from './cold-tier.ts';
+import { cursorKey, type State } from './state.ts';
+
+/** The counting of dataset versions, in a process of the role exports; in any other there is none. */
+export type Counting = {
+  /** Begins to work, once the database is ready. */
+  start(): void;
+  /** A version was frozen here. */
+  poke(): void;
+  stop(): Promise<void>;
+};
+
+export function createCounting(
+  db: Database,
+  { settings, log, cold }: { settings: Settings; log: Log; cold: ColdTier },
+): Counting {
+  let work: ReturnType<typeof startCounting> | undefined;
+  return {
+    start() {
+      if (!settings.roles.includes('exports')) return;
+      work = startCounting({
+        db,
+        cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
+        clock: systemClock,
+        log,
+      });
+    },
+    poke() {
+      work?.poke();
+    },
+    async stop() {
+      await work?.stop();
+    },
+  };
+}
+
+/** The routes of dataset versions. */
+export function addVersions(
+  http: HttpServer,
+  db: Database,
+  { state, counting }: { state: State; counting: Counting },
+): void {
+  addVersionRoutes(http, db, {
+    cursorKey: () => cursorKey(state),
+    audit: createAudit(),
+    pokeCounting: () => counting.poke(),
+  });
+}

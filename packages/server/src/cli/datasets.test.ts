@@ -1,0 +1,324 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Tag, Tagged } from './datasets/tags.ts';
+import type { Version } from './datasets/versions.ts';
+import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const tag: Tag = {
+  id: 'tag_1',
+  tenant: 'TX',
+  store: 'DFW',
+  from: '2001-01-01',
+  to: '2001-01-31',
+  dataset: 'training',
+  note: null,
+  count: 41_022,
+  bytes: 19_700_000,
+  created_at: '2026-03-05T10:00:00.000000Z',
+  created_by: 'ops',
+};
+const wholeTag: Tag = {
+  ...tag,
+  id: 'tag_2',
+  store: null,
+  from: null,
+  to: null,
+  dataset: 'fine_tuning',
+  note: 'by hand',
+};
+const both: Tagged['warnings'] = [
+  { code: 'in_both_datasets', message: '1,204 records are in both datasets.', count: 1204 },
+];
+const version: Version = {
+  id: 'ver_1',
+  tenant: 'TX',
+  dataset: 'training',
+  name: '2026-q1',
+  note: null,
+  shares: { train: 80, validation: 10, test: 10 },
+  count: 512_991,
+  bytes: 246_000_000,
+  digest: '9f3c00000000abe1',
+  recorded_before: '2026-03-05T10:00:00.000000Z',
+  slices: [
+    { tag_id: 'tag_1', store: 'DFW', from: '2001-01-01', to: '2001-01-31', note: 'first' },
+    { tag_id: 'tag_2', store: null, from: null, to: null, note: null },
+  ],
+  state: 'ready',
+  splits: {
+    train: { count: 410_000, digest: '000000000000000a' },
+    validation: { count: 51_000, digest: '000000000000000b' },
+    test: { count: 51_991, digest: '000000000000000c' },
+  },
+  current: null,
+  change: null,
+  changed_at: null,
+  error: null,
+  created_at: '2026-03-05T10:00:00.000000Z',
+  created_by: 'ops',
+};
+const counting: Version = { ...version, state: 'counting', splits: null };
+const erased: Version = {
+  ...version,
+  id: 'ver_2',
+  name: '2025-q4',
+  change: 'erased',
+  changed_at: '2026-03-05T11:00:00.000000Z',
+  current: { count: 512_990, bytes: 245_000_000, digest: '9f3c00000000abe0' },
+};
+
+type Options = { isTerminal?: boolean; typed?: string; signal?: AbortSignal };
+const cli = (words: string, { isTerminal, typed, ...rest }: Options = {}) => {
+  const stdin = new PassThrough();
+  if (typed !== undefined) stdin.write(typed);
+  return run(words.split(' '), {
+    env: { ...api.env, NO_COLOR: '1' },
+    isTerminal: isTerminal ?? typed !== undefined,
+    stdin,
+    ...rest,
+  });
+};
+const sent = (method: string, path: string) =>
+  api.requests
+    .filter((request) => request.method === method && request.path === path)
+    .map((request) => JSON.parse(String(request.body)));
+
+/** Answers a dry run and the tag itself. */
+const offerTag = (warnings: Tagged['warnings'] = []) =>
+  api.on('POST /enrichment/tags', (request, response) => {
+    const isDry = JSON.parse(String(request.body)).dry_run === true;
+    const answer = { ...tag, id: isDry ? null : tag.id, warnings };
+    json(answer, isDry ? 200 : 201)(request, response);
+  });
+const offerVersion = (...states: Version[]) => {
+  api.on('POST /enrichment/dataset-versions', json(counting, 201));
+  let polls = 0;
+  api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+    polls += 1;
+    json(states[Math.min(polls, states.length) - 1] ?? counting)(request, response);
+  });
+};
+const add = 'records tags add --tenant TX --store DFW --month 2001-01 --dataset training';
+const create = 'records versions create --tenant TX --dataset training --name 2026-q1';
+
+test.each([
+  ['records tags add --dataset training', '--tenant is missing'],
+  ['records tags add --tenant TX', '--dataset is missing'],
+  ['records tags add --tenant TX --dataset tuning', 'Allowed choices are training, fine_tuning'],
+  ['records tags add --tenant TX --dataset training --from 2001-01-01', 'need each other'],
+  ['records tags ls --month 2001-13', 'is not a month'],
+  ['records tags ls --json nothing', 'there is no field'],
+  ['records tags rm', "missing required argument 'id'"],
+  ['records versions create --tenant TX --dataset training', '--name is missing'],
+  [`${create} --split 80/10`, 'not three shares of 100 together'],
+  [`${create} --split 80/10/20`, 'not three shares of 100 together'],
+  ['records versions show ver_1 --json nothing', 'there is no field'],
+  ['records versions ls --dataset all', 'Allowed choices are training'],
+])('%s is a usage error, before anything is asked', async (words, message) => {
+  const { code, stdout, stderr } = await cli(words);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+describe('tags add', () => {
+  test('tells what the service refuses', async () => {
+    api.on(
+      'POST /enrichment/tags',
+      problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
+    );
+    const { code, stdout, stderr } = await cli(add);
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
+    expect(stderr).toContain('(409 tag_exists)');
+  });
+
+  test('does not put records into both datasets unasked where there is no terminal', async () => {
+    offerTag(both);
+    const { code, stdout, stderr } = await cli(add);
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
+    expect(stderr).toContain('1,204 records would be in both datasets (in_both_datasets)');
+    expect(stderr).toContain('Nothing was tagged. If that is meant: --yes');
+    expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
+  });
+
+  test('asks on a terminal when records would be in both datasets', async () => {
+    offerTag(both);
+    const refused = await cli(add, { typed: 'n\n' });
+    expect(refused.code).toBe(130);
+    expect(refused.stderr).toContain('Tag 41,022 records, 1,204 of them for both? [y/N]');
+    expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
+    expect(await cli(add, { typed: 'y\n' })).toMatchObject({ code: 0, stdout: 'tag_1\n' });
+  });
+
+  test('goes on with --yes, and says so all the same', async () => {
+    offerTag(both);
+    const { code, stdout, stderr } = await cli(`${add} --yes`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
+    expect(stderr).toContain('warning: 1,204 records are in both datasets.');
+  });
+
+  test('asks for the slice first, then tags it, and says how many records that are', async () => {
+    offerTag();
+    const { code, stdout, stderr } = await cli(`${add} --note ok`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
+    expect(stderr).toBe(
+      'Tagged 41,022 records (19.7 MB) of TX, store DFW, 2001-01-01 … 2001-01-31, as training data.\n',
+    );
+    const body = { tenant: 'TX', store: 'DFW', month: '2001-01', dataset: 'training', note: 'ok' };
+    expect(sent('POST', '/enrichment/tags')).toEqual([{ ...body, dry_run: true }, body]);
+  });
+
+  test('--dry-run changes nothing; --json prints the whole answer', async () => {
+    offerTag();
+    const dry = await cli(`${add} --dry-run --json`);
+    expect(JSON.parse(dry.stdout)).toEqual({ ...tag, id: null, warnings: [] });
+    expect(dry.stderr).toContain('Would tag 41,022 records');
+    expect(sent('POST', '/enrichment/tags')).toEqual([expect.objectContaining({ dry_run: true })]);
+    expect(JSON.parse((await cli(`${add} --json`)).stdout)).toEqual({ ...tag, warnings: [] });
+  });
+});
+
+test('tags ls walks all pages: a table, tabs, or JSON', async () => {
+  api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
+  const piped = await cli('records tags ls --tenant TX --month 2001-01 --dataset training');
+  expect(piped.stdout).toBe(
+    'tag_1\tTX\tDFW\t2001-01-01/2001-01-31\ttraining\t41022\t19700000\t2026-03-05T10:00:00.000000Z\t\n' +
+      'tag_2\tTX\t\t/\tfine_tuning\t41022\t19700000\t2026-03-05T10:00:00.000000Z\tby hand\n',
+  );
+  expect(api.requests[0]?.query).toMatchObject({
+    tenant: 'TX',
+    month: '2001-01',
+    dataset: 'training',
+  });
+  const shown = await cli('records tags ls', { isTerminal: true });
+  expect(shown.stdout).toMatch(/^ID +TENANT +STORE +DAYS \(UTC\) +DATASET +RECORDS/);
+  expect(shown.stdout).toMatch(/tag_2 +TX +all +all days/);
+  expect(shown.stderr).toContain('2 tags');
+  expect(JSON.parse((await cli('records tags ls --json id,store')).stdout)).toEqual([
+    { id: 'tag_1', store: 'DFW' },
+    { id: 'tag_2', store: null },
+  ]);
+});
+
+test('tags rm untags each, and tells which there were not', async () => {
+  api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
+    response.writeHead(204).end();
+  });
+  api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
+  expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
+  const { code, stderr } = await cli('records tags rm tag_1 tag_9');
+  expect(code).toBe(7);
+  expect(stderr).toContain('Untagged tag_1.\n✗ tag_9: There is no such tag. (404 tag_not_found)');
+});
+
+describe('versions create', () => {
+  test('tells what the service refuses', async () => {
+    api.on(
+      'POST /enrichment/dataset-versions',
+      problem(409, 'version_name_taken', 'TX has a version 2026-q1 already.'),
+    );
+    expect(await cli(create)).toMatchObject({ code: 6, stdout: '' });
+  });
+
+  test('ends with 6 when what was counted is not what was frozen', async () => {
+    offerVersion({ ...counting, state: 'failed', error: '1 record is missing.' });
+    const { code, stdout, stderr } = await cli(create);
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
+    expect(stderr).toContain('1 record is missing (version_changed)');
+    expect(stderr).toContain('svcctl records versions show ver_1');
+  });
+
+  test('says on Ctrl-C that the counting goes on', async () => {
+    const interrupt = new AbortController();
+    offerVersion(counting);
+    api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+      json(counting)(request, response);
+      interrupt.abort();
+    });
+    const { code, stderr } = await cli(create, { signal: interrupt.signal });
+    expect(code).toBe(130);
+    expect(stderr).toContain('The version is counted without this command.');
+  });
+
+  test('waits until it is counted, and prints count, digest and splits', async () => {
+    offerVersion(counting, version);
+    const { code, stdout, stderr } = await cli(`${create} --split 80/10/10 --note n`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'ver_1\n' });
+    expect(stderr).toBe(
+      '✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1\n' +
+        '  train: 410,000 records · digest 000000000000000a\n' +
+        '  validation: 51,000 records · digest 000000000000000b\n' +
+        '  test: 51,991 records · digest 000000000000000c\n',
+    );
+    expect(sent('POST', '/enrichment/dataset-versions')).toEqual([
+      {
+        tenant: 'TX',
+        dataset: 'training',
+        name: '2026-q1',
+        shares: { train: 80, validation: 10, test: 10 },
+        note: 'n',
+      },
+    ]);
+  });
+
+  test('--no-wait leaves it counting', async () => {
+    offerVersion(version);
+    const { stdout } = await cli(`${create} --no-wait --json`);
+    expect(JSON.parse(stdout)).toEqual(counting);
+  });
+});
+
+test('versions ls shows what is left of those that were changed', async () => {
+  api.on(
+    'GET /enrichment/dataset-versions',
+    pages([JSON.stringify(version)], [JSON.stringify(erased)]),
+  );
+  const shown = await cli('records versions ls --tenant TX', { isTerminal: true });
+  expect(shown.stdout).toMatch(/ver_1 +TX +training +2026-q1 +512,991 +246 MB +80\/10\/10 +ready/);
+  expect(shown.stdout).toMatch(/ver_2 .* 512,990 .* ready, some erased/);
+  expect(JSON.parse((await cli('records versions ls --json name,current')).stdout)).toEqual([
+    { name: '2026-q1', current: null },
+    { name: '2025-q4', current: erased.current },
+  ]);
+});
+
+test('versions show finds an id, and a name among those of a tenant', async () => {
+  const list = [JSON.stringify(version), JSON.stringify(erased)];
+  api.on('GET /enrichment/dataset-versions', pages(list));
+  api.on('GET /enrichment/dataset-versions/ver_1', json(version));
+  const unknown = await cli('records versions show 2024-q1 --tenant TX');
+  expect(unknown.code).toBe(3);
+  expect(unknown.stderr).toContain('It has: 2026-q1, 2025-q4.');
+  const byId = await cli('records versions show ver_1', { isTerminal: true });
+  expect(byId.stdout).toContain('validation  51,000 records · digest 000000000000000b\n');
+  expect(byId.stdout).toContain('store DFW · 2001-01-01 … 2001-01-31 · tag_1 · first\n');
+  expect(byId.stdout).toContain('all stores · all days · tag_2\n');
+  const byName = await cli('records versions show 2025-q4 --tenant TX', { isTerminal: true });
+  expect(byName.stdout).toMatch(/left of it +512,990 records/);
+  expect(JSON.parse((await cli('records versions show ver_1 --json count,digest')).stdout)).toEqual(
+    { count: 512_991, digest: '9f3c00000000abe1' },
+  );
+});
+
+test('versions rm asks, and deletes', async () => {
+  api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
+  api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
+    response.writeHead(204).end();
+  });
+  const words = 'records versions rm 2026-q1 --tenant TX';
+  expect((await cli(words)).code).toBe(2);
+  const refused = await cli(words, { typed: 'n\n' });
+  expect(refused.stderr).toContain('Delete the version 2026-q1 of TX (ver_1)?');
+  expect(api.requests.every(({ method }) => method === 'GET')).toBe(true);
+  const { code, stderr } = await cli(`${words} --yes`);
+  expect(code).toBe(0);
+  expect(stderr).toBe('Deleted 2026-q1 of TX (ver_1).\n');
+});

@@ -1,0 +1,354 @@
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { manifestOf, offerFile, servesFile } from './testing/export-jobs.ts';
+import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, type RunOptions, run } from './testing/run.ts';
+
+let api: Receiver;
+let cwd: string;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+beforeEach(async () => {
+  cwd = await newFolder();
+});
+afterEach(async () => {
+  api.reset();
+  await rm(cwd, { recursive: true });
+});
+afterAll(() => api.close());
+
+const content = Buffer.from(Array.from({ length: 60_000 }, (_, i) => (i * 31 + (i >> 8)) % 256));
+const get = (words = '', options: RunOptions = {}) =>
+  run(['exports', 'get', 'exp_1', ...words.split(' ').filter(Boolean)], {
+    cwd,
+    ...options,
+    env: { ...api.env, NO_COLOR: '1' },
+  });
+const files = async () => (await readdir(cwd)).sort();
+const sizeOf = async (name: string) =>
+  (await stat(join(cwd, name)).catch(() => ({ size: 0 }))).size;
+const ranges = () =>
+  api.requests
+    .filter(({ path }) => path.endsWith('/file'))
+    .map(({ headers }) => [headers.range, headers['if-range']]);
+
+describe('there is no file when', () => {
+  test.each([
+    [{ state: 'running', percent: 71.9 }, 6, 'exp_1 is running, 71 % (export_unfinished)'],
+    [{ state: 'queued', percent: null }, 6, 'svcctl exports get exp_1 --wait'],
+    [{ state: 'cancelled' }, 6, 'exp_1 was cancelled'],
+    [{ state: 'failed', error: 'disk full', error_code: 'storage_full' }, 1, 'disk full'],
+    [
+      { has_file: false, expires_at: '2026-03-05T09:00:00.000000Z' },
+      3,
+      'was removed 3 h ago (export_file_gone)',
+    ],
+  ] as const)('the job is %j', async (job, exit, message) => {
+    offerFile(api, content, { job });
+    const { code, stdout, stderr } = await get('--out x');
+    expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(await files()).toEqual([]);
+  });
+
+  test('there is no such job', async () => {
+    api.on('GET /exports/exp_1', problem(404, 'export_not_found', 'There is no such export.'));
+    expect(await get('--out x')).toMatchObject({ code: 3, stdout: '' });
+  });
+
+  test('the name is taken, and --force is not given', async () => {
+    await writeFile(join(cwd, 'x'), 'precious');
+    offerFile(api, content);
+    const { code, stderr } = await get('--out x --wait');
+    expect(code).toBe(1);
+    expect(stderr).toContain('exists already');
+    expect(api.requests).toEqual([]);
+    expect((await get('--out x --force')).code).toBe(0);
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  });
+
+  test.each([
+    ['--json', '--json needs --out FILE'],
+    ['--manifest -', '--manifest needs the name'],
+  ])('%s is a usage error', async (words, message) => {
+    const { code, stderr } = await get(words);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  test.each([
+    [{ sha256: 'f'.repeat(64) }, {}, 'its sha-256 is'],
+    [{ bytes: 59_999 }, {}, '59999 were announced'],
+    [{}, { rows: 1 }, 'rows 1, and 512991'],
+    [{}, { digest: '0000000000000000' }, 'digest 0000000000000000, and 9f3c00000000abe1'],
+    [{}, { parts: [] }, 'rows of its parts 0, and 512991'],
+  ])('the job says %j and the manifest %j', async (job, manifest, message) => {
+    offerFile(api, content, { job, manifest });
+    const { code, stderr } = await get('--out x');
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain('(export_mismatch)');
+    expect(await files()).toEqual([]);
+  });
+
+  test('the file is refused', async () => {
+    offerFile(api, content, {
+      file: problem(410, 'export_file_gone', 'The file was removed.'),
+    });
+    expect((await get('--out x')).code).toBe(3);
+    expect(await files()).toEqual([]);
+  });
+
+  test('connections break before they bring anything, ten times in a row', async () => {
+    offerFile(api, content, { file: servesFile(content, { breakAfter: () => 0 }) });
+    const { code, stderr, sleepsMs } = await get('--out x');
+    expect(code).toBe(5);
+    expect(stderr).toContain('broke off again and again');
+    expect(sleepsMs).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+    expect(await files()).toEqual([]);
+  });
+});
+
+test('a whole file stands under the name the service gave it', async () => {
+  offerFile(api, content);
+  const { code, stdout, stderr } = await get('', { isTerminal: true });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).toMatch(
+    /✓ TX_2001-02\.parquet: 512,991 rows · 60\.0 kB · sha-256 [0-9a-f]{4}…[0-9a-f]{2} and manifest equal · 0\.0 s\n$/,
+  );
+  expect(await readFile(join(cwd, 'TX_2001-02.parquet'))).toEqual(content);
+  expect(await files()).toEqual(['TX_2001-02.parquet']);
+});
+
+test('a name that leads elsewhere does not', async () => {
+  offerFile(api, content, { job: { file_name: '../../x.parquet' } });
+  expect((await get('', { isTerminal: true })).code).toBe(0);
+  expect(await files()).toEqual(['_.._x.parquet']);
+});
+
+test('in a pipe the bytes go to stdout, and nothing else', async () => {
+  const text = Buffer.from('{"a":1}\n'.repeat(1000));
+  offerFile(api, text, {
+    file: servesFile(text, { breakAfter: (request) => (request === 0 ? 1001 : null) }),
+  });
+  expect(await get()).toMatchObject({ code: 0, stdout: text.toString(), stderr: '' });
+  expect(await files()).toEqual([]);
+});
+
+test('what was printed cannot be taken back when the file changes', async () => {
+  const text = Buffer.from('{"a":1}\n'.repeat(1000));
+  let printed = 0;
+  offerFile(api, text, {
+    file: servesFile(text, {
+      breakAfter: () => 1001,
+      beforeBreak: () => expect.poll(() => printed).toBe(1001),
+      ignoresRange: true,
+    }),
+  });
+  const onStdout = (piece: string) => {
+    printed += piece.length;
+  };
+  const { code, stderr } = await get('--out -', { onStdout });
+  expect(code).toBe(1);
+  expect(stderr).toContain('Do not use what was printed');
+});
+
+test('the manifest is written beside it, and --json says what was', async () => {
+  const job = offerFile(api, content);
+  const { stdout } = await get('--out x --manifest m.json --json');
+  expect(JSON.parse(stdout)).toEqual({
+    file: join(cwd, 'x'),
+    rows: 512_991,
+    bytes: 60_000,
+    sha256: job.sha256,
+    elapsed_ms: 0,
+    export_id: 'exp_1',
+    digest: '9f3c00000000abe1',
+  });
+  expect(JSON.parse(await readFile(join(cwd, 'm.json'), 'utf8'))).toEqual(manifestOf(job));
+  expect(await files()).toEqual(['m.json', 'x']);
+});
+
+test('a file of no bytes is a file', async () => {
+  offerFile(api, Buffer.alloc(0), { job: { rows_done: 0, rows_total: 0 } });
+  expect((await get('--out x')).code).toBe(0);
+  expect(await readFile(join(cwd, 'x'))).toEqual(Buffer.alloc(0));
+});
+
+test('connections that break anywhere end in the whole file', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 30_000 }), { maxLength: 6 }),
+      async (breaks) => {
+        api.reset();
+        offerFile(api, content, {
+          file: servesFile(content, { breakAfter: (request) => breaks[request] ?? null }),
+        });
+        const { code } = await get('--out x --force');
+        expect(code).toBe(0);
+        expect(await readFile(join(cwd, 'x'))).toEqual(content);
+        expect(await files()).toEqual(['x']);
+        for (const [range, etag] of ranges()) expect(etag).toBe(range && '"v1"');
+      },
+    ),
+    { numRuns: 10 },
+  );
+});
+
+test('a service that says "not now" is asked again when it wants to be', async () => {
+  let calls = 0;
+  offerFile(api, content, {
+    file: (request, response) => {
+      calls += 1;
+      const busy = problem(503, 'shutting_down', 'Not now.', { headers: { 'retry-after': '7' } });
+      return (calls === 1 ? busy : servesFile(content))(request, response);
+    },
+  });
+  const { code, sleepsMs } = await get('--out x');
+  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [7000] });
+});
+
+describe('what a broken run left', () => {
+  /** Leaves 20,000 bytes in x.part. */
+  const leavePart = async () => {
+    let requests = 0;
+    offerFile(api, content, {
+      file: servesFile(content, {
+        breakAfter: () => {
+          requests += 1;
+          return requests === 1 ? 20_000 : 0;
+        },
+        beforeBreak: () => expect.poll(() => sizeOf('x.part')).toBe(20_000),
+      }),
+    });
+    const { code, stderr } = await get('--out x');
+    expect(code).toBe(5);
+    expect(stderr).toContain(
+      `20.0 kB of 60.0 kB lie in ${join(cwd, 'x')}.part. Go on: svcctl exports get exp_1 --out ${join(cwd, 'x')}`,
+    );
+    expect(await files()).toEqual(['x.part', 'x.part.json']);
+    api.reset();
+  };
+
+  test('a later run goes on with', async () => {
+    await leavePart();
+    offerFile(api, content);
+    const { code, stderr } = await get('--out x');
+    expect(code).toBe(0);
+    expect(stderr).toContain('went on at 20.0 kB');
+    expect(ranges()).toEqual([['bytes=20000-', '"v1"']]);
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await files()).toEqual(['x']);
+  });
+
+  test('is dropped when the file of the job is another one', async () => {
+    await leavePart();
+    const other = Buffer.from(content).reverse();
+    offerFile(api, other, { file: servesFile(other, { etag: '"v2"' }) });
+    expect((await get('--out x')).code).toBe(0);
+    expect(ranges()).toEqual([[undefined, undefined]]);
+    expect(await readFile(join(cwd, 'x'))).toEqual(other);
+  });
+
+  test('is dropped when the service knows its ETag no more', async () => {
+    await leavePart();
+    offerFile(api, content, { file: servesFile(content, { etag: '"v2"' }) });
+    expect((await get('--out x')).code).toBe(0);
+    expect(ranges()).toEqual([['bytes=20000-', '"v1"']]);
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  });
+
+  test('is dropped when the service has no such bytes', async () => {
+    await leavePart();
+    offerFile(api, content, {
+      file: (request, response) =>
+        (request.headers.range === undefined
+          ? servesFile(content)
+          : problem(416, 'range_unsatisfiable', 'The file has no such bytes.'))(request, response),
+    });
+    expect((await get('--out x')).code).toBe(0);
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  });
+
+  test('is found out when the disk bent it, and the next run starts anew', async () => {
+    await leavePart();
+    const part = await readFile(join(cwd, 'x.part'));
+    part[7] = (part[7] ?? 0) ^ 1;
+    await writeFile(join(cwd, 'x.part'), part);
+    offerFile(api, content);
+    const { code, stderr } = await get('--out x');
+    expect(code).toBe(1);
+    expect(stderr).toContain('(export_mismatch)');
+    expect(await files()).toEqual([]);
+    expect((await get('--out x')).code).toBe(0);
+  });
+
+  test('is not touched when nothing says what it is a part of', async () => {
+    await writeFile(join(cwd, 'x.part'), 'what a streamed export left');
+    offerFile(api, content);
+    expect((await get('--out x')).code).toBe(0);
+    expect(ranges()).toEqual([[undefined, undefined]]);
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  });
+});
+
+test('Ctrl-C leaves the part, and says how to go on', async () => {
+  const interrupt = new AbortController();
+  offerFile(api, content, {
+    file: (_request, response) => {
+      response.writeHead(200, { etag: '"v1"', 'content-length': content.length });
+      response.write(content.subarray(0, 5000));
+    },
+  });
+  const call = get('--out x', { signal: interrupt.signal });
+  await expect.poll(() => sizeOf('x.part')).toBe(5000);
+  interrupt.abort();
+  const { code, stderr } = await call;
+  expect(code).toBe(130);
+  expect(stderr).toContain('Go on: svcctl exports get exp_1 --out');
+  expect(await files()).toEqual(['x.part', 'x.part.json']);
+});
+
+test('a terminal sees how much of the file is there, how fast it comes, and how long yet', async () => {
+  offerFile(api, content, {
+    file: (_request, response) => {
+      response.writeHead(200, { etag: '"v1"', 'content-length': content.length });
+      response.write(content.subarray(0, 30_000));
+      response.end(content.subarray(30_000));
+    },
+  });
+  let at = 0;
+  const now = () => {
+    at += 500;
+    return at;
+  };
+  const { stderr } = await get('', { isTerminal: true, now });
+  expect(stderr).toMatch(
+    /TX_2001-02\.parquet {2}[█░]{20} +\d+ % {3}[\d.]+ kB of 60\.0 kB {3}[\d.]+ kB\/s {3}0:0\d left/,
+  );
+});
+
+test('two runs at once end in one whole file', async () => {
+  offerFile(api, content);
+  const codes = (await Promise.all([get('--out x'), get('--out x')])).map(({ code }) => code);
+  expect(codes).toContain(0);
+  expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  expect(await files()).toEqual(['x']);
+});
+
+test('--wait follows a job that is at work, and then gets its file', async () => {
+  const job = offerFile(api, content);
+  let polls = 0;
+  api.on('GET /exports/exp_1', (request, response) => {
+    polls += 1;
+    const now = polls < 3 ? { ...job, state: 'running', has_file: false, rows_done: polls } : job;
+    json(now)(request, response);
+  });
+  const { code } = await get('--out x --wait');
+  expect(code).toBe(0);
+  expect(polls).toBe(3);
+  expect(await readFile(join(cwd, 'x'))).toEqual(content);
+});

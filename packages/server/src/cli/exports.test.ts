@@ -1,0 +1,230 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ExportJob } from './exports/jobs.ts';
+import { completedJob, offerFile } from './testing/export-jobs.ts';
+import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { newFolder, type RunOptions, run } from './testing/run.ts';
+
+let api: Receiver;
+let cwd: string;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+beforeEach(async () => {
+  cwd = await newFolder();
+});
+afterEach(async () => {
+  api.reset();
+  await rm(cwd, { recursive: true });
+});
+afterAll(() => api.close());
+
+const content = Buffer.from('"event_id"\n"a"\n');
+const done = completedJob(content, { format: 'csv', file_name: 'TX_2001-02.csv' });
+const queued: ExportJob = {
+  ...done,
+  state: 'queued',
+  rows_done: 0,
+  rows_total: null,
+  percent: null,
+  bytes: 0,
+  sha256: null,
+  digest: null,
+  has_file: false,
+  attempts: 0,
+  started_at: null,
+  finished_at: null,
+  expires_at: null,
+};
+const running: ExportJob = {
+  ...queued,
+  state: 'running',
+  rows_done: 364_120,
+  rows_total: 512_991,
+  percent: 70.97,
+  rows_per_second: 122_000,
+  eta_s: 2,
+  bytes: 92_000_000,
+  attempts: 2,
+  started_at: '2026-03-05T10:00:01.000000Z',
+};
+const failed: ExportJob = {
+  ...running,
+  id: 'exp_2',
+  state: 'failed',
+  rows_per_second: null,
+  eta_s: null,
+  finished_at: '2026-03-05T10:00:09.000000Z',
+  error_code: 'export_mismatch',
+  error: '1 row is missing.',
+};
+
+const cli = (words: string, options: RunOptions = {}) =>
+  run(words.split(' '), { cwd, ...options, env: { ...api.env, NO_COLOR: '1' } });
+const exporting = 'analytics export --tenant TX --month 2001-02 --async';
+const files = async () => (await readdir(cwd)).sort();
+/** A job, and how it goes on; its file at the end. */
+const offerJob = (...states: ExportJob[]) => {
+  offerFile(api, content, { job: { format: 'csv', file_name: 'TX_2001-02.csv' } });
+  api.on('POST /exports/csv', json(queued, 202));
+  let polls = 0;
+  api.on('GET /exports/exp_1', (request, response) => {
+    polls += 1;
+    json(states[Math.min(polls, states.length) - 1] ?? done)(request, response);
+  });
+};
+
+test.each([
+  ['exports ls --state done', 'Allowed choices are queued, running'],
+  ['exports ls --json nothing', 'there is no field'],
+  ['exports ls --limit 0', 'not a whole number'],
+  ['exports show exp_1 --json nothing', 'there is no field'],
+  ['exports cancel', "missing required argument 'id'"],
+])('%s is a usage error, before anything is asked', async (words, message) => {
+  const { code, stdout, stderr } = await cli(words);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+describe('analytics export --async', () => {
+  test('tells what the service refuses', async () => {
+    api.on('POST /exports/csv', problem(429, 'exports_full', 'TX has 10 exports waiting.'));
+    expect(await cli(`${exporting} --out x`)).toMatchObject({ code: 5, stdout: '' });
+    expect(await files()).toEqual([]);
+  });
+
+  test('asks for nothing when the file exists already', async () => {
+    await writeFile(join(cwd, 'x'), 'precious');
+    expect((await cli(`${exporting} --out x`)).code).toBe(1);
+    expect(api.requests).toEqual([]);
+  });
+
+  test('says so when a service knows no jobs', async () => {
+    api.on('POST /exports/csv', (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/csv' }).end('"a"\n');
+    });
+    expect((await cli(`${exporting} --out x`)).stderr).toContain('(answer_unexpected)');
+  });
+
+  test('ends with 1 when the job fails, and keeps no file', async () => {
+    offerJob(running, { ...failed, id: 'exp_1' });
+    const { code, stderr } = await cli(`${exporting} --out x`);
+    expect(code).toBe(1);
+    expect(stderr).toContain('exp_1 failed: 1 row is missing');
+    expect(await files()).toEqual([]);
+  });
+
+  test('ends with 6 when somebody cancels it', async () => {
+    offerJob(running, { ...running, state: 'cancelled' });
+    expect((await cli(`${exporting} --out x`)).code).toBe(6);
+  });
+
+  test('Ctrl-C leaves the job at work, and says how to follow or cancel it', async () => {
+    const interrupt = new AbortController();
+    offerJob(running);
+    api.on('GET /exports/exp_1', (request, response) => {
+      json(running)(request, response);
+      interrupt.abort();
+    });
+    const { code, stderr } = await cli(`${exporting} --out x`, { signal: interrupt.signal });
+    expect(code).toBe(130);
+    expect(stderr).toContain(
+      'svcctl exports get exp_1 --wait · stop it: svcctl exports cancel exp_1',
+    );
+    expect(api.requests.some(({ method }) => method === 'DELETE')).toBe(false);
+    expect(await files()).toEqual([]);
+  });
+
+  test('asks for a job, follows it, and keeps the file when all is equal', async () => {
+    offerJob(queued, running, done);
+    const { code, stdout, stderr } = await cli(`${exporting} --out x.csv`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toMatch(/^✓ x\.csv: 512,991 rows · 15 B · sha-256 .* and manifest equal · /);
+    const [asked] = api.requests;
+    expect(asked?.headers.prefer).toBe('respond-async');
+    expect(JSON.parse(String(asked?.body))).toEqual({ tenant: 'TX', month: '2001-02' });
+    expect(await readFile(join(cwd, 'x.csv'))).toEqual(content);
+  });
+
+  test('in a pipe the file goes to stdout', async () => {
+    offerJob(done);
+    expect(await cli(exporting)).toMatchObject({ code: 0, stdout: content.toString(), stderr: '' });
+  });
+
+  test('draws percent, rows, rate and time left, as the service tells them', async () => {
+    offerJob(running, running, done);
+    let at = 0;
+    const now = () => {
+      at += 200;
+      return at;
+    };
+    const { stderr } = await cli(exporting, { isTerminal: true, now });
+    expect(stderr).toContain(
+      'TX_2001-02.csv  ██████████████░░░░░░  70 %   364,120 of 512,991 rows   122,000 rows/s   0:02 left',
+    );
+    expect(await files()).toEqual(['TX_2001-02.csv']);
+  });
+
+  test('says once what a job waits for that stays queued', async () => {
+    offerJob(...Array.from({ length: 20 }, () => queued), done);
+    const { stderr } = await cli(`${exporting} --out x`);
+    expect(stderr.match(/a process with the role exports/g)).toHaveLength(1);
+  });
+
+  test('--no-wait prints the id, or the job', async () => {
+    offerJob(queued);
+    expect(await cli(`${exporting} --no-wait`)).toMatchObject({ code: 0, stdout: 'exp_1\n' });
+    const shown = await cli(`${exporting} --no-wait`, { isTerminal: true });
+    expect(shown.stderr).toContain('svcctl exports get exp_1 --wait');
+    expect(JSON.parse((await cli(`${exporting} --no-wait --json`)).stdout)).toEqual(queued);
+    expect(await files()).toEqual([]);
+  });
+});
+
+test('ls lists jobs: a table, tabs, or JSON, at most as many as asked for', async () => {
+  api.on('GET /exports', pages([JSON.stringify(running)], [JSON.stringify(failed)]));
+  const piped = await cli('exports ls --tenant TX --state running');
+  expect(piped.stdout).toBe(
+    'exp_1\tTX\tcsv\trunning\t364120\t92000000\t2026-03-05T10:00:00.000000Z\tTX_2001-02.csv\n' +
+      'exp_2\tTX\tcsv\tfailed\t364120\t92000000\t2026-03-05T10:00:00.000000Z\tTX_2001-02.csv\n',
+  );
+  expect(api.requests[0]?.query).toEqual({ tenant: 'TX', state: 'running', limit: '50' });
+  const shown = await cli('exports ls --limit 1', { isTerminal: true });
+  expect(shown.stdout).toMatch(/exp_1 +TX +csv +running, 70 % +364,120 of 512,991 +92\.0 MB/);
+  expect(shown.stderr).toContain('1 export · older ones: --limit');
+  expect(JSON.parse((await cli('exports ls --json id,state')).stdout)).toEqual([
+    { id: 'exp_1', state: 'running' },
+    { id: 'exp_2', state: 'failed' },
+  ]);
+});
+
+test('show tells how far a job is, or why it failed', async () => {
+  api.on('GET /exports/exp_1', json(running));
+  api.on('GET /exports/exp_2', json(failed));
+  expect((await cli('exports show exp_9')).code).toBe(3);
+  const { stdout } = await cli('exports show exp_1', { isTerminal: true });
+  expect(stdout).toMatch(/rows +364,120 of 512,991 rows {3}122,000 rows\/s {3}0:02 left\n/);
+  expect(stdout).toMatch(/taken up +2 times\n/);
+  const shown = await cli('exports show exp_2', { isTerminal: true });
+  expect(shown.stdout).toMatch(/error +1 row is missing\. \(export_mismatch\)\n/);
+  expect(JSON.parse((await cli('exports show exp_1')).stdout)).toEqual(running);
+  expect((await cli('exports show exp_1 --json percent')).stdout).toBe('{"percent":70.97}\n');
+});
+
+test('show --watch follows a job to its end, whatever that is', async () => {
+  offerJob(running, running, { ...failed, id: 'exp_1' });
+  const { code, stdout } = await cli('exports show exp_1 --watch --json state');
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '{"state":"failed"}\n' });
+});
+
+test('cancel tells of each what became of it', async () => {
+  api.on('DELETE /exports/exp_1', json({ ...running, state: 'cancelled' }));
+  api.on('DELETE /exports/exp_2', json({ ...done, id: 'exp_2', has_file: false }));
+  api.on('DELETE /exports/exp_9', problem(404, 'export_not_found', 'There is no such export.'));
+  expect((await cli('exports cancel exp_9')).code).toBe(3);
+  const { code, stderr } = await cli('exports cancel exp_1 exp_2 exp_9');
+  expect(code).toBe(7);
+  expect(stderr).toContain('Cancelled exp_1.\nexp_2 was completed. Its file is removed.\n✗ exp_9:');
+});

@@ -1,0 +1,198 @@
+import { AppError } from '../../kernel/errors.ts';
+import { ApiError } from '../api-error.ts';
+import { reasonOf } from '../client.ts';
+import type { Connection } from '../connection.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatClock } from '../format.ts';
+import { createProgress } from '../progress.ts';
+import { interrupted } from '../retry.ts';
+import { OutputClosed } from '../writer.ts';
+import type { ExportJob } from './jobs.ts';
+import { openAnswer } from './open-answer.ts';
+import type { Sink } from './resumable-file.ts';
+
+const firstWaitMs = 500;
+const longestWaitMs = 30_000;
+const mostVainTries = 10;
+/** A network that gives a little and breaks each time: somebody should look. */
+const mostTries = 200;
+
+export type Fetched = { resumedAt: number; breaks: number };
+
+/**
+ * Fetches what of a job's file is not in the sink yet, and goes on by itself when the connection breaks:
+ * ten tries in a row that bring nothing, 200 in all. Throws `export_mismatch` when the bytes are not the
+ * job's, and what the last try failed with.
+ */
+export async function fetchFile(
+  context: Context,
+  connection: Connection,
+  { job, sink, label }: { job: ExportJob; sink: Sink; label: string },
+): Promise<Fetched> {
+  const { io } = context;
+  const resumedAt = sink.sizeBytes();
+  const progress = createDownloadProgress(context, job, { label, resumedAt });
+  let vainTries = 0;
+  let breaks = 0;
+  try {
+    for (let tries = 1; ; tries++) {
+      const before = sink.sizeBytes();
+      try {
+        await fetchRest(context, connection, {
+          job,
+          sink,
+          onPiece: (sizeBytes) => progress.update(sizeBytes),
+        });
+        break;
+      } catch (error) {
+        if (io.signal.aborted) throw interrupted();
+        vainTries = sink.sizeBytes() > before ? 0 : vainTries + 1;
+        if (!mayPass(error) || vainTries === mostVainTries || tries === mostTries)
+          throw told(error);
+        breaks += 1;
+        await io.sleep(waitMs(error, vainTries), io.signal);
+      }
+    }
+  } catch (error) {
+    throw io.signal.aborted ? interrupted() : error;
+  } finally {
+    progress.clear();
+  }
+  assertSame(job, sink);
+  return { resumedAt, breaks };
+}
+
+type Rest = { job: ExportJob; sink: Sink; onPiece: (sizeBytes: number) => void };
+
+/** One connection. Throws `Broken` when it ends too early. */
+async function fetchRest(
+  { io }: Context,
+  connection: Connection,
+  { job, sink, onPiece }: Rest,
+): Promise<void> {
+  const start = sink.sizeBytes();
+  const etag = sink.etag();
+  if (etag !== null && start >= job.bytes) return;
+  const answer = await openAnswer(io, connection, {
+    method: 'GET',
+    path: `/exports/${encodeURIComponent(job.id)}/file`,
+    headers: etag === null || start === 0 ? {} : { range: `bytes=${start}-`, 'if-range': etag },
+  }).catch(async (error: unknown) => {
+    // The file has no such bytes: what is there is not of it.
+    if (error instanceof ApiError && error.status === 416 && start > 0) await sink.begin(null);
+    throw error;
+  });
+  try {
+    if (answer.status === 206) {
+      assertRange(answer.headers['content-range'], start, job.bytes);
+    } else {
+      // The first time, or the file is not what it was.
+      await sink.begin(answer.headers.etag ?? null);
+    }
+    for await (const piece of pieces(answer.pieces)) {
+      await sink.write(piece);
+      onPiece(sink.sizeBytes());
+      if (sink.sizeBytes() > job.bytes) return;
+    }
+  } finally {
+    answer.cancel();
+  }
+  if (sink.sizeBytes() < job.bytes) {
+    throw new Broken('the answer ended before the file did');
+  }
+}
+
+/** The connection broke, or stood still. */
+class Broken extends Error {}
+
+/** Tells what the network did from what the disk did. */
+async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const iterator = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      let next: IteratorResult<Buffer>;
+      try {
+        next = await iterator.next();
+      } catch (error) {
+        throw new Broken(reasonOf(error), { cause: error });
+      }
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+function assertRange(header: string | undefined, start: number, total: number): void {
+  if (header === `bytes ${start}-${total - 1}/${total}`) return;
+  throw new AppError('answer_unexpected', {
+    detail: `The service was asked for the bytes from ${start} on of ${total}, and answers "${header ?? ''}". Start anew: remove the .part file.`,
+  });
+}
+
+const passingStatuses = [416, 429, 502, 503, 504];
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof Broken) return true;
+  if (error instanceof ApiError) return passingStatuses.includes(error.status);
+  return error instanceof AppError && error.code === 'service_unreachable';
+}
+
+/** 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */
+function waitMs(error: unknown, vainTries: number): number {
+  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  const ours = firstWaitMs * 2 ** Math.max(0, vainTries - 1);
+  return Math.min(longestWaitMs, Math.max(asked, ours));
+}
+
+function told(error: unknown): unknown {
+  if (!(error instanceof Broken) || error instanceof OutputClosed) return error;
+  return new AppError('service_unreachable', {
+    detail: `The download broke off again and again: ${error.message}.`,
+    cause: error,
+  });
+}
+
+function assertSame(job: ExportJob, sink: Sink): void {
+  const size = sink.sizeBytes();
+  if (size !== job.bytes) throw differs(`it has ${size} bytes, ${job.bytes} were announced`);
+  const sha256 = sink.sha256();
+  if (sha256 !== job.sha256) {
+    throw differs(`its sha-256 is ${sha256}, announced was ${job.sha256 ?? 'none'}`);
+  }
+}
+
+function differs(difference: string): AppError {
+  return new AppError('export_mismatch', {
+    detail: `The file is not the job’s: ${difference}. Nothing was kept. Try again.`,
+  });
+}
+
+/** Of the whole file; speed and time left of this run alone. */
+function createDownloadProgress(
+  { io }: Context,
+  job: ExportJob,
+  { label, resumedAt }: { label: string; resumedAt: number },
+) {
+  const startedAt = io.now();
+  let size = resumedAt;
+  const progress = createProgress(io, {
+    label,
+    total: job.bytes,
+    describe: (done) => `${formatBytes(done)} of ${formatBytes(job.bytes)}`,
+    pace() {
+      const perMs = (size - resumedAt) / Math.max(1, io.now() - startedAt);
+      if (perMs <= 0) return '';
+      const left = formatClock(Math.max(0, job.bytes - size) / perMs);
+      return `${formatBytes(Math.round(perMs * 1000))}/s   ${left} left`;
+    },
+  });
+  return {
+    update(sizeBytes: number) {
+      size = sizeBytes;
+      progress.update(sizeBytes, sizeBytes);
+    },
+    clear: () => progress.clear(),
+  };
+}

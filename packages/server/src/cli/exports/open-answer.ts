@@ -1,0 +1,137 @@
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
+import { ApiError } from '../api-error.ts';
+import { baseHeaders, basePath, reasonOf, unreachable } from '../client.ts';
+import type { Connection } from '../connection.ts';
+import type { Io } from '../io.ts';
+import { interrupted } from '../retry.ts';
+
+/** A file on its way: what the service says of it, then its bytes. */
+export type FileAnswer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The bytes, as they come; throws when the connection is cut or stands still. */
+  readonly pieces: AsyncIterable<Buffer>;
+  /** What stood behind the last byte. */
+  trailer(name: string): string | undefined;
+  cancel(): void;
+};
+
+export type FileCall = {
+  method: 'GET' | 'POST';
+  /** Below the base path. */
+  path: string;
+  headers?: Record<string, string>;
+  /** Sent as JSON. */
+  body?: object;
+};
+
+const longestProblemBytes = 1_000_000;
+
+/**
+ * Asks for a file. Uses node:http because fetch hides trailers. Throws `ApiError` for what the service
+ * refuses, `service_unreachable` when there is no answer.
+ */
+export async function openAnswer(
+  io: Io,
+  connection: Connection,
+  call: FileCall,
+): Promise<FileAnswer> {
+  let response: IncomingMessage;
+  try {
+    response = await send(io, connection, call);
+  } catch (error) {
+    if (io.signal.aborted) throw interrupted();
+    throw unreachable(connection, reasonOf(error), error);
+  }
+  const status = response.statusCode ?? 0;
+  if (status < 200 || status > 299) throw await readProblem(response);
+  return {
+    status,
+    headers: response.headers,
+    pieces: readPieces(response, io.timeouts.idleMs),
+    trailer: (name) => response.trailers[name],
+    cancel: () => response.destroy(),
+  };
+}
+
+async function send(io: Io, connection: Connection, call: FileCall): Promise<IncomingMessage> {
+  const url = new URL(`${connection.url}${basePath}${call.path}`);
+  const isTls = url.protocol === 'https:';
+  const { request } = isTls ? await import('node:https') : await import('node:http');
+  const payload = call.body === undefined ? null : JSON.stringify(call.body);
+  const options: RequestOptions = {
+    method: call.method,
+    // One connection, closed afterwards: nothing to keep alive.
+    agent: false,
+    signal: io.signal,
+    headers: {
+      ...baseHeaders(connection),
+      accept: '*/*',
+      // The digest is that of the uncoded file, and Node would not uncode it.
+      'accept-encoding': 'identity',
+      te: 'trailers',
+      connection: 'close, TE',
+      ...(payload === null
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
+      ...call.headers,
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, options);
+    const expire = (what: string, ms: number) =>
+      setTimeout(() => outgoing.destroy(new Error(`no ${what} within ${ms / 1000} s`)), ms);
+    let timer = expire('connection', io.timeouts.connectMs);
+    outgoing.on('socket', (socket) =>
+      socket.once(isTls ? 'secureConnect' : 'connect', () => {
+        clearTimeout(timer);
+        timer = expire('answer', io.timeouts.answerMs);
+      }),
+    );
+    outgoing.on('response', (response) => {
+      clearTimeout(timer);
+      resolve(response);
+    });
+    // Stays for good: an abort during the body is told here as well as by the body.
+    outgoing.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    outgoing.end(payload ?? undefined);
+  });
+}
+
+async function* readPieces(response: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
+  let isWaiting = true;
+  // Only our waiting for the service counts, not the time that a slow disk or pipe takes.
+  const timer = setTimeout(() => {
+    if (isWaiting) response.destroy(new Error(`nothing came for ${idleMs / 1000} s`));
+    else timer.refresh();
+  }, idleMs);
+  try {
+    for await (const piece of response) {
+      isWaiting = false;
+      yield piece as Buffer;
+      isWaiting = true;
+      timer.refresh();
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  if (!response.complete) throw new Error('the connection was cut');
+}
+
+async function readProblem(response: IncomingMessage): Promise<ApiError> {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(response.headers)) headers.set(name, String(value));
+  let text = '';
+  try {
+    for await (const piece of response) {
+      text += String(piece);
+      if (text.length > longestProblemBytes) break;
+    }
+  } catch {
+    // A cut problem document: the status alone still says what happened.
+  }
+  return new ApiError(response.statusCode ?? 0, headers, text);
+}

@@ -1,0 +1,176 @@
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { AppError } from '../../kernel/errors.ts';
+import { checkTarget, noteOf, unwritable } from '../part-file.ts';
+import type { Writer } from '../writer.ts';
+
+/** Where a download goes that may break off and go on. */
+export type Sink = {
+  /** Bytes that are there. */
+  sizeBytes(): number;
+  /** The ETag of what they are a part of; null: nothing is there. */
+  etag(): string | null;
+  /** Drops what is there: from now on it is a part of this. */
+  begin(etag: string | null): Promise<void>;
+  write(piece: Uint8Array): Promise<void>;
+  /** Of all bytes that are there, in hex. */
+  sha256(): string;
+  /** On disk for good, and under its name. */
+  keep(): Promise<void>;
+  /** Leaves nothing behind. */
+  discard(): Promise<void>;
+  /** Leaves what is there for a later run. Harmless after `keep` and `discard`. */
+  leave(): Promise<void>;
+};
+
+/** What FILE.part.json says of FILE.part. */
+type Note = { etag: string; sha256: string };
+
+const readBytes = 1 << 20;
+
+/**
+ * A file that appears under its name when it is whole. Until then it is FILE.part, with FILE.part.json
+ * beside it: a later run goes on with it if the whole has the same SHA-256 still.
+ */
+export async function openResumableFile(
+  path: string,
+  options: { mayReplace: boolean; sha256: string; signal: AbortSignal },
+): Promise<Sink> {
+  await checkTarget(path, options.mayReplace);
+  const part = `${path}.part`;
+  const note = noteOf(part);
+  let etag: string | null = null;
+  let handle: FileHandle | undefined;
+  let hash = createHash('sha256');
+  let size = 0;
+  const left = await readNote(note);
+  if (left !== null && left.sha256 === options.sha256) {
+    handle = await open(part, 'r+').catch(() => undefined);
+    if (handle !== undefined) {
+      size = await addAll(hash, handle, options.signal);
+      etag = left.etag;
+    }
+  }
+  const isOurs = async () =>
+    handle !== undefined && (await stat(part).catch(() => null))?.ino === (await handle.stat()).ino;
+  const close = async () => {
+    await handle?.close();
+    handle = undefined;
+  };
+  return {
+    sizeBytes: () => size,
+    etag: () => etag,
+    async begin(next) {
+      try {
+        // Removed rather than cut to nothing: another download that still writes it goes on writing
+        // into a file without a name, and `isOurs` tells it so.
+        await close();
+        await rm(part, { force: true });
+        await rm(note, { force: true });
+        const written: Note | null = next === null ? null : { etag: next, sha256: options.sha256 };
+        if (written !== null) await writeFile(note, JSON.stringify(written));
+        handle = await open(part, 'wx');
+      } catch (error) {
+        throw unwritable(part, error);
+      }
+      etag = next;
+      size = 0;
+      hash = createHash('sha256');
+    },
+    async write(piece) {
+      try {
+        await writeAll(handle, piece, size);
+      } catch (error) {
+        throw unwritable(part, error);
+      }
+      hash.update(piece);
+      size += piece.length;
+    },
+    sha256: () => hash.copy().digest('hex'),
+    async keep() {
+      try {
+        await handle?.sync();
+        if (!(await isOurs())) throw new Error('another download writes the same file');
+        await checkTarget(path, options.mayReplace);
+        await rename(part, path);
+        await rm(note, { force: true });
+        await close();
+      } catch (error) {
+        throw error instanceof AppError ? error : unwritable(path, error);
+      }
+    },
+    async discard() {
+      if (await isOurs()) {
+        await rm(part, { force: true });
+        await rm(note, { force: true });
+      }
+      await close();
+    },
+    leave: close,
+  };
+}
+
+/** Stdout: what was printed cannot be dropped. */
+export function createStdoutSink(out: Writer): Sink {
+  const hash = createHash('sha256');
+  let etag: string | null = null;
+  let size = 0;
+  return {
+    sizeBytes: () => size,
+    etag: () => etag,
+    async begin(next) {
+      if (size > 0) {
+        throw new AppError('export_mismatch', {
+          detail:
+            'The file changed while it was printed. Do not use what was printed; give --out FILE.',
+        });
+      }
+      etag = next;
+    },
+    async write(piece) {
+      await out.write(piece);
+      hash.update(piece);
+      size += piece.length;
+    },
+    sha256: () => hash.copy().digest('hex'),
+    keep: async () => {},
+    discard: async () => {},
+    leave: async () => {},
+  };
+}
+
+/** At its place: two downloads of the same file write the same bytes, whoever is first. */
+async function writeAll(
+  handle: FileHandle | undefined,
+  piece: Uint8Array,
+  position: number,
+): Promise<void> {
+  if (handle === undefined) throw new Error('it was not begun');
+  for (let done = 0; done < piece.length; ) {
+    const { bytesWritten } = await handle.write(piece, done, piece.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+async function readNote(path: string): Promise<Note | null> {
+  try {
+    const { etag, sha256 } = JSON.parse(await readFile(path, 'utf8')) as Partial<Note>;
+    return typeof etag === 'string' && typeof sha256 === 'string' ? { etag, sha256 } : null;
+  } catch {
+    // None, or half-written: then there is nothing to go on with.
+    return null;
+  }
+}
+
+/** What lies on the disk is hashed anew: after a power cut it may not be what was written. */
+async function addAll(hash: Hash, handle: FileHandle, signal: AbortSignal): Promise<number> {
+  const buffer = Buffer.allocUnsafe(readBytes);
+  let size = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, readBytes, size);
+    if (bytesRead === 0) return size;
+    hash.update(buffer.subarray(0, bytesRead));
+    size += bytesRead;
+  }
+}

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import { basename, resolve } from 'node:path';
+import type { Compression, ExportFormat } from '../../contract.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { countLeaves } from '../leaf-count.ts';
+import { checkTarget, createPartFile, type PartFile } from '../part-file.ts';
+import { createProgress } from '../progress.ts';
+import { interrupted } from '../retry.ts';
+import type { Days } from '../slice.ts';
+import { styled } from '../style.ts';
+import { OutputClosed } from '../writer.ts';
+import { parseReprDigest, suggestedName } from './announced.ts';
+import { type FileAnswer, openAnswer } from './open-answer.ts';
+import { createRowCounter } from './row-counter.ts';
+import { fileExtension } from './words.ts';
+
+export type ExportRequest = {
+  slice: Days & { tenant: string; store: string | undefined };
+  format: ExportFormat;
+  compression: Compression;
+  /** What else the call says. */
+  body: object;
+  /** Rows that the dataset version should give; null where there is none, or it cannot tell. */
+  versionRows: number | null;
+  hasHeader: boolean;
+  /** The file, `-` for stdout, null for the name the service suggests. */
+  out: string | null;
+  mayReplace: boolean;
+  isJson: boolean;
+};
+
+/** What passed through. */
+type Received = { rows: number; sizeBytes: number; sha256: string };
+
+/**
+ * Downloads an export as it is made, counts and hashes it as it passes, and keeps it only when both are
+ * what the service announced. Throws `export_mismatch` otherwise, `file_unreadable` when the file cannot
+ * be written.
+ */
+export async function streamExport(
+  context: Context,
+  client: Client,
+  request: ExportRequest,
+): Promise<void> {
+  const { io } = context;
+  const startedAt = io.now();
+  const named = request.out === null || request.out === '-' ? null : resolve(io.cwd, request.out);
+  // Before the service works for nothing.
+  if (named !== null) await checkTarget(named, request.mayReplace);
+  const answer = await openAnswer(io, client.connection, {
+    method: 'POST',
+    path: `/exports/${request.format}`,
+    body: { ...request.slice, ...request.body },
+  });
+  const path =
+    request.out === '-' ? null : (named ?? resolve(io.cwd, suggestName(answer, request)));
+  let file: PartFile | undefined;
+  try {
+    const rowCount = announcedRows(client, answer);
+    file = path === null ? undefined : await createPartFile(path, request.mayReplace);
+    const received = await receive(context, answer, {
+      request,
+      rowCount,
+      label: path === null ? 'stdout' : basename(path),
+      advice: path === null ? 'Do not use what was printed.' : 'No file was kept. Try again.',
+      write: (piece) => (file === undefined ? context.out : file).write(piece),
+    });
+    await file?.keep();
+    await report(context, client, { request, received, path, startedAt });
+  } finally {
+    answer.cancel();
+    await file?.discard();
+  }
+}
+
+function announcedRows(client: Client, { headers }: FileAnswer): number {
+  const rowCount = Number(headers['x-record-count'] ?? Number.NaN);
+  if (Number.isSafeInteger(rowCount)) return rowCount;
+  throw new AppError('answer_unexpected', {
+    detail: `${client.connection.url} answered an export without X-Record-Count. Is this the right URL?`,
+  });
+}
+
+function suggestName(answer: FileAnswer, request: ExportRequest): string {
+  const suggested = suggestedName(answer.headers['content-disposition']);
+  if (suggested !== null) return suggested;
+  const { tenant, store, month, from, to } = request.slice;
+  const days = month ?? (from === undefined ? undefined : `${from}_${to}`);
+  const words = [tenant, store, days].filter((word) => word !== undefined);
+  const extension = fileExtension(request.format, request.compression);
+  return `${words.join('-').replace(/[^\w.-]/g, '_')}${extension}`;
+}
+
+type Target = {
+  request: ExportRequest;
+  rowCount: number;
+  label: string;
+  /** What to do when the export is not whole. */
+  advice: string;
+  write: (piece: Uint8Array) => Promise<void>;
+};
+
+/** Moves the bytes. Answers only when rows and digest are what was announced. */
+async function receive(context: Context, answer: FileAnswer, target: Target): Promise<Received> {
+  const { io } = context;
+  const { rowCount } = target;
+  const counter = createRowCounter(target.request);
+  const hash = createHash('sha256');
+  const total = formatCount(rowCount);
+  let sizeBytes = 0;
+  const soFar = (rows: number | null) =>
+    rows === null ? formatBytes(sizeBytes) : `${formatCount(rows)} of ${total} rows`;
+  const isCounted = counter.rows() !== null;
+  const progress = createProgress(io, {
+    label: target.label,
+    total: isCounted ? rowCount : 0,
+    describe: (rows) => soFar(isCounted ? rows : null),
+  });
+  try {
+    for await (const piece of answer.pieces) {
+      hash.update(piece);
+      sizeBytes += piece.length;
+      await target.write(piece);
+      await counter.add(piece);
+      progress.update(counter.rows() ?? 0, sizeBytes);
+    }
+    await counter.end();
+  } catch (error) {
+    if (io.signal.aborted) throw interrupted();
+    if (error instanceof AppError || error instanceof OutputClosed) throw error;
+    throw mismatch(`it ended after ${soFar(counter.rows())}`, target, error);
+  } finally {
+    progress.clear();
+  }
+  const sha256 = hash.digest('hex');
+  const announced = parseReprDigest(answer.trailer('repr-digest'));
+  const difference = rowDifference(counter.rows(), rowCount) ?? digestDifference(sha256, announced);
+  if (difference !== null) throw mismatch(difference, target, undefined);
+  return { rows: rowCount, sizeBytes, sha256 };
+}
+
+function rowDifference(rows: number | null, announced: number): string | null {
+  if (rows === null || rows === announced) return null;
+  return `${formatNumberOf(rows, 'row')} came, ${formatCount(announced)} were announced`;
+}
+
+function digestDifference(sha256: string, announced: string | null): string | null {
+  if (announced === sha256) return null;
+  if (announced !== null) return `its sha-256 is ${sha256}, announced was ${announced}`;
+  return 'it came without its digest (trailer Repr-Digest). A proxy in between may have dropped it';
+}
+
+function mismatch(difference: string, target: Target, cause: unknown): AppError {
+  return new AppError('export_mismatch', {
+    detail: `The export is not whole: ${difference}. ${target.advice}`,
+    cause,
+  });
+}
+
+type Report = {
+  request: ExportRequest;
+  received: Received;
+  path: string | null;
+  startedAt: number;
+};
+
+/** ✓ tx-q1.csv: 512,991 rows, as many as its leaves hold · 246 MB · sha-256 9f3c…e1 equal · 1.9 s */
+async function report(context: Context, client: Client, done: Report): Promise<void> {
+  const { io } = context;
+  const { request, received, path } = done;
+  const elapsedMs = io.now() - done.startedAt;
+  if (request.isJson) {
+    const { rows, sizeBytes: bytes, sha256 } = received;
+    await context.out.write(
+      `${JSON.stringify({ file: path, rows, bytes, sha256, elapsed_ms: elapsedMs })}\n`,
+    );
+    return;
+  }
+  // Printed to a pipe, the data speaks for itself: only a person gets the line.
+  if (path === null && io.stderr.isTTY !== true) return;
+  const line = [
+    `${path === null ? 'stdout' : basename(path)}: ${formatNumberOf(received.rows, 'row')}, ${await comparison(context, client, done)}`,
+    formatBytes(received.sizeBytes),
+    `sha-256 ${shortSha256(received.sha256)} equal`,
+    formatDuration(elapsedMs),
+  ].join(' · ');
+  context.note(`${styled(io, io.stderr, 'green', '✓')} ${line}`);
+}
+
+/** 9f3c…e1 */
+export function shortSha256(sha256: string): string {
+  return `${sha256.slice(0, 4)}…${sha256.slice(-2)}`;
+}
+
+const narrowing = ['kind', 'dataset', 'version', 'split'];
+
+async function comparison(context: Context, client: Client, done: Report): Promise<string> {
+  const { slice, body, versionRows } = done.request;
+  if (versionRows === done.received.rows) return 'as many as the version holds';
+  const isFiltered = Object.entries(body).some(
+    ([name, value]) => narrowing.includes(name) && value !== undefined,
+  );
+  const held = isFiltered ? null : await countLeaves(context.io, client, slice);
+  if (held === null) return 'as many as announced';
+  if (held === done.received.rows) return 'as many as its leaves hold';
+  // Records came in since the export's snapshot.
+  return `as many as announced (its leaves hold ${formatCount(held)} by now)`;
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { createFileStore } from '../platform/objects/file-system.ts';
+import { type ColdStore, openColdStore } from '../records/tiers/testing/cold-store.ts';
+import { freeze } from '../records/tiers/testing/freeze.ts';
+
+let service: TestService;
+let cold: ColdStore;
+beforeAll(async () => {
+  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+  const dir = join(service.dataDir, 'cold');
+  cold = { ...(await openColdStore()), dir, store: createFileStore(dir) };
+  const records = Array.from({ length: 600 }, (_, n) => ({
+    tenant: 'T',
+    store: n % 2 === 0 ? 'A' : 'B',
+    event_id: `event ${n}`,
+    occurred_at: `2001-03-0${1 + (n % 6)}T00:00:00Z`,
+    ...(n % 3 === 0 ? { kind: 'a "quoted" kind', model: 'm', confidence: 0.25 } : {}),
+    enrichment: { n, text: `é "${'x'.repeat(n % 100)}"`, list: [1, 2, 3] },
+  }));
+  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(answer.json.accepted).toBe(600);
+  await service.db.query(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+    values ('T', '1', 'A', '2001-03-01', '2001-03-03', 'training', 'test')`);
+});
+afterAll(async () => {
+  await cold.close();
+  await service.stop();
+});
+
+async function download(format: string, body: object): Promise<Buffer> {
+  const response = await fetch(`${service.url}/api/v1/exports/${format}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.adminToken}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(200);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+const estimate = (query: string) => service.call('GET', `/exports/estimate?${query}`);
+
+test('asks for the scope, a tenant, and days and a split that make sense', async () => {
+  const { token } = await service.makeToken({ preset: 'pipeline' });
+  expect((await service.call('GET', '/exports/estimate?tenant=T', { token })).status).toBe(403);
+  expect((await estimate('store=A')).status).toBe(400);
+  expect((await estimate('tenant=T&from=2001-03-01')).status).toBe(400);
+  expect((await estimate('tenant=T&split=train')).status).toBe(400);
+  expect((await estimate('tenant=T&version=none')).json).toMatchObject({
+    status: 404,
+    code: 'version_not_found',
+  });
+});
+
+test('what is out of reach or empty is nothing', async () => {
+  const nothing = { rows: 0, bytes: 0, files: { csv: 0, ndjson: 0, parquet: 0 } };
+  const { token } = await service.makeToken({ preset: 'support-readonly', tenants: ['other'] });
+  expect((await service.call('GET', '/exports/estimate?tenant=T', { token })).json).toEqual(
+    nothing,
+  );
+  expect((await estimate('tenant=T&dataset=fine_tuning')).json).toEqual(nothing);
+});
+
+test.each(['', '&store=A', '&kind=a%20%22quoted%22%20kind', '&dataset=training'])(
+  'of tenant=T%s the NDJSON is exact and the CSV about right',
+  async (filter) => {
+    const query = `tenant=T${filter}`;
+    const { rows, bytes, files } = (await estimate(query)).json;
+    const body = Object.fromEntries(new URLSearchParams(query));
+    const ndjson = await download('ndjson', body);
+    expect(ndjson.length).toBe(files.ndjson);
+    expect(ndjson.filter((byte) => byte === 0x0a)).toHaveLength(rows);
+    expect(files.ndjson).toBe(bytes + rows);
+    const csv = await download('csv', body);
+    expect(files.csv / csv.length).toBeGreaterThan(0.9);
+    expect(files.csv / csv.length).toBeLessThan(1.1);
+  },
+);
+
+test('the Parquet is a twentieth, and as cold records take once there are some', async () => {
+  const hot = (await estimate('tenant=T')).json;
+  expect(hot.files.parquet).toBe(Math.round(hot.bytes / 20));
+  await freeze(service.db, cold, { tenant: 'T', id: 'seg_1', lastDay: '2001-03-03' });
+  await freeze(service.db, cold, { tenant: 'T', id: 'seg_2' });
+  const [stored] = await service.db.query<{ bytes: number }>(
+    sql`select sum(size_bytes)::bigint as bytes from segments`,
+  );
+  const { files, ...sizes } = (await estimate('tenant=T')).json;
+  expect(sizes).toEqual({ rows: hot.rows, bytes: hot.bytes });
+  expect(files).toEqual({ ...hot.files, parquet: stored?.bytes });
+});

@@ -1,0 +1,410 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { decompress, init } from '@bokuweb/zstd-wasm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { createGate } from '../../kernel/gate.ts';
+import { literal } from '../../platform/parquet/duckdb.ts';
+import {
+  type CutOptions,
+  cutParts,
+  type KeyRange,
+  measureSlice,
+  type Slice,
+} from '../../records/index.ts';
+import { type ColdStore, openColdStore } from '../../records/tiers/testing/cold-store.ts';
+import { freeze } from '../../records/tiers/testing/freeze.ts';
+import { ingest } from '../../records/tiers/testing/walk.ts';
+import { type ExportColumn, exportColumns, recordColumns } from '../contract.ts';
+import { pickField } from '../csv/field-path.ts';
+import type { ExportSource } from '../source.ts';
+import { startFile } from '../stream-file.ts';
+import type { FileOptions } from './format.ts';
+import { createFormat } from './index.ts';
+import { parseLayout } from './parquet/layout.ts';
+import { readThrift, type ThriftValue } from './parquet/thrift.ts';
+import { awkwardRecord, inKeyOrder } from './testing/awkward.ts';
+import { type Row, readCsv, readNdjson, readParquet } from './testing/read-file.ts';
+
+// The same records are the same file, wherever they lie; and whoever reads it finds them to the letter.
+
+const sent = inKeyOrder(Array.from({ length: 330 }, (_, n) => awkwardRecord('T', n)));
+const shares = { train: 60, validation: 30, test: 10 };
+const slice: Slice = { tenant: 'T', tenants: null, shares };
+
+const moves = {
+  'some days cold': { lastDay: '2001-01-31', id: 'seg_1' },
+  'days with both': { filter: 'bytes % 2 = 0', id: 'seg_2' },
+  'days in several segments': { filter: `store = 'b' or store = '"q"'`, id: 'seg_3' },
+  'all cold': { id: 'seg_4' },
+};
+
+const base = { header: false, profile: 'machine', compression: 'none' } as const;
+const paths = ['enrichment.a.b.0', 'event_id', 'enrichment.f', 'bytes', 'enrichment.a'];
+const shapes: Record<string, FileOptions> = {
+  csv: { ...base, format: 'csv', columns: exportColumns },
+  'csv of paths': { ...base, format: 'csv', columns: paths },
+  'csv of some column': { ...base, format: 'csv', columns: ['model'] },
+  'csv for some spreadsheet': {
+    ...base,
+    format: 'csv',
+    columns: exportColumns,
+    profile: 'spreadsheet',
+  },
+  'csv as gzip': { ...base, format: 'csv', columns: exportColumns, compression: 'gzip' },
+  ndjson: { ...base, format: 'ndjson', columns: recordColumns },
+  'ndjson of all columns': { ...base, format: 'ndjson', columns: exportColumns },
+  'ndjson of what may be absent': {
+    ...base,
+    format: 'ndjson',
+    columns: ['model', 'split', 'kind'],
+  },
+  'ndjson of paths': { ...base, format: 'ndjson', columns: paths },
+  'ndjson as zstd': { ...base, format: 'ndjson', columns: recordColumns, compression: 'zstd' },
+  parquet: { ...base, format: 'parquet', columns: exportColumns },
+  'parquet of some columns': { ...base, format: 'parquet', columns: ['kind', 'occurred_at'] },
+  'parquet of paths': { ...base, format: 'parquet', columns: paths },
+};
+/** Every file as it was when all was hot. */
+const files = new Map<string, Buffer>();
+
+let db: TestDatabase;
+let cold: ColdStore;
+let spoolDir: string;
+let parts: KeyRange[];
+let expected: Row[];
+beforeAll(async () => {
+  await init();
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-formats-'));
+  await ingest(db, cold, [sent.map(({ text }) => text)]);
+  await db.pool.query(`insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+    values ('T', 'tag_1', null, '2001-01-31', '2001-02-01', 'training', 'x'),
+      ('T', 'tag_2', '"q"', null, '2001-02-01', 'fine_tuning', 'x'),
+      ('T', 'tag_3', 'b', '2001-02-02', null, 'training', 'x')`);
+  parts = await cutParts(db, slice, { rows: 60, bytes: 2 ** 40 });
+  expected = await expectedRows();
+  for (const [name, shape] of Object.entries(shapes)) files.set(name, await write(shape));
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+  await rm(spoolDir, { recursive: true });
+});
+
+function source(cut?: CutOptions): ExportSource {
+  const spillBytes = 2 ** 26;
+  const encoders = createGate(2);
+  const own = { db, cold, spillDir: spoolDir, spillBytes, spoolDir, encoders, groupBytes: 9_000 };
+  return cut === undefined ? own : { ...own, cut };
+}
+
+type Way = { parts?: readonly KeyRange[]; own?: Slice; cut?: CutOptions };
+
+async function write(options: FileOptions, way: Way = {}): Promise<Buffer> {
+  const { compression } = options;
+  const format = createFormat(options);
+  const request = { format, compression, slice: way.own ?? slice, parts: way.parts ?? null };
+  const file = startFile(source(way.cut), request);
+  try {
+    const pieces: Buffer[] = [];
+    for await (const piece of file.chunks()) pieces.push(piece);
+    const bytes = Buffer.concat(pieces);
+    expect(file.sha256()).toEqual(createHash('sha256').update(bytes).digest());
+    return bytes;
+  } finally {
+    await file.close();
+    expect(await readdir(spoolDir)).toEqual([]);
+  }
+}
+
+async function expectedRows(): Promise<Row[]> {
+  const { rows } = await db.pool.query<{ event_id: string; at: string }>(
+    `select event_id, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+    from enrichment_records where tenant = 'T'`,
+  );
+  const recordedAt = new Map(rows.map(({ event_id, at }) => [event_id, at]));
+  return sent.map(({ cells }) => {
+    const id = String(cells.event_id);
+    const row: Row = { ...cells, recorded_at: recordedAt.get(id) ?? '' };
+    const place = Math.floor(
+      (Number.parseInt(createHash('md5').update(id).digest('hex').slice(0, 8), 16) * 100) / 2 ** 32,
+    );
+    row.split = place < 60 ? 'train' : place < 90 ? 'validation' : 'test';
+    row.datasets = datasetsOf(String(cells.store), String(cells.occurred_at).slice(0, 10));
+    for (const path of paths.filter((name) => name.startsWith('enrichment.'))) {
+      row[path] = pickField(cells.enrichment, path.split('.').slice(1))?.text ?? null;
+    }
+    return row;
+  });
+}
+
+function datasetsOf(store: string, day: string): string | null {
+  const isTraining =
+    (day >= '2001-01-31' && day <= '2001-02-01') || (store === 'b' && day >= '2001-02-02');
+  const isFineTuning = store === '"q"' && day <= '2001-02-01';
+  const names = [...(isTraining ? ['training'] : []), ...(isFineTuning ? ['fine_tuning'] : [])];
+  return names.length === 0 ? null : names.join(';');
+}
+
+function only(columns: readonly string[], rows: readonly Row[]): Row[] {
+  return rows.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])));
+}
+
+function fileOf(name: string): Buffer {
+  return files.get(name) ?? Buffer.alloc(0);
+}
+
+describe('while all is hot', () => {
+  test('a CSV reader finds the records', () => {
+    expect(readCsv(fileOf('csv'), exportColumns)).toEqual(only(exportColumns, expected));
+    expect(readCsv(fileOf('csv of paths'), paths)).toEqual(only(paths, expected));
+  });
+
+  test('each line of NDJSON is the record as it was sent, and as long as it was measured', () => {
+    const lines = fileOf('ndjson').toString().split('\n');
+    expect(lines.pop()).toBe('');
+    expect(lines).toEqual(sent.map(({ text }) => text));
+    expect(lines.map((line) => String(Buffer.byteLength(line)))).toEqual(
+      sent.map(({ cells }) => cells.bytes),
+    );
+  });
+
+  test('JSON.parse finds the columns asked for, in their order', () => {
+    const rows = readNdjson(fileOf('ndjson of all columns'), exportColumns);
+    const asJson = (rows: readonly Row[]) =>
+      rows.map((row) => ({
+        ...row,
+        confidence: row.confidence == null ? null : JSON.stringify(Number(row.confidence)),
+        enrichment: JSON.stringify(JSON.parse(row.enrichment ?? '')),
+      }));
+    expect(rows).toEqual(asJson(only(exportColumns, expected)));
+    const keys = Object.keys(
+      JSON.parse(fileOf('ndjson of all columns').toString().split('\n')[1] ?? ''),
+    );
+    expect(keys).toEqual(exportColumns.filter((name) => keys.includes(name)));
+    const absent = ['model', 'split', 'kind'];
+    expect(readNdjson(fileOf('ndjson of what may be absent'), absent)).toEqual(
+      only(absent, expected),
+    );
+  });
+
+  test('a field path is its JSON as it is spelled', () => {
+    const [line] = fileOf('ndjson of paths')
+      .toString()
+      .split('\n')
+      .filter((text) => text.includes('"enrichment.f":1.0'));
+    expect(line).toMatch(
+      /^\{"enrichment\.a\.b\.0":"=x","event_id":".*","enrichment\.f":1\.0,"bytes":\d+,"enrichment\.a":\{"b":\["=x"\]\}\}$/,
+    );
+  });
+
+  test('a Parquet reader in JavaScript finds the records', async () => {
+    expect(await readParquet(fileOf('parquet'))).toEqual(only(exportColumns, expected));
+    expect(await readParquet(fileOf('parquet of paths'))).toEqual(only(paths, expected));
+  });
+
+  test('DuckDB finds the records in Parquet, with types', async () => {
+    const path = join(cold.spoolDir, 'read.parquet');
+    await writeFile(path, fileOf('parquet'));
+    const types = await cold.duckdb.run<{ column_name: string; column_type: string }>(
+      `describe select * from ${literal(path)}`,
+    );
+    const told = Object.fromEntries(types.map((one) => [one.column_name, one.column_type]));
+    expect(Object.keys(told)).toEqual([...exportColumns]);
+    expect(told).toMatchObject({
+      occurred_at: 'TIMESTAMP WITH TIME ZONE',
+      bytes: 'INTEGER',
+      confidence: 'VARCHAR',
+      enrichment: 'VARCHAR',
+    });
+    const rows = await cold.duckdb.run<{ id: string; enrichment: string }>(
+      `select to_json(event_id)::varchar as id, enrichment from ${literal(path)}`,
+    );
+    expect(rows.map(({ id, enrichment }) => [JSON.parse(id) as string, enrichment])).toEqual(
+      expected.map((row) => [row.event_id, row.enrichment]),
+    );
+    const groups = await cold.duckdb.run<{ count: string; id: string }>(
+      `select row_group_id as id, max(row_group_num_rows) as count
+      from parquet_metadata(${literal(path)}) group by 1 order by row_group_id`,
+    );
+    expect(groups.length).toBeGreaterThan(5);
+    expect(groups.reduce((sum, { count }) => sum + Number(count), 0)).toBe(sent.length);
+    // Bloom filters and statistics stand where the footer says.
+    for (const row of expected.slice(0, 5)) {
+      const [found] = await cold.duckdb.run<{ count: string }>(
+        `select count(*) as count from ${literal(path)}
+        where event_id = ${literal(row.event_id ?? '')} and store = ${literal(row.store ?? '')}`,
+      );
+      expect(found?.count).toBe('1');
+    }
+  });
+
+  test('what is compressed unpacks to what is not', () => {
+    expect(gunzipSync(fileOf('csv as gzip')).equals(fileOf('csv'))).toBe(true);
+    expect(Buffer.from(decompress(fileOf('ndjson as zstd'))).equals(fileOf('ndjson'))).toBe(true);
+  });
+});
+
+test('ingest takes NDJSON again', async () => {
+  const texts = fileOf('ndjson').toString().split('\n').slice(0, -1);
+  const again = texts.map((text) => text.replace('{"tenant":"T"', '{"tenant":"AGAIN"'));
+  await ingest(db, cold, [again]);
+  const own = { ...slice, tenant: 'AGAIN' };
+  const written = await write({ ...base, format: 'ndjson', columns: recordColumns }, { own });
+  expect(written.toString()).toBe(`${again.join('\n')}\n`);
+});
+
+test.each(Object.entries(shapes))('%s of no rows reads back', async (_name, shape) => {
+  const format = createFormat(shape);
+  const body = format.startBody(source(), { ...slice, kind: 'of no record' });
+  const dir = await mkdtemp(join(cold.spoolDir, 'none-'));
+  const path = join(dir, 'body');
+  const pieces: Buffer[] = [];
+  for await (const chunk of body.chunks()) pieces.push(chunk);
+  await writeFile(path, Buffer.concat(pieces));
+  const written = {
+    path,
+    layout: body.layout(),
+    rows: 0,
+    dir,
+    signal: AbortSignal.timeout(60_000),
+  };
+  await body.close();
+  expect(await format.prove(cold.duckdb, written)).toEqual({
+    rows: 0,
+    digest: format.proof === 'content' ? '0' : null,
+  });
+});
+
+test('no rows are a whole file', async () => {
+  const own = { ...slice, tenant: 'NOBODY' };
+  expect(await write({ ...base, format: 'ndjson', columns: recordColumns }, { own })).toHaveLength(
+    0,
+  );
+  const parquet = await write({ ...base, format: 'parquet', columns: exportColumns }, { own });
+  expect(await readParquet(parquet)).toEqual([]);
+  const path = join(cold.spoolDir, 'none.parquet');
+  await writeFile(path, parquet);
+  const types = await cold.duckdb.run<{ column_name: string }>(
+    `describe select * from ${literal(path)}`,
+  );
+  expect(types.map(({ column_name }) => column_name)).toEqual([...exportColumns]);
+});
+
+/** Tells by its rows what a file holds, however it is cut. */
+async function rowsOf(options: FileOptions, bytes: Buffer): Promise<unknown> {
+  return options.format === 'parquet' ? readParquet(bytes) : bytes.toString('latin1');
+}
+
+const uncompressed = Object.entries(shapes).filter(([, { compression }]) => compression === 'none');
+
+test.each(uncompressed)('%s by parts has the same rows as at once', async (name, shape) => {
+  expect(parts.length).toBeGreaterThan(3);
+  const whole = await rowsOf(shape, fileOf(name));
+  expect(await rowsOf(shape, await write(shape, { parts }))).toEqual(whole);
+});
+
+const plain = uncompressed.filter(([name]) => ['csv', 'ndjson', 'parquet'].includes(name));
+
+test.each(plain)('%s has the same rows whatever its parts are', async (name, shape) => {
+  const whole = await rowsOf(shape, fileOf(name));
+  for (const rows of [1, 20, 150, 1_000]) {
+    const parts = await cutParts(db, slice, { rows, bytes: 2 ** 40 });
+    expect(await rowsOf(shape, await write(shape, { parts })), `of ${rows} rows`).toEqual(whole);
+  }
+});
+
+test.each(uncompressed)('%s reads back, and tells when a byte was changed', async (name, shape) => {
+  const hasContent = !['paths', 'absent', 'some'].some((word) => name.includes(word));
+  await proveParts(shape, hasContent);
+});
+
+async function proveParts(shape: FileOptions, hasContent: boolean): Promise<void> {
+  const format = createFormat(shape);
+  expect(format.proof).toBe(hasContent ? 'content' : 'rows');
+  for (const range of [parts[1], parts.at(-1)]) {
+    const own = { ...slice, range };
+    const body = format.startBody(source(), own, { countsFirst: false });
+    const dir = await mkdtemp(join(cold.spoolDir, 'prove-'));
+    const path = join(dir, 'body');
+    const file = await open(path, 'wx');
+    for await (const chunk of body.chunks()) await file.writeFile(chunk);
+    await file.close();
+    const rows = await body.rowCount;
+    const written = { path, layout: body.layout(), rows, dir, signal: AbortSignal.timeout(60_000) };
+    await body.close();
+    const { count, digest } = await measureSlice(db, own, cold);
+    const proved = await format.prove(cold.duckdb, written);
+    expect(proved).toEqual({ rows: count, digest: hasContent ? digest : null });
+    expect(rows).toBe(count);
+    expect(await readdir(dir)).toEqual(['body']);
+    if (hasContent) await expectRed(shape, { ...written, digest });
+  }
+}
+
+/** Changes bytes of the written body one by one. */
+async function expectRed(
+  shape: FileOptions,
+  written: Parameters<ReturnType<typeof createFormat>['prove']>[1] & { digest: string },
+): Promise<void> {
+  const format = createFormat(shape);
+  const bytes = await readFile(written.path);
+  const at =
+    shape.format === 'parquet'
+      ? [pageOf(written.layout, 'event_id') + 45, pageOf(written.layout, 'enrichment') + 60]
+      : // A name, a time, and what stands at the end of the enrichment.
+        [bytes.indexOf('2001-0') + 9, bytes.lastIndexOf('=1+1') + 1, bytes.lastIndexOf('":')];
+  for (const place of at) {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(place) ^ 1, place);
+    await writeFile(written.path, changed);
+    const proved = await format.prove(cold.duckdb, written).catch(() => null);
+    expect(proved?.digest ?? null, `byte ${place}`).not.toBe(written.digest);
+  }
+}
+
+/** Where the first page of a column begins: its dictionary, if it has one. */
+function pageOf(layout: unknown, column: ExportColumn): number {
+  const [group] = parseLayout(layout).groups;
+  const { fields } = readThrift(Buffer.from(group ?? '', 'base64'));
+  const columns = fields.get(1);
+  const at = exportColumns.indexOf(column);
+  const chunk = columns?.type === 'list' ? columns.items[at] : undefined;
+  const meta = chunk?.type === 'struct' ? chunk.fields.get(3) : undefined;
+  const offsets = meta?.type === 'struct' ? meta.fields : new Map<number, ThriftValue>();
+  const offset = offsets.get(11) ?? offsets.get(9);
+  if (offset?.type !== 'i64') throw new Error('there is no such page');
+  return Number(offset.value);
+}
+
+const fine: CutOptions = { firstRows: 2, chunkRows: 17, chunkBytes: 6_000, smallRows: 3 };
+
+test('every file is the same bytes while its records move from tier to tier', async () => {
+  const byParts = new Map<string, Buffer>();
+  for (const [name, shape] of uncompressed) byParts.set(name, await write(shape, { parts }));
+  for (const [place, move] of Object.entries(moves)) {
+    expect(await freeze(db, cold, { tenant: 'T', ...move }), place).toBe(true);
+    for (const [name, shape] of Object.entries(shapes)) {
+      const same = (await write(shape)).equals(fileOf(name));
+      expect(same, `${name}, ${place}`).toBe(true);
+    }
+    for (const [name, shape] of plain) {
+      const same = (await write(shape, { cut: fine })).equals(fileOf(name));
+      expect(same, `${name} cut finely, ${place}`).toBe(true);
+    }
+    for (const [name, shape] of uncompressed) {
+      const same = (await write(shape, { parts })).equals(byParts.get(name) ?? Buffer.alloc(0));
+      expect(same, `${name} by parts, ${place}`).toBe(true);
+    }
+  }
+}, 120_000);
+
+test.each(uncompressed)('%s reads back when all is cold', async (name, shape) => {
+  const hasContent = !['paths', 'absent', 'some'].some((word) => name.includes(word));
+  await proveParts(shape, hasContent);
+});

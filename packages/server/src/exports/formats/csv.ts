@@ -1,0 +1,38 @@
+import { dialects } from '../csv/encode-row.ts';
+import type { Cell } from '../csv/machine-csv.ts';
+import { createReEncoder, csvHead, planColumns } from '../csv/re-encode.ts';
+import { startBody } from '../start-body.ts';
+import { readRows } from '../tiers/read-rows.ts';
+import type { FileFormat, FileOptions } from './format.ts';
+import { compressedName } from './media.ts';
+import { proofOf } from './prove/proof.ts';
+import { proveCsv } from './prove/prove-csv.ts';
+import { reEncodeRows } from './re-encode-rows.ts';
+
+export function createCsvFormat(options: FileOptions): FileFormat {
+  const { columns, profile, compression } = options;
+  const plan = planColumns(columns);
+  const dialect = dialects[profile];
+  const isPlain = profile === 'machine' && !plan.hasPaths;
+  return {
+    ...compressedName('text/csv; charset=utf-8', 'csv', compression),
+    head: csvHead(columns, options),
+    tail: () => Buffer.alloc(0),
+    startBody: (source, slice, bodyOptions) =>
+      startBody(source, slice, {
+        ...bodyOptions,
+        form: {
+          async openRows(snapshot, isHot) {
+            const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
+            if (isPlain) return rows;
+            const encodeRow = (cells: readonly Cell[]) =>
+              cells.map(dialect.encode).join(',') + dialect.lineEnd;
+            return reEncodeRows(rows, createReEncoder(plan, encodeRow));
+          },
+          layout: () => null,
+        },
+      }),
+    proof: proofOf(options),
+    prove: (duckdb, written) => proveCsv(duckdb, written, options),
+  };
+}

@@ -1,0 +1,58 @@
+import { isOwnColumn, jsonKinds } from '../columns.ts';
+import { pickJson } from '../csv/field-path.ts';
+import type { Cell } from '../csv/machine-csv.ts';
+import { createReEncoder, planColumns } from '../csv/re-encode.ts';
+import { startBody } from '../start-body.ts';
+import { readRows } from '../tiers/read-rows.ts';
+import type { FileFormat, FileOptions } from './format.ts';
+import { compressedName } from './media.ts';
+import { proofOf } from './prove/proof.ts';
+import { proveNdjson } from './prove/prove-ndjson.ts';
+import { reEncodeRows } from './re-encode-rows.ts';
+
+/**
+ * A JSON object a line, without the members that have no value. With the columns of a record, in their
+ * order, each line is the record as it was measured, which ingest takes again.
+ */
+export function createNdjsonFormat(options: FileOptions): FileFormat {
+  const { columns, compression } = options;
+  const plan = planColumns(columns, pickJson);
+  return {
+    ...compressedName('application/x-ndjson', 'ndjson', compression),
+    head: Buffer.alloc(0),
+    tail: () => Buffer.alloc(0),
+    startBody: (source, slice, bodyOptions) =>
+      startBody(source, slice, {
+        ...bodyOptions,
+        form: {
+          async openRows(snapshot, isHot) {
+            if (!plan.hasPaths) {
+              return readRows(snapshot, { kind: 'json', columns: plan.source }, isHot);
+            }
+            const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
+            return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
+          },
+          layout: () => null,
+        },
+      }),
+    proof: proofOf(options),
+    prove: (duckdb, written) => proveNdjson(duckdb, written, options),
+  };
+}
+
+function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => string {
+  const members = columns.map((name) => ({
+    key: `${JSON.stringify(name)}:`,
+    // A field path is JSON as it is spelled.
+    isRaw: !isOwnColumn(name) || jsonKinds[name] === 'raw',
+  }));
+  return (cells) => {
+    let text = '';
+    members.forEach(({ key, isRaw }, at) => {
+      const cell = cells[at] ?? null;
+      if (cell === null) return;
+      text += `${text === '' ? '' : ','}${key}${isRaw ? cell.text : JSON.stringify(cell.text)}`;
+    });
+    return `{${text}}\n`;
+  };
+}

@@ -1,0 +1,177 @@
+import { isOwnColumn } from '../../columns.ts';
+import {
+  i32,
+  i64,
+  list,
+  readThrift,
+  struct,
+  type ThriftStruct,
+  type ThriftValue,
+  text,
+  writeThrift,
+} from './thrift.ts';
+
+// https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+
+export const magic = Buffer.from('PAR1');
+
+/** What the footer needs of a stretch of row groups: where they are told from its begin. */
+export type RowGroups = {
+  readonly rows: number;
+  /** Each a row group of the footer, as base64. */
+  readonly groups: readonly string[];
+};
+
+/** Row groups and the bytes they describe, behind whatever comes before them in the file. */
+export type PlacedGroups = RowGroups & { readonly sizeBytes: number };
+
+/** Fields of the footer's structs. */
+const file = { version: 1, schema: 2, rows: 3, groups: 4, createdBy: 6, orders: 7 };
+const group = { columns: 1, rows: 3, offset: 5 };
+const column = { offset: 2, meta: 3, offsetIndex: 4, columnIndex: 6 };
+const meta = { dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: 14 };
+
+/** The row groups of a Parquet file with these columns: its footer without length and magic. */
+export function readFooter(footer: Buffer, columns: readonly string[]): RowGroups {
+  const { fields } = readThrift(footer);
+  const schema = fields.get(file.schema);
+  if (schema === undefined || !isSame(schema, schemaOf(columns))) {
+    throw new Error('DuckDB wrote other columns than were asked for');
+  }
+  const groups = structsOf(fields.get(file.groups));
+  return {
+    rows: groups.reduce((sum, { fields: own }) => sum + numberOf(own.get(group.rows)), 0),
+    groups: groups.map((own) => toBase64(shift(own, -magic.length))),
+  };
+}
+
+/** Several stretches as one: what is behind the first is moved by what is before it. */
+export function joinGroups(stretches: readonly PlacedGroups[]): PlacedGroups {
+  let sizeBytes = 0;
+  let rows = 0;
+  const groups: string[] = [];
+  for (const stretch of stretches) {
+    for (const one of stretch.groups) groups.push(toBase64(shift(fromBase64(one), sizeBytes)));
+    sizeBytes += stretch.sizeBytes;
+    rows += stretch.rows;
+  }
+  return { rows, groups, sizeBytes };
+}
+
+/** The end of a file whose row groups stand behind its first `PAR1`. */
+export function writeFooter({ rows, groups }: RowGroups, columns: readonly string[]): Buffer {
+  const footer = writeThrift(
+    struct({
+      [file.version]: i32(1),
+      [file.schema]: schemaOf(columns),
+      [file.rows]: i64(rows),
+      [file.groups]: list(
+        'struct',
+        groups.map((one) => shift(fromBase64(one), magic.length)),
+      ),
+      [file.createdBy]: text('svcctl'),
+      // Text and numbers compare as their types say: without this readers distrust what is least and most.
+      [file.orders]: list(
+        'struct',
+        columns.map(() => struct({ 1: struct({}) })),
+      ),
+    }),
+  );
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return Buffer.concat([footer, length, magic]);
+}
+
+const [int32, int64, byteArray] = [1, 2, 6];
+const optional = 1;
+const convertedTypes = { utf8: 0, timestampMicros: 10, int32: 17 };
+
+/** As DuckDB writes it. */
+function schemaOf(columns: readonly string[]): ThriftValue {
+  const root = struct({ 3: i32(0), 4: text('duckdb_schema'), 5: i32(columns.length) });
+  return list('struct', [root, ...columns.map(columnSchema)]);
+}
+
+function columnSchema(name: string): ThriftStruct {
+  const of = (type: number, converted: number) => ({
+    1: i32(type),
+    3: i32(optional),
+    4: text(name),
+    6: i32(converted),
+  });
+  switch (parquetType(name)) {
+    case 'text':
+      return struct(of(byteArray, convertedTypes.utf8));
+    case 'integer':
+      return struct(of(int32, convertedTypes.int32));
+    case 'instant': {
+      const micros = struct({ 2: struct({}) });
+      const timestamp = struct({ 1: { type: 'bool', value: true }, 2: micros });
+      return struct({ ...of(int64, convertedTypes.timestampMicros), 10: struct({ 8: timestamp }) });
+    }
+  }
+}
+
+export function parquetType(name: string): 'text' | 'integer' | 'instant' {
+  if (!isOwnColumn(name)) return 'text';
+  if (name === 'bytes') return 'integer';
+  return name === 'occurred_at' || name === 'recorded_at' ? 'instant' : 'text';
+}
+
+/** A row group whose bytes stand so much further behind. */
+function shift(own: ThriftStruct, by: number): ThriftStruct {
+  const fields = shiftFields(own, [group.offset], by);
+  const columns = structsOf(fields.get(group.columns)).map((one) => shiftColumn(one, by));
+  fields.set(group.columns, list('struct', columns));
+  return { type: 'struct', fields };
+}
+
+function shiftColumn(own: ThriftStruct, by: number): ThriftStruct {
+  const fields = shiftFields(own, [column.offsetIndex, column.columnIndex], by);
+  // Deprecated, and 0 where the writer leaves it out.
+  const offset = fields.get(column.offset);
+  if (offset?.type === 'i64' && offset.value !== 0n) {
+    fields.set(column.offset, i64(offset.value + BigInt(by)));
+  }
+  const metadata = fields.get(column.meta);
+  if (metadata?.type !== 'struct')
+    throw new Error('a Parquet footer has a column without metadata');
+  const shifted = shiftFields(metadata, Object.values(meta), by);
+  fields.set(column.meta, { type: 'struct', fields: shifted });
+  return { type: 'struct', fields };
+}
+
+function shiftFields(
+  { fields }: ThriftStruct,
+  ids: readonly number[],
+  by: number,
+): Map<number, ThriftValue> {
+  const shifted = new Map(fields);
+  for (const id of ids) {
+    const value = fields.get(id);
+    if (value?.type === 'i64') shifted.set(id, i64(value.value + BigInt(by)));
+  }
+  return shifted;
+}
+
+function structsOf(value: ThriftValue | undefined): ThriftStruct[] {
+  if (value?.type !== 'list') return [];
+  return value.items.filter((item) => item.type === 'struct');
+}
+
+function numberOf(value: ThriftValue | undefined): number {
+  return value?.type === 'i64' ? Number(value.value) : 0;
+}
+
+function isSame(a: ThriftValue, b: ThriftValue): boolean {
+  const bytes = (value: ThriftValue) => writeThrift(struct({ 1: value }));
+  return bytes(a).equals(bytes(b));
+}
+
+function toBase64(own: ThriftStruct): string {
+  return writeThrift(own).toString('base64');
+}
+
+function fromBase64(own: string): ThriftStruct {
+  return readThrift(Buffer.from(own, 'base64'));
+}

@@ -1,0 +1,116 @@
+import { rowEnd } from '../../csv/machine-csv.ts';
+import type { ColdPiece, Snapshot } from '../../tiers/both-tiers.ts';
+import { type CsvFile, openCsvFile } from './csv-file.ts';
+import { type GroupPiece, placesSql } from './group-sql.ts';
+
+/** Records of so many bytes together make a row group; a record that begins in it is in it whole. */
+const usualGroupBytes = 16 * 1024 * 1024;
+/** What a record counts at least: then a row group has at most 122,461 of them. */
+const leastBytes = 137;
+
+/** Rows that make one row group. */
+export type Group = { readonly pieces: readonly GroupPiece[]; readonly count: number };
+
+type Place = { number: string; count: string; first: string; last: string; weight: string };
+
+/**
+ * Cuts rows in key order into row groups. Where is decided by the rows alone, so that the same records
+ * make the same groups wherever they lie.
+ */
+export class GroupCutter {
+  readonly #snapshot: Snapshot;
+  readonly #nextPath: () => string;
+  readonly #groupBytes: number;
+  #rest = '';
+  /** Of all rows so far. */
+  #weight = 0;
+  /** Which group is being filled. */
+  #number = 0;
+  #pieces: GroupPiece[] = [];
+  #count = 0;
+  #file: CsvFile | null = null;
+
+  /** `nextPath`: where the next file may be. */
+  constructor(snapshot: Snapshot, nextPath: () => string) {
+    this.#snapshot = snapshot;
+    this.#nextPath = nextPath;
+    this.#groupBytes = snapshot.groupBytes ?? usualGroupBytes;
+  }
+
+  /** Takes machine CSV whose first cell is `bytes`, cut anywhere; yields the groups that are full. */
+  async *addCsv(piece: Buffer): AsyncGenerator<Group> {
+    // A character a byte: cells need not be understood, only counted.
+    const text = this.#rest + piece.toString('latin1');
+    let start = 0;
+    /** Rows before this one are not in a file yet. */
+    let from = 0;
+    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
+      const number = Math.floor(this.#weight / this.#groupBytes);
+      if (number !== this.#number) {
+        await this.#write(text.slice(from, start));
+        from = start;
+        yield* this.#end(number);
+      }
+      this.#file ??= await openCsvFile(this.#nextPath());
+      this.#file.longestRow = Math.max(this.#file.longestRow, end - start);
+      this.#weight += Math.max(Number.parseInt(text.slice(start, start + 12), 10), leastBytes);
+      this.#count += 1;
+      start = end + 1;
+    }
+    await this.#write(text.slice(from, start));
+    this.#rest = text.slice(start);
+  }
+
+  /** Takes the rows of a cold chunk. */
+  async *addCold(piece: ColdPiece): AsyncGenerator<Group> {
+    await this.#closeFile();
+    const { cold, slice, signal } = this.#snapshot;
+    const places = await cold.duckdb.run<Place>(
+      placesSql(piece, {
+        slice,
+        leastBytes,
+        offset: this.#weight,
+        groupBytes: this.#groupBytes,
+      }),
+      { signal, timeoutMillis: 600_000 },
+    );
+    for (const { number, count, first, last, weight } of places) {
+      if (Number(number) !== this.#number) yield* this.#end(Number(number));
+      this.#pieces.push({ kind: 'cold', piece, first, last });
+      this.#count += Number(count);
+      this.#weight += Number(weight);
+    }
+  }
+
+  /** The last group. */
+  async *end(): AsyncGenerator<Group> {
+    if (this.#rest !== '') throw new Error('the last row of a tier is not whole');
+    yield* this.#end(this.#number);
+  }
+
+  /** Lets go of the file that is open; harmless when there is none. */
+  async close(): Promise<void> {
+    await this.#closeFile();
+  }
+
+  async *#end(next: number): AsyncGenerator<Group> {
+    await this.#closeFile();
+    const group = { pieces: this.#pieces, count: this.#count };
+    this.#pieces = [];
+    this.#count = 0;
+    this.#number = next;
+    if (group.count > 0) yield group;
+  }
+
+  async #write(rows: string): Promise<void> {
+    if (rows !== '') await this.#file?.write(Buffer.from(rows, 'latin1'));
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    if (file === null) return;
+    await file.close();
+    this.#pieces.push({ kind: 'csv', path: file.path, longestRow: file.longestRow });
+  }
+}

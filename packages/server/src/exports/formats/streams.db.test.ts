@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import { decompress, init } from '@bokuweb/zstd-wasm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { readParquet } from './testing/read-file.ts';
+
+// Every format as a stream over HTTP.
+
+const records = Array.from({ length: 40 }, (_, n) => ({
+  tenant: 'T',
+  store: n % 2 === 0 ? 'A' : 'B',
+  event_id: `e${n}`,
+  occurred_at: `2001-03-${String((n % 9) + 1).padStart(2, '0')}T00:00:00.000000Z`,
+  kind: n < 9 ? 'early' : 'late',
+  enrichment: { n },
+}));
+
+let service: TestService;
+beforeAll(async () => {
+  await init();
+  service = await startTestService();
+  await send(records);
+});
+afterAll(() => service.stop());
+
+async function send(batch: readonly object[]): Promise<void> {
+  const answer = await service.call('POST', '/enrichment/records', { body: { records: batch } });
+  expect(answer.status, answer.text).toBe(200);
+}
+
+async function download(format: string, body: object, headers: Record<string, string> = {}) {
+  const sent = request(`${service.url}/api/v1/exports/${format}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.adminToken}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+  });
+  sent.end(JSON.stringify(body));
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const bytes = await buffer(response);
+  return { status: response.statusCode, headers: response.headers, response, bytes };
+}
+
+function sha256(bytes: Buffer): string {
+  return `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;
+}
+
+test.each([
+  ['ndjson', { tenant: 'T', header: true }, 400, '/header'],
+  ['ndjson', { tenant: 'T', compression: 'brotli' }, 400, '/compression'],
+  ['ndjson', {}, 400, '/tenant'],
+  ['parquet', { tenant: 'T', compression: 'gzip' }, 400, '/compression'],
+  ['parquet', { tenant: 'T', profile: 'spreadsheet' }, 400, '/profile'],
+  ['parquet', { tenant: 'T', split: 'train' }, 400, '/split'],
+])('%s of %j is answered with %s', async (format, body, status, path) => {
+  const answer = await service.call('POST', `/exports/${format}`, { body });
+  expect(answer.status).toBe(status);
+  expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
+});
+
+test.each(['ndjson', 'parquet'])(
+  '%s needs analytics:read, and a version that is there',
+  async (format) => {
+    const { token } = await service.makeToken({ preset: 'pipeline' });
+    const body = { tenant: 'T' };
+    expect((await service.call('POST', `/exports/${format}`, { token, body })).status).toBe(403);
+    const unknown = { tenant: 'T', version: 'ver_none' };
+    const answer = await service.call('POST', `/exports/${format}`, { body: unknown });
+    expect([answer.status, answer.json.code]).toEqual([404, 'version_not_found']);
+  },
+);
+
+test('NDJSON is streamed, counted, named and proved; gzip is a coding of it', async () => {
+  const plain = await download('ndjson', { tenant: 'T', from: '2001-03-01', to: '2001-03-31' });
+  expect(plain.status).toBe(200);
+  expect(plain.headers).toMatchObject({
+    'content-type': 'application/x-ndjson',
+    'content-disposition': 'attachment; filename="T_2001-03-01_2001-03-31.ndjson"',
+    'x-record-count': '40',
+  });
+  expect(plain.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+  const lines = plain.bytes.toString().split('\n').slice(0, -1);
+  expect(lines.map((line) => JSON.parse(line) as object)).toHaveLength(40);
+  expect(new Set(lines)).toEqual(new Set(records.map((record) => JSON.stringify(record))));
+  const coded = await download('ndjson', { tenant: 'T' }, { 'accept-encoding': 'gzip' });
+  expect(coded.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
+  expect(coded.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+});
+
+test('Parquet is one file, which is not coded again', async () => {
+  const file = await download(
+    'parquet',
+    { tenant: 'T', kind: 'early' },
+    { 'accept-encoding': 'gzip' },
+  );
+  expect(file.headers).toMatchObject({
+    'content-type': 'application/vnd.apache.parquet',
+    'content-disposition': 'attachment; filename="T_early.parquet"',
+    'x-record-count': '9',
+  });
+  expect(file.headers['content-encoding']).toBeUndefined();
+  expect(file.response.trailers['repr-digest']).toBe(sha256(file.bytes));
+  const rows = await readParquet(file.bytes);
+  expect(new Set(rows.map((row) => row.event_id))).toEqual(
+    new Set(records.slice(0, 9).map(({ event_id }) => event_id)),
+  );
+});
+
+test.each([
+  ['gzip', 'application/gzip', 'gz', gunzipSync],
+  ['zstd', 'application/zstd', 'zst', (bytes: Buffer) => unpackFrames(bytes)],
+] as const)(
+  'a file of %s says so, and is not coded again',
+  async (compression, type, ending, unpack) => {
+    for (const format of ['csv', 'ndjson']) {
+      const plain = await download(format, { tenant: 'T' });
+      const packed = await download(
+        format,
+        { tenant: 'T', compression },
+        { 'accept-encoding': 'gzip' },
+      );
+      expect(packed.headers).toMatchObject({
+        'content-type': type,
+        'content-disposition': `attachment; filename="T.${format}.${ending}"`,
+      });
+      expect(packed.headers['content-encoding']).toBeUndefined();
+      expect(packed.response.trailers['repr-digest']).toBe(sha256(packed.bytes));
+      expect(unpack(packed.bytes).toString()).toBe(plain.bytes.toString());
+    }
+  },
+);
+
+/** Head and body are frames of their own; the library unpacks one at a time. */
+function unpackFrames(bytes: Buffer): Buffer {
+  const magic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+  const starts: number[] = [];
+  for (let at = bytes.indexOf(magic); at >= 0; at = bytes.indexOf(magic, at + 1)) starts.push(at);
+  return Buffer.concat(
+    starts.map((start, n) => Buffer.from(decompress(bytes.subarray(start, starts[n + 1])))),
+  );
+}
+
+test.each(['csv', 'ndjson', 'parquet'])('a link downloads %s', async (format) => {
+  const made = await service.call('POST', `/exports/${format}`, {
+    body: { tenant: 'T', delivery: 'link', columns: ['event_id', 'bytes'] },
+  });
+  expect([made.status, made.json.row_count]).toEqual([201, 40]);
+  const got = await fetch(service.url + made.json.url);
+  const bytes = Buffer.from(await got.arrayBuffer());
+  expect(got.headers.get('content-disposition')).toBe(`attachment; filename="T.${format}"`);
+  const direct = await download(format, { tenant: 'T', columns: ['event_id', 'bytes'] });
+  expect(bytes.equals(direct.bytes)).toBe(true);
+});
+
+test.each(['csv', 'ndjson', 'parquet'])('the audit log has every export of %s', async (format) => {
+  await download(format, { tenant: 'T', kind: 'none' });
+  const { rows } = await service.db.pool.query(
+    'select action, after from audit_log order by id desc limit 1',
+  );
+  expect(rows[0]).toMatchObject({
+    action: `export.${format}`,
+    after: { kind: 'none', row_count: 0 },
+  });
+});
+
+test('a version is the same bytes whatever is tagged, untagged or stored after it', async () => {
+  const tag = await service.call('POST', '/enrichment/tags', {
+    body: { tenant: 'T', dataset: 'training', from: '2001-03-02', to: '2001-03-05' },
+  });
+  expect(tag.status, tag.text).toBe(201);
+  const shares = { train: 50, validation: 25, test: 25 };
+  const version = await service.call('POST', '/enrichment/dataset-versions', {
+    body: { tenant: 'T', dataset: 'training', name: 'v1', shares },
+  });
+  expect(version.status, version.text).toBe(201);
+  const body = { tenant: 'T', version: version.json.id };
+  const read = async () => {
+    const files = [];
+    for (const format of ['csv', 'ndjson', 'parquet']) files.push(await download(format, body));
+    return files;
+  };
+  const before = await read();
+  const inside = records.filter(({ occurred_at: at }) => at >= '2001-03-02' && at < '2001-03-06');
+  expect(before.map(({ headers }) => headers['x-record-count'])).toEqual(
+    before.map(() => String(inside.length)),
+  );
+  expect(before[0]?.headers['content-disposition']).toContain('T_training_v1.csv');
+  await send([{ ...records[1], event_id: 'late' }]);
+  await service.call('DELETE', `/enrichment/tags/${tag.json.id ?? tag.json.tag?.id}`);
+  const after = await read();
+  expect(after.map(({ bytes }) => sha256(bytes))).toEqual(before.map(({ bytes }) => sha256(bytes)));
+  const parquet = await readParquet(after[2]?.bytes ?? Buffer.alloc(0));
+  expect(new Set(parquet.map((row) => row.event_id))).toEqual(
+    new Set(inside.map(({ event_id }) => event_id)),
+  );
+  const splits = await Promise.all(
+    ['train', 'validation', 'test'].map((split) => download('ndjson', { ...body, split })),
+  );
+  const bySplit = splits.map(({ bytes }) => bytes.toString().split('\n').length - 1);
+  expect(bySplit).toEqual(
+    ['train', 'validation', 'test'].map(
+      (split) => parquet.filter((row) => row.split === split).length,
+    ),
+  );
+});

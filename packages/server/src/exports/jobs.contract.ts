@@ -1,0 +1,197 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  digestSchema,
+  instantSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  problem,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+
+export const exportStates = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type ExportState = (typeof exportStates)[number];
+
+const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+export const exportJobSchema = Type.Object({
+  id: Type.String(),
+  tenant: tenantSchema,
+  format: oneOf(['csv', 'ndjson', 'parquet']),
+  state: oneOf(
+    exportStates,
+    'completed: rows and digest of the file were read back and equal those of the slice when it was asked for',
+  ),
+  request: Type.Object({}, { additionalProperties: true, description: 'as it was asked for' }),
+  file_name: Type.String(),
+  recorded_before: {
+    ...instantSchema,
+    description: 'records that were stored later are not part of it',
+  },
+  version: nullable(Type.String({ description: 'id of the dataset version' })),
+  rows_done: Type.Integer(),
+  rows_total: nullable(Type.Integer({ description: 'null until they are counted' })),
+  percent: nullable(Type.Number({ description: 'exact: rows done of all, 0–100, rounded down' })),
+  rows_per_second: nullable(Type.Integer()),
+  eta_s: nullable(Type.Integer({ description: 'seconds left at this rate' })),
+  bytes: Type.Integer({ description: 'of the file, so far' }),
+  sha256: nullable(sha256Schema),
+  digest: nullable(digestSchema),
+  requested_by: Type.String(),
+  created_at: instantSchema,
+  started_at: nullable(instantSchema),
+  finished_at: nullable(instantSchema),
+  expires_at: nullable({ ...instantSchema, description: 'when the file is removed' }),
+  has_file: Type.Boolean(),
+  attempts: Type.Integer({ description: 'how often it was taken up; above 1: resumed' }),
+  error_code: nullable(Type.String()),
+  error: nullable(Type.String()),
+});
+export type ExportJob = Static<typeof exportJobSchema>;
+
+/** What a file is, part by part: kept with the job, and handed out beside the file. */
+export const manifestSchema = Type.Object({
+  export_id: Type.String(),
+  file_name: Type.String(),
+  format: oneOf(['csv', 'ndjson', 'parquet']),
+  compression: oneOf(['none', 'gzip', 'zstd']),
+  columns: Type.Array(Type.String()),
+  request: Type.Object({}, { additionalProperties: true }),
+  recorded_before: instantSchema,
+  version: nullable(
+    Type.Object(
+      { id: Type.String(), name: Type.String(), dataset: Type.String() },
+      { additionalProperties: true },
+    ),
+  ),
+  rows: Type.Integer(),
+  digest: digestSchema,
+  proof: oneOf(
+    ['content', 'rows'],
+    'content: the digest was computed from what was read back out of the file. rows: columns that the digest needs are not in the file; rows were read back, the digest is that of the records read.',
+  ),
+  splits: nullable(
+    Type.Record(Type.String(), Type.Object({ rows: Type.Integer(), digest: digestSchema })),
+  ),
+  bytes: Type.Integer(),
+  sha256: sha256Schema,
+  parts: Type.Array(
+    Type.Object({
+      rows: Type.Integer(),
+      digest: digestSchema,
+      bytes: Type.Integer(),
+      sha256: sha256Schema,
+    }),
+  ),
+  created_at: instantSchema,
+  finished_at: instantSchema,
+});
+export type Manifest = Static<typeof manifestSchema>;
+
+const byId = Type.Object({ id: Type.String() });
+
+export const exportJobsContract = {
+  listExports: {
+    id: 'listExports',
+    method: 'GET',
+    path: '/exports',
+    tag: 'Exports',
+    summary: 'List export jobs',
+    description: 'The latest first.',
+    scope: 'analytics:read',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        state: Type.Optional(oneOf(exportStates)),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({
+          data: Type.Array(exportJobSchema),
+          next_cursor: nullable(Type.String()),
+        }),
+      },
+      400: problem,
+    },
+  },
+  getExport: {
+    id: 'getExport',
+    method: 'GET',
+    path: '/exports/:id',
+    tag: 'Exports',
+    summary: 'Follow an export job',
+    scope: 'analytics:read',
+    params: byId,
+    responses: { 200: { description: 'The job.', schema: exportJobSchema }, 404: problem },
+  },
+  getManifest: {
+    id: 'getManifest',
+    method: 'GET',
+    path: '/exports/:id/manifest',
+    tag: 'Exports',
+    summary: 'What the file of an export is, part by part',
+    scope: 'analytics:read',
+    params: byId,
+    responses: {
+      200: { description: 'The manifest.', schema: manifestSchema },
+      404: problem,
+      409: problem,
+    },
+  },
+  downloadFile: {
+    id: 'downloadFile',
+    method: 'GET',
+    path: '/exports/:id/file',
+    tag: 'Exports',
+    summary: 'Download the file of an export job',
+    description:
+      'Takes Range and If-Range, answers ETag and Repr-Digest: a download that broke off is resumed. Each part is checked against its SHA-256 before a byte of it is sent.',
+    scope: 'analytics:read',
+    params: byId,
+    responses: {
+      200: {
+        description: 'The file.',
+        mediaType: 'application/octet-stream',
+        schema: Type.String(),
+        headers: {
+          ETag: 'The SHA-256 of the file.',
+          'Repr-Digest': 'sha-256 of the file.',
+          'Content-Disposition': 'A telling file name.',
+          'X-Record-Count': 'Rows of the file, without the header.',
+        },
+      },
+      206: {
+        description: 'A range of it.',
+        mediaType: 'application/octet-stream',
+        schema: Type.String(),
+      },
+      304: { description: 'The file with this ETag is known already.' },
+      404: problem,
+      409: problem,
+      410: problem,
+      416: problem,
+    },
+  },
+  cancelExport: {
+    id: 'cancelExport',
+    method: 'DELETE',
+    path: '/exports/:id',
+    tag: 'Exports',
+    summary: 'Cancel an export job, or remove its file',
+    description:
+      'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens.',
+    scope: 'analytics:read',
+    params: byId,
+    responses: {
+      200: { description: 'The job as it is now.', schema: exportJobSchema },
+      404: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,114 @@
+import type { FastifyRequest } from 'fastify';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { pinSlice } from '../../records/index.ts';
+import type { ExportFormat, ExportRequest } from '../contract.ts';
+import type { ExportJob } from '../jobs.contract.ts';
+import { type Selection, toSelection } from '../select.ts';
+import { fileNameOf, toFileOptions } from './file-options.ts';
+import type { JobVersion } from './job.ts';
+import * as queries from './queries.ts';
+import { toExportJob } from './wire.ts';
+
+export type CreateCall = {
+  readonly format: ExportFormat;
+  readonly body: ExportRequest;
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+};
+
+/** Of a tenant, queued or running. */
+const mostOpenJobs = 100;
+
+/**
+ * Queues an export of the records that the slice has now. Throws 400 `request_invalid`, for a tenant out
+ * of reach too, 404 `version_not_found`, 409 `version_changed`, 429 `exports_full`.
+ */
+export async function createJob(db: Database, call: CreateCall): Promise<ExportJob> {
+  const { format, body, actor } = call;
+  if (body.delivery !== undefined) {
+    throw invalidInput('/delivery', 'goes without Prefer: respond-async, which makes a job');
+  }
+  const selection = await toSelection(db, body, actor, '/');
+  const { tenant } = selection.slice;
+  if (!mayTouchTenant(actor, tenant)) {
+    throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
+  }
+  const version = selection.version === null ? null : versionOf(selection.version);
+  const options = toFileOptions(format, body, selection.slice);
+  return db.transaction(async (connection) => {
+    const pinned = await pin(connection, selection);
+    await queries.lockQueue(connection, tenant);
+    await assertRoom(connection, tenant);
+    const job = await queries.insertJob(connection, {
+      ...pinned,
+      tenant,
+      id: newId('exp'),
+      request: body,
+      options,
+      file_name: fileNameOf(selection, options),
+      version,
+      requested_by: actor.name,
+      tokenId: actor.tokenId,
+    });
+    if (job === undefined) throw new Error('a job vanished while it was written');
+    // Of a version they are as old as itself; any other slice is cut when the work on it begins.
+    if (selection.version !== null) {
+      await queries.insertParts(connection, job, selection.version.parts);
+    }
+    await call.audit(connection, {
+      actor,
+      request: call.request,
+      action: 'export.create',
+      target: job.id,
+      tenant,
+      after: { ...body, format, rows: job.rows_total },
+    });
+    return toExportJob(job);
+  });
+}
+
+function versionOf({ id, name, dataset, shares }: JobVersion): JobVersion {
+  return { id, name, dataset, shares };
+}
+
+type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;
+
+async function pin(connection: Connection, { slice, version }: Selection): Promise<Pinned> {
+  if (version !== null) return pinVersion(connection, slice, version);
+  const { slice: pinned, triple } = await pinSlice(connection, slice);
+  return { slice: { ...pinned, tenants: null }, triple };
+}
+
+/** A version is pinned already. What is left of it is known, or has to be measured. */
+async function pinVersion(
+  connection: Connection,
+  slice: Selection['slice'],
+  { id, name }: { id: string; name: string },
+): Promise<Pinned> {
+  const state = await queries.findVersionState(connection, { tenant: slice.tenant, id });
+  const { recordedBefore } = slice;
+  if (state === undefined || recordedBefore === undefined) {
+    throw new AppError('version_not_found', { detail: 'The dataset version was just deleted.' });
+  }
+  if (state.state === 'failed') {
+    throw new AppError('version_changed', {
+      detail: `The records of ${name} are not what was frozen: ${state.error ?? 'their digest differs'}. Freeze a new version.`,
+    });
+  }
+  const triple = slice.split === undefined ? state.triple : null;
+  return { slice: { ...slice, recordedBefore, tenants: null }, triple };
+}
+
+async function assertRoom(connection: Connection, tenant: string): Promise<void> {
+  const open = await queries.countOpenJobs(connection, tenant);
+  if (open < mostOpenJobs) return;
+  throw new AppError('exports_full', {
+    detail: `${open} exports of ${tenant} are waiting or running already. Try again when one has ended, or cancel one.`,
+    retryAfterSeconds: 30,
+  });
+}

@@ -1,0 +1,73 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { ExportJob, ExportState, Manifest } from '../jobs.contract.ts';
+import type { StoredJob } from './job.ts';
+import * as queries from './queries.ts';
+import { toExportJob } from './wire.ts';
+
+export type ListRequest = {
+  tenant?: string;
+  state?: ExportState;
+  limit?: number;
+  cursor?: string;
+};
+
+/** One page of the jobs of tenants in reach, the latest first. Throws 400 `cursor_invalid`. */
+export async function listJobs(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: ListRequest,
+): Promise<{ data: ExportJob[]; next_cursor: string | null }> {
+  const { tenant, state, limit = 100, cursor } = request;
+  const scope: CursorScope = { list: 'exports', filters: { tenant, state } };
+  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) {
+    return { data: [], next_cursor: null };
+  }
+  const filter = { tenant, state, reach: actor.tenants };
+  const jobs = await queries.listJobs(db, filter, { after, limit: limit + 1 });
+  const shown = jobs.slice(0, limit);
+  const last = jobs.length > limit ? shown.at(-1) : undefined;
+  return {
+    data: shown.map(toExportJob),
+    next_cursor:
+      last === undefined
+        ? null
+        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] }),
+  };
+}
+
+/** Throws 404 `export_not_found`. */
+export async function getJob(db: Queryable, actor: Actor, id: string): Promise<StoredJob> {
+  const isId = /^\w{1,100}$/.test(id);
+  const job = isId ? await queries.findJob(db, id, actor.tenants) : undefined;
+  if (job !== undefined) return job;
+  throw new AppError('export_not_found', {
+    detail: 'There is no export with this id, or no longer. GET /exports lists them.',
+  });
+}
+
+/** Throws 404 `export_not_found`, 409 `export_unfinished`, `export_without_file`. */
+export async function getManifest(db: Queryable, actor: Actor, id: string): Promise<Manifest> {
+  return manifestOf(await getJob(db, actor, id));
+}
+
+/** Throws 409 `export_unfinished` or `export_without_file` unless the job is completed. */
+export function manifestOf(job: StoredJob): Manifest {
+  const { manifest, finished_at } = job;
+  if (job.state === 'completed' && manifest !== null && finished_at !== null) {
+    return { ...manifest, finished_at };
+  }
+  if (job.state === 'queued' || job.state === 'running') {
+    throw new AppError('export_unfinished', {
+      detail: `The export is ${job.state}. GET /exports/${job.id} tells how far it is.`,
+      retryAfterSeconds: 5,
+    });
+  }
+  throw new AppError('export_without_file', {
+    detail: `The export ${job.state === 'cancelled' ? 'was cancelled.' : `failed: ${job.error ?? 'it is not known why.'}`} Start it again if you need the file.`,
+  });
+}

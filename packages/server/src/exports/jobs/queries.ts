@@ -1,0 +1,174 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/instant-sql.ts';
+import type { KeyRange } from '../../records/index.ts';
+import type { ExportState } from '../jobs.contract.ts';
+import type { JobId, JobVersion, PinnedJobSlice, StoredJob } from './job.ts';
+
+/** Any number that no other advisory lock uses as its first half. */
+const queueLockClass = 734_013;
+
+/** All of a job, as `StoredJob` has it. */
+export const jobColumns = sql`tenant, id, format, state, request, options, file_name, slice,
+  ${instantText('recorded_before')} as recorded_before, version, rows_total, bytes_total,
+  digest::text as digest, parts_total, rows_done, size_bytes, sha256, ends, manifest, requested_by,
+  ${instantText('created_at')} as created_at, ${instantText('started_at')} as started_at,
+  ${instantText('finished_at')} as finished_at, ${instantText('expires_at')} as expires_at,
+  state = 'completed' and files_removed_at is null and expires_at > now() as has_file,
+  case
+    when state = 'running' and now() > taken_at
+      then ((rows_done - rows_before) / extract(epoch from now() - taken_at))::bigint
+    when state = 'completed' and finished_at > taken_at
+      then ((rows_done - rows_before) / extract(epoch from finished_at - taken_at))::bigint
+  end as rows_per_second,
+  error_code, error, runner, attempts, failures`;
+
+/**
+ * Until the end of the transaction no other job of the tenant is made, and none is looked for by an
+ * erasure: see `noteGoneExports`.
+ */
+export async function lockQueue(connection: Connection, tenant: string): Promise<void> {
+  await connection.query(sql`select pg_advisory_xact_lock(${queueLockClass}, hashtext(${tenant}))`);
+}
+
+/** How many jobs of the tenant are queued or running. */
+export async function countOpenJobs(db: Queryable, tenant: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    select count(*) as count from exports where tenant = ${tenant} and state in ('queued', 'running')`);
+  return rows[0]?.count ?? 0;
+}
+
+export type NewJob = JobId &
+  Pick<StoredJob, 'request' | 'options' | 'file_name' | 'requested_by'> & {
+    readonly slice: PinnedJobSlice & { readonly recordedBefore: string };
+    readonly version: JobVersion | null;
+    readonly triple: { count: number; bytes: number; digest: string } | null;
+    readonly tokenId: string;
+  };
+
+export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
+  const { slice, version, triple } = job;
+  const rows = await db.query<StoredJob>(sql`
+    insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
+      version_id, version, rows_total, bytes_total, digest, requested_by, token_id)
+    values (${job.tenant}, ${job.id}, ${job.options.format}, ${JSON.stringify(job.request)}::json,
+      ${JSON.stringify(job.options)}::json, ${job.file_name}, ${JSON.stringify(slice)}::json,
+      ${slice.recordedBefore}::timestamptz, ${version?.id ?? null},
+      ${version === null ? null : JSON.stringify(version)}::json, ${triple?.count ?? null},
+      ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId})
+    returning ${jobColumns}`);
+  return rows[0];
+}
+
+/** What a file is cut into, numbered from 1; the job knows how many they are from then on. */
+export async function insertParts(
+  connection: Connection,
+  { tenant, id }: JobId,
+  parts: readonly KeyRange[],
+): Promise<void> {
+  await connection.query(sql`
+    insert into export_parts (tenant, export_id, number, first_store, first_day, last_store, last_day,
+      min_day, max_day)
+    select ${tenant}, ${id}, number, first_store, first_day, last_store, last_day, min_day, max_day
+    from unnest(${parts.map(({ first }) => first.store)}::text[],
+      ${parts.map(({ first }) => first.day)}::date[], ${parts.map(({ last }) => last.store)}::text[],
+      ${parts.map(({ last }) => last.day)}::date[], ${parts.map(({ minDay }) => minDay)}::date[],
+      ${parts.map(({ maxDay }) => maxDay)}::date[]) with ordinality
+      as part (first_store, first_day, last_store, last_day, min_day, max_day, number)`);
+  await connection.query(sql`
+    update exports set parts_total = ${parts.length} where tenant = ${tenant} and id = ${id}`);
+}
+
+/** What a version holds now: what it froze, or what is left of it; null while that is being counted. */
+export type VersionState = {
+  state: 'counting' | 'ready' | 'failed';
+  triple: { count: number; bytes: number; digest: string } | null;
+  error: string | null;
+};
+
+export async function findVersionState(
+  db: Queryable,
+  { tenant, id }: JobId,
+): Promise<VersionState | undefined> {
+  const rows = await db.query<VersionState>(sql`
+    select state, error, case
+      when change is null then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
+      when state = 'ready' then json_build_object('count', current_count, 'bytes', current_bytes,
+        'digest', current_digest::text)
+    end as triple
+    from dataset_versions where tenant = ${tenant} and id = ${id}`);
+  return rows[0];
+}
+
+/** Records and digests (decimal text) of a version's splits; null while they are not counted. */
+export async function findSplits(
+  db: Queryable,
+  { tenant, id }: JobId,
+): Promise<Record<string, { count: number; digest: string }> | null> {
+  const rows = await db.query<{ splits: Record<string, { count: number; digest: string }> | null }>(
+    sql`select splits from dataset_versions where tenant = ${tenant} and id = ${id} and state = 'ready'`,
+  );
+  return rows[0]?.splits ?? null;
+}
+
+/** Of tenants in reach; null = all. */
+export async function findJob(
+  db: Queryable,
+  id: string,
+  reach: readonly string[] | null,
+): Promise<StoredJob | undefined> {
+  const rows = await db.query<StoredJob>(sql`
+    select ${jobColumns} from exports
+    where id = ${id} and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
+  return rows[0];
+}
+
+export type JobFilter = {
+  readonly tenant: string | undefined;
+  readonly state: ExportState | undefined;
+  readonly reach: readonly string[] | null;
+};
+
+/** The latest first. */
+export async function listJobs(
+  db: Queryable,
+  { tenant, state, reach }: JobFilter,
+  page: { after: readonly string[] | null; limit: number },
+): Promise<StoredJob[]> {
+  const [createdAt, id] = page.after ?? [null, null];
+  const ofTenant = tenant === undefined ? raw('true') : sql`tenant = ${tenant}`;
+  const inState = state === undefined ? raw('true') : sql`state = ${state}`;
+  const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
+  const behind =
+    page.after === null
+      ? raw('true')
+      : sql`(exports.created_at, id) < (${createdAt}::timestamptz, ${id})`;
+  return db.query<StoredJob>(sql`
+    select ${jobColumns} from exports where ${ofTenant} and ${inState} and ${inReach} and ${behind}
+    order by exports.created_at desc, id desc limit ${page.limit}`);
+}
+
+/** Cancels a job that is queued or running; what it has made is removed by a sweep. */
+export async function cancelOpenJob(
+  db: Queryable,
+  { tenant, id }: JobId,
+): Promise<StoredJob | undefined> {
+  const rows = await db.query<StoredJob>(sql`
+    update exports set state = 'cancelled', finished_at = now(), expires_at = now(), error_code = null,
+      error = null
+    where tenant = ${tenant} and id = ${id} and state in ('queued', 'running') returning ${jobColumns}`);
+  return rows[0];
+}
+
+/** Lets the file of a completed job expire now; undefined when it has. */
+export async function expireJob(
+  db: Queryable,
+  { tenant, id }: JobId,
+): Promise<StoredJob | undefined> {
+  const rows = await db.query<StoredJob>(sql`
+    update exports set expires_at = now()
+    where tenant = ${tenant} and id = ${id} and state = 'completed' and files_removed_at is null
+      and expires_at > now()
+    returning ${jobColumns}`);
+  return rows[0];
+}

@@ -1,0 +1,51 @@
+import { repeat } from '../../../kernel/repeat.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import type { JobId } from '../job.ts';
+import { jobFolder } from '../object-keys.ts';
+import * as queries from './queries.ts';
+
+export type SweepContext = {
+  readonly db: Database;
+  readonly store: ObjectStore;
+  readonly log: Log;
+};
+
+const batchJobs = 100;
+const lookMillis = 5000;
+
+/** Removes all that jobs leave behind, again and again, in every process of the role exports. */
+export function startSweeps(context: SweepContext): { poke(): void; stop(): Promise<void> } {
+  return repeat((signal) => sweep(context, signal), {
+    everyMillis: lookMillis,
+    onError: (err) => context.log.warn({ err }, 'exports could not be looked through'),
+  });
+}
+
+/** One look: what cannot be removed now is tried again with the next. */
+export async function sweep(context: SweepContext, signal: AbortSignal): Promise<void> {
+  const { db, log } = context;
+  for (const job of await queries.listSweepable(db, batchJobs)) {
+    signal.throwIfAborted();
+    await removeObjects(context, job, signal).catch((err: unknown) => {
+      if (!signal.aborted) log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
+    });
+  }
+  await queries.pruneJobs(db);
+}
+
+/**
+ * Removes the objects of a job that has none to keep, whatever attempt they are of, and says so in its row
+ * afterwards: what a kill leaves is removed by the next sweep.
+ */
+export async function removeObjects(
+  { db, store }: Pick<SweepContext, 'db' | 'store'>,
+  job: JobId,
+  signal: AbortSignal,
+): Promise<void> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
+  for (const key of keys) await store.remove(key, signal);
+  await queries.markRemoved(db, job);
+}

@@ -1,0 +1,63 @@
+import type { FastifyReply } from 'fastify';
+import type { HttpServer } from '../../platform/http/server.ts';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { exportJobsContract } from '../jobs.contract.ts';
+import { cancelJob } from './cancel.ts';
+import { type CreateCall, createJob } from './create.ts';
+import { type FileOptions, sendFile } from './file/file.ts';
+import { getJob, getManifest, listJobs } from './list.ts';
+import { removeObjects } from './removal/sweep.ts';
+import { toExportJob } from './wire.ts';
+
+export type JobRouteOptions = FileOptions & {
+  readonly store: ObjectStore;
+  readonly cursorKey: () => Buffer;
+  /** A job was made here. */
+  readonly poke: () => void;
+  /** A job was cancelled here. */
+  readonly cancel: (id: string) => void;
+};
+
+export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOptions): void {
+  const { audit, log, store } = options;
+  http.route(exportJobsContract.listExports, ({ query, actor }) =>
+    listJobs(db, options.cursorKey(), actor, query),
+  );
+  http.route(exportJobsContract.getExport, async ({ params, actor }) =>
+    toExportJob(await getJob(db, actor, params.id)),
+  );
+  http.route(exportJobsContract.getManifest, ({ params, actor }) =>
+    getManifest(db, actor, params.id),
+  );
+  http.route(exportJobsContract.downloadFile, ({ params, actor, request, reply }) =>
+    sendFile(db, { id: params.id, actor, request, reply }, options),
+  );
+  http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
+    const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });
+    if (was === 'open') options.cancel(job.id);
+    if (was === 'completed') {
+      // It is gone for everybody already; what stays of it now is swept later.
+      await removeObjects({ db, store }, job, AbortSignal.timeout(removeMillis)).catch(
+        (err: unknown) => log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
+      );
+    }
+    return toExportJob(job);
+  });
+}
+
+const removeMillis = 30_000;
+
+/** Answers 202 with a job instead of a file. */
+export async function answerWithJob(
+  db: Database,
+  call: CreateCall & { reply: FastifyReply; poke: () => void },
+) {
+  const job = await createJob(db, call);
+  call.poke();
+  call.reply
+    .status(202)
+    .header('location', `/api/v1/exports/${job.id}`)
+    .header('preference-applied', 'respond-async');
+  return job;
+}

@@ -1,0 +1,84 @@
+import { AppError } from '../../../kernel/errors.ts';
+import type { WorkContext } from './context.ts';
+import { createProgressCounts, doJob } from './do-job.ts';
+import { JobLost, toFault } from './faults.ts';
+import { failJob, findFailures, postponeJob, releaseJob, unlockAll } from './queries.ts';
+import type { TakenJob } from './take.ts';
+import { watchJob } from './watch.ts';
+
+/** In a row, none of which finished a part. */
+const mostFailures = 5;
+
+/** The process ends: nothing is wrong with the job. */
+export class Stopped extends Error {}
+
+/**
+ * Works on a job that was taken until it ends or cannot go on, and writes down which. Ends itself soon
+ * after the signal is aborted, by `Stopped` or `JobLost`, and when the session is lost.
+ */
+export async function attemptJob(
+  context: WorkContext,
+  { job, session }: TakenJob,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, log } = context;
+  const ending = new AbortController();
+  const end = (reason: unknown) => ending.abort(reason);
+  const onLost = () => end(sessionLost());
+  const onAbort = () => end(signal.reason);
+  session.lost.addEventListener('abort', onLost, { once: true });
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (session.lost.aborted) onLost();
+  if (signal.aborted) onAbort();
+  const counts = createProgressCounts();
+  const watch = watchJob(db, job, { progress: () => counts.now(), onLost: end });
+  try {
+    await doJob(context, { job, signal: ending.signal, counts });
+    log.info({ exportId: job.id, attempts: job.attempts }, 'export completed');
+  } catch (error) {
+    // Whatever was cut off says so in its own words; why it was is what counts.
+    const reason: unknown = ending.signal.aborted ? ending.signal.reason : error;
+    await watch.stop();
+    await writeDown(context, job, reason);
+  } finally {
+    await watch.stop();
+    session.lost.removeEventListener('abort', onLost);
+    signal.removeEventListener('abort', onAbort);
+    if (!session.lost.aborted) await unlockAll(session).catch(() => {});
+    await session.close();
+  }
+}
+
+async function writeDown(
+  context: WorkContext,
+  job: TakenJob['job'],
+  error: unknown,
+): Promise<void> {
+  const { db, log, source, backoffSeconds = usualBackoff } = context;
+  if (error instanceof JobLost) {
+    log.info({ exportId: job.id }, 'export ended from elsewhere');
+    return;
+  }
+  if (error instanceof Stopped) return await releaseJob(db, job);
+  const fault = toFault(error, source.spoolDir);
+  log.warn({ err: error, exportId: job.id, attempts: job.attempts }, 'an export could not go on');
+  const failures = 1 + ((await findFailures(db, job)) ?? 0);
+  if (fault.isPassing && failures < mostFailures) {
+    await postponeJob(db, job, { ...fault, seconds: backoffSeconds(failures) });
+  } else {
+    const often = fault.isPassing ? ` It was tried ${failures} times.` : '';
+    await failJob(db, job, { code: fault.code, text: `${fault.text}${often}` });
+  }
+}
+
+/** 5 s, 10 s, 20 s, 40 s: in all longer than a database or a store takes to come back. */
+function usualBackoff(failures: number): number {
+  return 5 * 2 ** (failures - 1);
+}
+
+function sessionLost(): AppError {
+  return new AppError('database_unavailable', {
+    detail: 'The lock on the export was lost with its connection.',
+    retryAfterSeconds: 5,
+  });
+}

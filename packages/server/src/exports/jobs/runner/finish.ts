@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatDigest, sumDigests } from '../../../kernel/digest.ts';
+import { AppError } from '../../../kernel/errors.ts';
+import type { Compression } from '../../contract.ts';
+import { compress } from '../../formats/compress.ts';
+import type { FileFormat } from '../../formats/format.ts';
+import type { Manifest } from '../../jobs.contract.ts';
+import type { FileEnds, StoredJob, StoredManifest } from '../job.ts';
+import { partKey } from '../object-keys.ts';
+import { findSplits } from '../queries.ts';
+import type { WorkContext } from './context.ts';
+import { JobLost } from './faults.ts';
+import { hashObject } from './hash-object.ts';
+import { completeJob, type DoneRow } from './queries.ts';
+
+type Totals = { readonly rows: number; readonly digest: string };
+
+/** Throws `export_mismatch` unless what was read back is what was pinned. */
+export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
+  const rows = done.reduce((sum, part) => sum + part.rows, 0);
+  const digest = sumDigests(done.map((part) => BigInt(part.digest)));
+  if (rows === pinned.rows && digest === BigInt(pinned.digest)) return;
+  const difference =
+    rows === pinned.rows
+      ? `The file has the digest ${formatDigest(digest)}, the slice had ${formatDigest(BigInt(pinned.digest))}`
+      : `The file has ${rows} rows, the slice had ${pinned.rows}`;
+  throw new AppError('export_mismatch', {
+    detail: `${difference} when the export was asked for. Records of it were erased or deleted since, or changed in storage: GET /retention/moves tells the first. Start the export again.`,
+  });
+}
+
+/** A piece of the file as it is stored. */
+export async function packPiece(piece: Buffer, compression: Compression): Promise<Buffer> {
+  const packed: Buffer[] = [];
+  if (piece.length > 0) {
+    for await (const chunk of compress([piece], compression)) packed.push(chunk);
+  }
+  return Buffer.concat(packed);
+}
+
+/** Stores head and tail as one object, and reads it back. */
+export async function writeEnds(
+  { store, source }: WorkContext,
+  ends: { head: Buffer; tail: Buffer },
+  { job, signal }: { job: StoredJob; signal: AbortSignal },
+): Promise<FileEnds> {
+  const bytes = Buffer.concat([ends.head, ends.tail]);
+  const sha256 = createHash('sha256').update(bytes).digest();
+  const objectKey = partKey(job, 'ends');
+  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  try {
+    const path = join(dir, 'ends');
+    await writeFile(path, bytes);
+    await store.put(objectKey, path, signal);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+  const ref = { key: objectKey, sizeBytes: bytes.length, sha256 };
+  await hashObject(createHash('sha256'), ref, { store, spoolDir: source.spoolDir, signal });
+  return {
+    object_key: objectKey,
+    sha256: sha256.toString('hex'),
+    head_bytes: ends.head.length,
+    tail_bytes: ends.tail.length,
+  };
+}
+
+/** Writes the job down as completed. Throws `JobLost` when it is somebody else’s by now. */
+export async function complete(
+  context: WorkContext,
+  job: StoredJob & { readonly runner: string },
+  file: {
+    format: FileFormat;
+    parts: readonly DoneRow[];
+    ends: FileEnds;
+    sha256: Buffer;
+    totals: Totals;
+  },
+): Promise<void> {
+  const { db, days } = context;
+  const sizeBytes = file.parts.reduce(
+    (sum, part) => sum + part.sizeBytes,
+    file.ends.head_bytes + file.ends.tail_bytes,
+  );
+  const manifest: StoredManifest = {
+    export_id: job.id,
+    file_name: job.file_name,
+    format: job.options.format,
+    compression: job.options.compression,
+    columns: [...job.options.columns],
+    request: job.request,
+    recorded_before: job.recorded_before,
+    version: job.version,
+    rows: file.totals.rows,
+    digest: hexDigest(file.totals.digest),
+    proof: file.format.proof,
+    splits: await splitsOf(context, job),
+    bytes: sizeBytes,
+    sha256: file.sha256.toString('hex'),
+    parts: file.parts.map((part) => ({
+      rows: part.rows,
+      digest: hexDigest(part.digest),
+      bytes: part.sizeBytes,
+      sha256: part.sha256.toString('hex'),
+    })),
+    created_at: job.created_at,
+  };
+  const { rows } = file.totals;
+  const { sha256, ends } = file;
+  const isCompleted = await completeJob(db, job, { sha256, sizeBytes, rows, ends, manifest, days });
+  if (!isCompleted) throw new JobLost('the job was cancelled or taken over');
+}
+
+function hexDigest(decimal: string): string {
+  return formatDigest(BigInt(decimal));
+}
+
+/** Of an export of a whole version that is split; null while its splits are not counted. */
+async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['splits']> {
+  const { tenant, version, request } = job;
+  if (version === null || version.shares === null || request.split !== undefined) return null;
+  const splits = await findSplits(db, { tenant, id: version.id });
+  if (splits === null) return null;
+  return Object.fromEntries(
+    Object.entries(splits).map(([name, { count, digest }]) => [
+      name,
+      { rows: count, digest: hexDigest(digest) },
+    ]),
+  );
+}

@@ -1,0 +1,269 @@
+import sql from 'sql-template-tag';
+import type { Queryable, Session } from '../../../platform/postgres/database.ts';
+import type { FileEnds, JobId, StoredJob } from '../job.ts';
+import { jobColumns } from '../queries.ts';
+
+/** Any numbers that no other advisory lock uses as its first half. */
+const jobLockClass = 734_014;
+const takingLockClass = 734_015;
+
+/** A job as the process holds it that works on it. */
+export type Held = JobId & { readonly runner: string };
+
+/** Whether a session, in whatever process, has the lock of the job `e`; the locks are read once a statement. */
+export const isHeld = sql`(hashtext(e.id)::bigint & 4294967295)::oid in (
+  select l.objid from pg_locks l
+  where l.locktype = 'advisory' and l.granted and l.classid = ${jobLockClass}::int::oid and l.objsubid = 2
+    and l.database = (select oid from pg_database where datname = current_database()))`;
+
+/** Whether a job waits, or was left behind, that nobody works on. */
+export async function hasFreeJob(db: Queryable): Promise<boolean> {
+  const rows = await db.query<{ has_free: boolean }>(sql`
+    select exists (
+      select from exports e where state in ('queued', 'running')
+        and (not_before is null or not_before <= now()) and not ${isHeld}
+    ) as has_free`);
+  return rows[0]?.has_free ?? false;
+}
+
+/**
+ * Has the server look whether we are still there, if it supports that: it keeps the lock of a machine that
+ * vanished without closing its connections, by itself for two hours.
+ */
+export async function shortenKeepAlive(session: Session): Promise<void> {
+  await session.query(sql`
+    select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
+      set_config('tcp_keepalives_count', '3', false)`);
+}
+
+/** Until it is let go nobody else takes a job: who looks for one sees all that are held. */
+export async function lockTaking(session: Session): Promise<void> {
+  await session.query(sql`select pg_advisory_lock(${takingLockClass}, 0)`);
+}
+
+export async function unlockTaking(session: Session): Promise<void> {
+  await session.query(sql`select pg_advisory_unlock(${takingLockClass}, 0)`);
+}
+
+/**
+ * The job whose turn it is: of the tenant that runs the fewest, its oldest. Tenants that run as many as
+ * they may have none.
+ */
+export async function findNextJob(session: Session, perTenant: number): Promise<JobId | undefined> {
+  const rows = await session.query<JobId>(sql`
+    with open as (
+      select tenant, id, created_at, not_before, ${isHeld} as is_held from exports e
+      where state in ('queued', 'running')
+    ), counted as (
+      select tenant, id, created_at, is_held, not_before,
+        count(*) filter (where is_held) over (partition by tenant) as running
+      from open
+    )
+    select tenant, id from counted
+    where not is_held and running < ${perTenant} and (not_before is null or not_before <= now())
+    order by running, created_at, id limit 1`);
+  return rows[0];
+}
+
+/** For as long as the session lives; false when another one has it. */
+export async function lockJob(session: Session, { id }: JobId): Promise<boolean> {
+  const rows = await session.query<{ is_locked: boolean }>(
+    sql`select pg_try_advisory_lock(${jobLockClass}, hashtext(${id})) as is_locked`,
+  );
+  return rows[0]?.is_locked ?? false;
+}
+
+/** So that the next one need not wait until the server has noticed that the session ended. */
+export async function unlockAll(session: Session): Promise<void> {
+  await session.query(sql`select pg_advisory_unlock_all()`);
+}
+
+/** Makes it this runner’s, unless it has ended. Parts that are done stay so. */
+export async function takeJob(
+  db: Queryable,
+  { tenant, id, runner }: Held,
+): Promise<StoredJob | undefined> {
+  const rows = await db.query<StoredJob>(sql`
+    with done as (
+      select coalesce(sum(rows), 0)::bigint as rows, coalesce(sum(size_bytes), 0)::bigint as bytes
+      from export_parts where tenant = ${tenant} and export_id = ${id} and rows is not null
+    )
+    update exports set state = 'running', runner = ${runner}, attempts = attempts + 1,
+      started_at = coalesce(started_at, now()), taken_at = now(), not_before = null,
+      rows_done = done.rows, rows_before = done.rows, size_bytes = done.bytes
+    from done where tenant = ${tenant} and id = ${id} and state in ('queued', 'running')
+    returning ${jobColumns}`);
+  return rows[0];
+}
+
+/** Whether the job is still this runner’s; locks it, so that it stays so until the transaction ends. */
+export async function lockHeld(db: Queryable, { tenant, id, runner }: Held): Promise<boolean> {
+  const rows = await db.query(sql`
+    select id from exports
+    where tenant = ${tenant} and id = ${id} and runner = ${runner} and state = 'running' for update`);
+  return rows.length === 1;
+}
+
+/** Whether the job is still this runner’s, without waiting for anything. */
+export async function isStillHeld(db: Queryable, { tenant, id, runner }: Held): Promise<boolean> {
+  const rows = await db.query(sql`
+    select id from exports
+    where tenant = ${tenant} and id = ${id} and runner = ${runner} and state = 'running'`);
+  return rows.length === 1;
+}
+
+export async function updateProgress(
+  db: Queryable,
+  { tenant, id, runner }: Held,
+  { rows, bytes }: { rows: number; bytes: number },
+): Promise<boolean> {
+  const updated = await db.query(sql`
+    update exports set rows_done = ${rows}, size_bytes = ${bytes}
+    where tenant = ${tenant} and id = ${id} and runner = ${runner} and state = 'running' returning id`);
+  return updated.length === 1;
+}
+
+/** What the slice holds, where counters could not tell. */
+export async function updateTotals(
+  db: Queryable,
+  { tenant, id }: JobId,
+  triple: { count: number; bytes: number; digest: string },
+): Promise<void> {
+  await db.query(sql`
+    update exports set rows_total = ${triple.count}, bytes_total = ${triple.bytes},
+      digest = ${triple.digest}::numeric
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+/** A part of a job’s file. What is null until it is done is null together. */
+export type PartRow = {
+  readonly number: number;
+  readonly first_store: string;
+  readonly first_day: string;
+  readonly last_store: string;
+  readonly last_day: string;
+  readonly min_day: string;
+  readonly max_day: string;
+  readonly object_key: string | null;
+  readonly rows: number | null;
+  readonly digest: string | null;
+  readonly size_bytes: number | null;
+  readonly sha256: Buffer | null;
+  readonly body_bytes: number | null;
+  readonly layout: unknown;
+};
+
+export async function listParts(db: Queryable, { tenant, id }: JobId): Promise<PartRow[]> {
+  return db.query<PartRow>(sql`
+    select number, first_store, first_day::text as first_day, last_store, last_day::text as last_day,
+      min_day::text as min_day, max_day::text as max_day, object_key, rows, digest::text as digest,
+      size_bytes, sha256, body_bytes, layout
+    from export_parts where tenant = ${tenant} and export_id = ${id} order by number`);
+}
+
+/** Under which key the part will lie; what was done of it before is done anew. */
+export async function startPart(
+  db: Queryable,
+  { tenant, id }: JobId,
+  part: { number: number; objectKey: string },
+): Promise<void> {
+  await db.query(sql`
+    update export_parts set object_key = ${part.objectKey}, rows = null, digest = null, size_bytes = null,
+      sha256 = null, body_bytes = null, layout = null
+    where tenant = ${tenant} and export_id = ${id} and number = ${part.number}`);
+}
+
+/** A part whose object is durable and was proved. */
+export type DoneRow = {
+  readonly number: number;
+  readonly objectKey: string;
+  readonly rows: number;
+  /** Decimal text. */
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly sha256: Buffer;
+  readonly bodyBytes: number;
+  readonly layout: unknown;
+};
+
+export async function finishPart(
+  db: Queryable,
+  { tenant, id }: JobId,
+  part: DoneRow,
+): Promise<void> {
+  const layout = part.layout === null ? null : JSON.stringify(part.layout);
+  await db.query(sql`
+    with done as (
+      update export_parts set rows = ${part.rows}, digest = ${part.digest}::numeric,
+        size_bytes = ${part.sizeBytes}, sha256 = ${part.sha256}, body_bytes = ${part.bodyBytes},
+        layout = ${layout}::json
+      where tenant = ${tenant} and export_id = ${id} and number = ${part.number}
+      returning tenant, export_id
+    )
+    update exports set failures = 0 from done
+    where exports.tenant = done.tenant and exports.id = done.export_id and failures > 0`);
+}
+
+export async function completeJob(
+  db: Queryable,
+  held: Held,
+  file: {
+    sha256: Buffer;
+    sizeBytes: number;
+    rows: number;
+    ends: FileEnds;
+    manifest: unknown;
+    days: number;
+  },
+): Promise<boolean> {
+  const rows = await db.query(sql`
+    update exports set state = 'completed', sha256 = ${file.sha256}, size_bytes = ${file.sizeBytes},
+      rows_done = ${file.rows}, ends = ${JSON.stringify(file.ends)}::json,
+      manifest = ${JSON.stringify(file.manifest)}::json, finished_at = now(),
+      expires_at = now() + make_interval(days => ${file.days}::int), error_code = null, error = null
+    where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'
+    returning id`);
+  return rows.length === 1;
+}
+
+export async function failJob(
+  db: Queryable,
+  held: Held,
+  fault: { code: string; text: string },
+): Promise<void> {
+  await db.query(sql`
+    update exports set state = 'failed', finished_at = now(), expires_at = now(),
+      error_code = ${fault.code}, error = ${fault.text}
+    where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
+}
+
+/** How many attempts in a row failed before they finished a part. */
+export async function findFailures(
+  db: Queryable,
+  { tenant, id }: JobId,
+): Promise<number | undefined> {
+  const rows = await db.query<{ failures: number }>(
+    sql`select failures from exports where tenant = ${tenant} and id = ${id}`,
+  );
+  return rows[0]?.failures;
+}
+
+/** Leaves the job to a later attempt, of whatever process. */
+export async function postponeJob(
+  db: Queryable,
+  held: Held,
+  fault: { code: string; text: string; seconds: number },
+): Promise<void> {
+  await db.query(sql`
+    update exports set state = 'queued', runner = null, failures = failures + 1,
+      not_before = now() + make_interval(secs => ${fault.seconds}), error_code = ${fault.code},
+      error = ${fault.text}
+    where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
+}
+
+/** Leaves the job to the next process that looks for one: nothing was wrong with it. */
+export async function releaseJob(db: Queryable, held: Held): Promise<void> {
+  await db.query(sql`
+    update exports set state = 'queued', runner = null
+    where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
+}

@@ -1,0 +1,316 @@
+import { truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { AppError } from '../../../kernel/errors.ts';
+import { freeze } from '../../../records/tiers/testing/freeze.ts';
+import { cancelOpenJob } from '../queries.ts';
+import { noteGoneExports } from '../removal/gone.ts';
+import { startTestExports, type TestExports } from '../testing/test-exports.ts';
+import { attemptJob, Stopped } from './attempt.ts';
+import type { WorkContext } from './context.ts';
+import { JobLost } from './faults.ts';
+import { whileHeld } from './fenced.ts';
+import { failJob, updateProgress } from './queries.ts';
+import { startJobRunner } from './runner.ts';
+import { takeNextJob } from './take.ts';
+
+let exports: TestExports;
+beforeAll(async () => {
+  exports = await startTestExports();
+  await exports.ingest('T', 140);
+});
+afterAll(() => exports.stop());
+beforeEach(() => exports.db.query(sql`delete from exports`));
+
+const csv = (tenant = 'T') => exports.create('csv', { tenant });
+const never = new AbortController().signal;
+/** The server may take a moment to notice that a session ended. */
+const take = () => vi.waitUntil(() => takeNextJob(exports.db, 2), { timeout: 10_000 });
+/** A store that does something before an object is put. */
+function storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'> {
+  const { store } = exports.cold;
+  return {
+    store: {
+      ...store,
+      async put(key, path, signal) {
+        await beforePut(key);
+        signal?.throwIfAborted();
+        await store.put(key, path, signal);
+      },
+    },
+  };
+}
+const full = () => {
+  throw new AppError('cold_tier_unavailable', { detail: 'no space is left (ENOSPC).' });
+};
+
+describe('what a job exports', () => {
+  test('is what was stored when it was asked for, whatever arrives and moves meanwhile', async () => {
+    await exports.ingest('M', 140);
+    const { id } = await csv('M');
+    let acts = 0;
+    let arrival: Promise<void> | undefined;
+    await exports.work(
+      storeWith(async () => {
+        const act = ++acts;
+        if (act === 1) arrival = exports.ingest('M', 30, 'late');
+        // A move of days that change under it gives up.
+        await arrival;
+        if (act === 2) await freeze(exports.db, exports.cold, { tenant: 'M', id: 'seg_w' });
+      }),
+    );
+    const job = await exports.job(id);
+    expect(job, job.error ?? '').toMatchObject({ state: 'completed', rows_done: 140 });
+    expect((await exports.file(id)).toString()).not.toContain('late');
+    await exports.db.query(sql`delete from exports`);
+    const { id: later } = await csv('M');
+    await exports.work();
+    expect(await exports.job(later)).toMatchObject({ state: 'completed', rows_done: 170 });
+  });
+
+  test('is of the tags as they were, whatever becomes of them', async () => {
+    await exports.db.query(sql`
+      insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+      values ('T', 'tag_1', 'A', '2001-03-01', '2001-03-02', 'training', 'test')`);
+    const { id } = await exports.create('csv', { tenant: 'T', dataset: 'training' });
+    const { rows_total: total } = await exports.job(id);
+    await exports.db.query(sql`delete from tags`);
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: total });
+    expect(total).toBeGreaterThan(0);
+    const rows = (await exports.file(id)).toString().match(/^"T","A",.*"training","/gm);
+    expect(rows).toHaveLength(total ?? 0);
+  });
+
+  test('is counted first where counters cannot tell', async () => {
+    await exports.ingest('K', 30, 'some');
+    await exports.ingest('K', 40, 'other');
+    const { id, rows_total } = await exports.create('csv', { tenant: 'K', kind: 'some' });
+    expect(rows_total).toBeNull();
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_total: 30 });
+  });
+
+  test('is nothing but a header where there is nothing', async () => {
+    const { id } = await csv('EMPTY');
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 0 });
+    expect((await exports.file(id)).toString()).toMatch(/^tenant,store,.*\n$/);
+  });
+
+  test('is read back from stores that are no file system too', async () => {
+    const { id } = await csv();
+    await exports.work({ store: { ...exports.cold.store, pathOf: () => null } });
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
+  });
+
+  test('is never a file that misses records which were there', async () => {
+    await exports.ingest('GONE', 40);
+    const { id } = await csv('GONE');
+    await exports.db.query(sql`
+      delete from enrichment_records where tenant = 'GONE' and event_id = 'k-7'`);
+    await exports.work();
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'failed', error_code: 'export_mismatch' });
+    expect(job.error).toContain('39 rows, the slice had 40');
+    expect(job.has_file).toBe(false);
+  });
+});
+
+describe('an attempt', () => {
+  test('that fails leaves the job to the next one, and keeps the parts that are done', async () => {
+    const { id } = await csv();
+    let puts = 0;
+    await exports.work(
+      storeWith(() => {
+        puts += 1;
+        if (puts === 4) full();
+      }),
+    );
+    const left = await exports.job(id);
+    expect(left).toMatchObject({ state: 'queued', error_code: 'cold_tier_unavailable' });
+    expect(left.error).toContain('ENOSPC');
+    const keys: string[] = [];
+    await exports.work(storeWith((key) => void keys.push(key)));
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'completed', attempts: 2, error: null, rows_done: 140 });
+    // Those under way beside the one that failed may be made anew.
+    expect(keys.length).toBeLessThanOrEqual((job.parts_total ?? 0) - 1);
+  });
+
+  test('that fails for the fifth time in a row without a part ends the job', async () => {
+    const { id } = await csv();
+    for (let n = 0; n < 5; n++) expect(await exports.work(storeWith(full))).toBe(id);
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'failed', error_code: 'cold_tier_unavailable' });
+    expect(job.error).toContain('tried 5 times');
+    expect(await exports.work()).toBeUndefined();
+  });
+
+  test('waits before the next', async () => {
+    const { id } = await csv();
+    await exports.work({ ...storeWith(full), backoffSeconds: () => 1000 });
+    expect(await exports.work()).toBeUndefined();
+    expect((await exports.job(id)).state).toBe('queued');
+  });
+
+  test('makes a part anew whose object went or was damaged', async () => {
+    const { id } = await csv();
+    const keys: string[] = [];
+    await exports.work(
+      storeWith((key) => {
+        if (keys.length === 6) full();
+        keys.push(key);
+      }),
+    );
+    const [gone = '', damaged = ''] = keys;
+    await exports.cold.store.remove(gone);
+    await truncate(join(exports.cold.dir, damaged), 10);
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
+  });
+
+  test('ends at once when the process stops, and the job waits for another', async () => {
+    const { id } = await csv();
+    const stop = new AbortController();
+    await exports.work(
+      storeWith(() => stop.abort(new Stopped())),
+      stop.signal,
+    );
+    expect(await exports.job(id)).toMatchObject({ state: 'queued', error: null, failures: 0 });
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', attempts: 2 });
+  });
+
+  test('of a process that lost its session changes nothing once another has the job', async () => {
+    const { id } = await csv();
+    const first = await take();
+    let second: Promise<void> | undefined;
+    let puts = 0;
+    const { store } = exports.cold;
+    await attemptJob(
+      exports.context({
+        store: {
+          ...store,
+          // It does not even notice that it was aborted.
+          async put(key, path) {
+            puts += 1;
+            if (puts === 3) {
+              await first.session.close();
+              const taken = await take();
+              expect(taken.job.id).toBe(id);
+              second = attemptJob(exports.context(), taken, never);
+              await second;
+            }
+            await store.put(key, path);
+          },
+        },
+      }),
+      first,
+      never,
+    );
+    await second;
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'completed', attempts: 2, rows_done: 140 });
+    expect((await exports.file(id)).toString().split('\n').length).toBeGreaterThan(140);
+  });
+
+  test('writes nothing any more once another has the job', async () => {
+    const { id } = await csv();
+    const first = await take();
+    await whileHeld(exports.db, first.job, async () => {});
+    await first.session.close();
+    const second = await take();
+    expect(second.job.id).toBe(id);
+    const write = vi.fn();
+    await expect(whileHeld(exports.db, first.job, write)).rejects.toThrow(JobLost);
+    expect(write).not.toHaveBeenCalled();
+    expect(await updateProgress(exports.db, first.job, { rows: 1, bytes: 1 })).toBe(false);
+    await failJob(exports.db, first.job, { code: 'internal_error', text: 'late' });
+    expect(await exports.job(id)).toMatchObject({ state: 'running', rows_done: 0, error: null });
+    await attemptJob(exports.context(), second, never);
+    expect((await exports.job(id)).state).toBe('completed');
+  });
+
+  test('is cut off by a cancel, from whatever process', async () => {
+    const { id } = await csv();
+    const { store } = exports.cold;
+    const aborted = vi.fn();
+    await exports.work({
+      store: {
+        ...store,
+        async put(_key, _path, signal) {
+          await cancelOpenJob(exports.db, { tenant: 'T', id });
+          await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+          aborted();
+          signal?.throwIfAborted();
+        },
+      },
+    });
+    expect(aborted).toHaveBeenCalled();
+    expect(await exports.job(id)).toMatchObject({ state: 'cancelled', has_file: false });
+  });
+
+  test('is cut off by an erasure in its slice, and by none beside it', async () => {
+    const { id } = await csv();
+    const gone = (day: string) =>
+      exports.db.transaction((connection) =>
+        noteGoneExports(connection, {
+          tenant: 'T',
+          kind: 'erase',
+          days: [{ store: 'A', day }],
+          window: null,
+        }),
+      );
+    const { id: other } = await exports.create('csv', { tenant: 'T', store: 'B' });
+    await exports.work(storeWith(async () => void (await gone('2001-03-01'))));
+    expect(await exports.job(id)).toMatchObject({ state: 'failed', error_code: 'slice_erased' });
+    await exports.work();
+    expect(await exports.job(other)).toMatchObject({ state: 'completed', has_file: true });
+    expect(await gone('2001-03-02')).toBe(0);
+    expect((await exports.job(other)).has_file).toBe(true);
+  });
+});
+
+describe('turns', () => {
+  test('go to the tenant that runs the fewest, then to the oldest job', async () => {
+    for (let n = 0; n < 4; n++) await csv('MANY');
+    await csv('FEW');
+    const taken = [await take(), await take(), await take()];
+    expect(taken.map(({ job }) => job.tenant)).toEqual(['MANY', 'FEW', 'MANY']);
+    // MANY runs as many as it may.
+    expect(await takeNextJob(exports.db, 2)).toBeUndefined();
+    await taken[0]?.session.close();
+    const again = await take();
+    expect(again.job).toMatchObject({ tenant: 'MANY', attempts: 2, id: taken[0]?.job.id });
+    for (const { session } of [...taken, again]) await session.close();
+  });
+
+  test('are taken by one process each', async () => {
+    for (let n = 0; n < 6; n++) await csv(`T${n}`);
+    const taken = await Promise.all(Array.from({ length: 12 }, () => takeNextJob(exports.db, 2)));
+    const ids = taken.flatMap((each) => (each === undefined ? [] : [each.job.id]));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toHaveLength(6);
+    for (const each of taken) await each?.session.close();
+  });
+
+  test('of a runner are worked off by itself, so many at once', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.push((await csv(n < 3 ? 'T' : `T${n}`)).id);
+    const onEnded = vi.fn();
+    const runner = startJobRunner(exports.context(), { places: 2, perTenant: 1, onEnded });
+    runner.poke();
+    await expect
+      .poll(
+        async () => (await Promise.all(ids.map((id) => exports.job(id)))).map(({ state }) => state),
+        {
+          timeout: 30_000,
+        },
+      )
+      .toEqual(ids.map(() => 'completed'));
+    await runner.stop();
+    expect(onEnded).toHaveBeenCalledTimes(5);
+  });
+});

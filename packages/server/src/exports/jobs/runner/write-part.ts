@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../../kernel/errors.ts';
+import { measureSlice, type Slice } from '../../../records/index.ts';
+import type { Compression } from '../../contract.ts';
+import { compress } from '../../formats/compress.ts';
+import type { FileFormat } from '../../formats/format.ts';
+import type { StoredJob } from '../job.ts';
+import { partKey } from '../object-keys.ts';
+import type { WorkContext } from './context.ts';
+import { createRowCounter } from './count-rows.ts';
+import { whileHeld } from './fenced.ts';
+import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
+
+export type PartCall = {
+  readonly job: StoredJob & { readonly runner: string };
+  readonly format: FileFormat;
+  readonly signal: AbortSignal;
+  /** Rows of this part that were written by now. */
+  readonly onRows: (rows: number) => void;
+};
+
+/**
+ * Makes one part of a file: its rows are written, read back, compressed and stored as an object. It is done
+ * when its row says so, which is written last. Throws `JobLost` when the job is somebody else’s by then.
+ */
+export async function writePart(
+  context: WorkContext,
+  part: PartRow,
+  call: PartCall,
+): Promise<DoneRow> {
+  const { db, store, source } = context;
+  const { job, signal } = call;
+  const objectKey = partKey(job, part.number);
+  await whileHeld(db, job, (connection) =>
+    startPart(connection, job, { number: part.number, objectKey }),
+  );
+  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  try {
+    const slice = partSlice(job.slice, part);
+    const body = await writeBody(context, slice, { ...call, path: join(dir, 'body') });
+    const digest = await proveBody(context, slice, { ...call, ...body, dir });
+    const packed = await packBody(body.path, join(dir, 'packed'), {
+      compression: job.options.compression,
+      signal,
+    });
+    await store.put(objectKey, packed.path, signal);
+    const done: DoneRow = {
+      number: part.number,
+      objectKey,
+      rows: body.rows,
+      digest,
+      sizeBytes: packed.sizeBytes,
+      sha256: packed.sha256,
+      bodyBytes: body.sizeBytes,
+      layout: body.layout,
+    };
+    signal.throwIfAborted();
+    await whileHeld(db, job, (connection) => finishPart(connection, job, done));
+    return done;
+  } catch (error) {
+    // If it cannot be removed now, a sweep finds it in the job’s folder.
+    if (signal.aborted) await store.remove(objectKey).catch(() => {});
+    throw error;
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** What of a pinned slice is in a part. */
+export function partSlice(slice: Slice, part: PartRow): Slice {
+  const range = {
+    first: { store: part.first_store, day: part.first_day },
+    last: { store: part.last_store, day: part.last_day },
+    minDay: part.min_day,
+    maxDay: part.max_day,
+  };
+  return { ...slice, range };
+}
+
+type Written = { path: string; rows: number; sizeBytes: number; layout: unknown };
+
+/** From a snapshot of its own: every part sees the same pinned records in whichever. */
+async function writeBody(
+  { source }: WorkContext,
+  slice: Slice,
+  { job, format, signal, onRows, path }: PartCall & { path: string },
+): Promise<Written> {
+  signal.throwIfAborted();
+  const body = format.startBody(source, slice);
+  const close = () => void body.close();
+  signal.addEventListener('abort', close, { once: true });
+  let file: FileHandle | undefined;
+  try {
+    const rows = await body.rowCount;
+    const count = createRowCounter(job.options.format);
+    file = await open(path, 'wx', 0o600);
+    let sizeBytes = 0;
+    for await (const chunk of body.chunks()) {
+      signal.throwIfAborted();
+      await writeAll(file, chunk);
+      sizeBytes += chunk.length;
+      onRows(Math.min(rows, count(chunk)));
+    }
+    signal.throwIfAborted();
+    return { path, rows, sizeBytes, layout: body.layout() };
+  } finally {
+    signal.removeEventListener('abort', close);
+    await file?.close();
+    await body.close();
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  let at = 0;
+  while (at < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, at);
+    at += bytesWritten;
+  }
+}
+
+/** Reads the body back; answers the digest of what is in it, or of the records that it was made of. */
+async function proveBody(
+  { source, db }: WorkContext,
+  slice: Slice,
+  { format, path, rows, layout, dir, signal }: PartCall & Written & { dir: string },
+): Promise<string> {
+  const proof = await format.prove(source.cold.duckdb, { path, layout, rows, dir, signal });
+  if (proof.rows !== rows) {
+    throw new AppError('internal_error', {
+      detail: `A part of the file was read back with ${proof.rows} rows instead of ${rows}.`,
+    });
+  }
+  if (proof.digest !== null) return proof.digest;
+  signal.throwIfAborted();
+  return (await measureSlice(db, slice, source.cold)).digest;
+}
+
+/** As it is stored. What needs no compression stays the file that it is. */
+async function packBody(
+  path: string,
+  target: string,
+  { compression, signal }: { compression: Compression; signal: AbortSignal },
+): Promise<{ path: string; sizeBytes: number; sha256: Buffer }> {
+  const hash = createHash('sha256');
+  const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1024 * 1024 });
+  if (compression === 'none') {
+    for await (const chunk of chunks) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+    }
+    return { path, sizeBytes: (await stat(path)).size, sha256: hash.digest() };
+  }
+  let sizeBytes = 0;
+  const file = await open(target, 'wx', 0o600);
+  try {
+    for await (const chunk of compress(chunks, compression)) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+      await writeAll(file, chunk);
+    }
+  } finally {
+    await file.close();
+  }
+  // Both on the disk at once would take more of it than needed.
+  await rm(path);
+  return { path: target, sizeBytes, sha256: hash.digest() };
+}

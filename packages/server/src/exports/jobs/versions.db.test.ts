@@ -1,0 +1,107 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { cutParts, measureSlice } from '../../records/index.ts';
+import { freeze } from '../../records/tiers/testing/freeze.ts';
+import { startTestExports, type TestExports } from './testing/test-exports.ts';
+
+let exports: TestExports;
+beforeAll(async () => {
+  exports = await startTestExports();
+  await exports.ingest('T', 100);
+});
+afterAll(() => exports.stop());
+beforeEach(() => exports.db.query(sql`delete from exports`));
+
+const tags = {
+  training: [{ store: null, from: '2001-03-02', until: '2001-03-06' }],
+  fine_tuning: [],
+};
+const slice = { tenant: 'T', dataset: 'training', tags, tenants: null } as const;
+
+/** As `POST /enrichment/dataset-versions` freezes it. */
+async function insertVersion(id: string, more: { state?: string; change?: string } = {}) {
+  const parts = await cutParts(exports.db, slice, { rows: 15, bytes: 2 ** 40 });
+  const { count, bytes, digest } = await measureSlice(exports.db, slice, exports.cold);
+  await exports.db.query(sql`
+    insert into dataset_versions (tenant, id, dataset, name, train_share, validation_share, test_share,
+      slices, tags, recorded_before, count, bytes, digest, parts, state, change, created_by)
+    values ('T', ${id}, 'training', ${`v ${id}`}, 60, 20, 20, '[]', ${JSON.stringify(tags)}::json,
+      clock_timestamp(), ${count}, ${bytes}, ${digest}::numeric, ${JSON.stringify(parts)}::json,
+      ${more.state ?? 'ready'}, ${more.change ?? null}, 'test')`);
+  return { count, digest, parts };
+}
+const completed = async (body: object, format: 'csv' | 'parquet' = 'csv') => {
+  const { id } = await exports.create(format, { tenant: 'T', ...body });
+  await exports.work();
+  const job = await exports.job(id);
+  expect(job, job.error ?? '').toMatchObject({ state: 'completed' });
+  return { ...job, sha256: job.sha256?.toString('hex') };
+};
+
+test('an export of a version is the same bytes again, whatever arrived and moved since', async () => {
+  const frozen = await insertVersion('ver_1');
+  for (const format of ['csv', 'parquet'] as const) {
+    const before = await completed({ version: 'ver_1' }, format);
+    expect(before).toMatchObject({
+      rows_done: frozen.count,
+      digest: frozen.digest,
+      parts_total: frozen.parts.length,
+      version: { id: 'ver_1', dataset: 'training', shares: { train: 60 } },
+      file_name: `T_training_v ver_1.${format}`,
+    });
+    await exports.ingest('T', 30, `late-${format}`);
+    await freeze(exports.db, exports.cold, {
+      tenant: 'T',
+      id: `seg_${format}`,
+      filter: format === 'csv' ? `store = 'A'` : 'true',
+    });
+    const after = await completed({ version: 'ver_1' }, format);
+    expect(after.sha256).toBe(before.sha256);
+  }
+});
+
+test('its splits are counted, and are all of it together', async () => {
+  const { count } = await insertVersion('ver_2');
+  let rows = 0;
+  for (const split of ['train', 'validation', 'test']) {
+    const { id, rows_total } = await exports.create('csv', {
+      tenant: 'T',
+      version: 'ver_2',
+      split: split as 'train',
+    });
+    expect(rows_total).toBeNull();
+    await exports.work();
+    const job = await exports.job(id);
+    expect(job.state).toBe('completed');
+    expect((await exports.file(id)).toString().match(/^"T",/gm)).toHaveLength(job.rows_done);
+    expect((await exports.file(id)).toString()).toContain(`"${split}"`);
+    rows += job.rows_done;
+  }
+  expect(rows).toBe(count);
+});
+
+test('a version that is being counted anew is measured, and may be deleted meanwhile', async () => {
+  const { count } = await insertVersion('ver_3', { state: 'counting', change: 'erased' });
+  const { id, rows_total } = await exports.create('csv', { tenant: 'T', version: 'ver_3' });
+  expect(rows_total).toBeNull();
+  await exports.db.query(sql`delete from dataset_versions where id = 'ver_3'`);
+  await exports.work();
+  expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_total: count });
+});
+
+test('a version that is being counted for the first time is what its counters said', async () => {
+  const { count } = await insertVersion('ver_4', { state: 'counting' });
+  const { rows_total } = await exports.create('csv', { tenant: 'T', version: 'ver_4' });
+  expect(rows_total).toBe(count);
+});
+
+test('a damaged segment fails the job at once', async () => {
+  await rm(join(exports.cold.dir, 'tenant=T'), { recursive: true });
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  await exports.work();
+  expect(await exports.job(id)).toMatchObject({
+    ...{ state: 'failed', error_code: 'segment_damaged', attempts: 1 },
+  });
+});

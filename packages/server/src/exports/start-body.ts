@@ -1,0 +1,137 @@
+import { AppError } from '../kernel/errors.ts';
+import { cancelBackend } from '../platform/postgres/copy-out.ts';
+import type { Connection } from '../platform/postgres/database.ts';
+import { countSlice, isCounted, readTagWindows, type Slice, sumTiers } from '../records/index.ts';
+import type { Body, BodyOptions } from './formats/format.ts';
+import { preferKeyOrder } from './queries.ts';
+import type { ExportSource } from './source.ts';
+import { SpillQueue } from './spill-queue.ts';
+import type { Snapshot } from './tiers/both-tiers.ts';
+import type { TierRows } from './tiers/tier-rows.ts';
+
+/** How a format encodes the rows of a slice. */
+export type BodyForm = {
+  /** `isHot`: no record of the slice is cold, so that DuckDB need not run. */
+  openRows(snapshot: Snapshot, isHot: boolean): Promise<TierRows>;
+  /** See `Body`. */
+  layout(): unknown;
+};
+
+/**
+ * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs
+ * ahead of the reader into a queue that spills to a file, and is released as soon as it has written its
+ * last row; of cold rows a few chunks are encoded ahead.
+ */
+export function startBody(
+  source: ExportSource,
+  slice: Slice,
+  { form, countsFirst = true }: BodyOptions & { form: BodyForm },
+): Body {
+  const { db } = source;
+  const queue = new SpillQueue(source.spillDir, source.spillBytes);
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  let running: Connection | null = null;
+  let cancelling: Promise<void> = Promise.resolve();
+
+  const inSnapshot = <T>(work: (connection: Connection) => Promise<T>) =>
+    db.withConnection(async (connection) => {
+      signal.throwIfAborted();
+      running = connection;
+      const result = await work(connection);
+      running = null;
+      // A cancel on its way must not hit whoever gets this connection next.
+      await cancelling;
+      signal.throwIfAborted();
+      await connection.client.query('commit');
+      return result;
+    });
+  const push = async (rows: AsyncIterable<Buffer>) => {
+    for await (const piece of rows) {
+      // Once no snapshot is held, rows can wait where they are.
+      if (piece.length > 0) await queue.push(piece, running === null);
+    }
+  };
+  let close = async () => {};
+  const run = async (onCounted: (rowCount: number) => void) => {
+    const { rows, rowCount } = await inSnapshot(async (connection) => {
+      const { isHot, ...snapshot } = await openSnapshot({ ...source, connection, slice, signal });
+      const opened = await form.openRows(snapshot, isHot);
+      close = () => opened.close();
+      const counted = countsFirst ? await countRows(snapshot) : null;
+      if (counted !== null) onCounted(counted);
+      await push(opened.whileConnected());
+      return { rows: opened, rowCount: counted };
+    });
+    await push(rows.afterwards());
+    if (rowCount === null) {
+      onCounted(rows.rowCount);
+    } else if (rows.rowCount !== rowCount) {
+      throw new AppError('internal_error', {
+        cause: new Error(`the export has ${rows.rowCount} rows, the leaf ${rowCount}`),
+      });
+    }
+  };
+
+  let ending: Promise<void> = Promise.resolve();
+  const rowCount = new Promise<number>((resolve, reject) => {
+    const finish = async () => {
+      try {
+        await run(resolve);
+      } finally {
+        running = null;
+        aborting.abort(closed());
+        await close();
+      }
+    };
+    ending = finish().then(
+      () => queue.end(),
+      (error: unknown) => {
+        queue.fail(error);
+        reject(error);
+      },
+    );
+  });
+  // Who reads the chunks hears of a failure too.
+  rowCount.catch(() => {});
+
+  return {
+    rowCount,
+    chunks: () => queue.chunks(),
+    layout: () => form.layout(),
+    async close() {
+      if (!signal.aborted && running !== null) {
+        cancelling = cancelBackend(db, running).catch(() => {});
+      }
+      aborting.abort(closed());
+      await queue.close();
+      await ending;
+    },
+  };
+}
+
+function closed(): Error {
+  return new Error('the export was closed');
+}
+
+/** From here on the connection sees one state of all tables. What is all hot does not start DuckDB. */
+async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolean }> {
+  const { connection } = asked;
+  await connection.client.query('begin isolation level repeatable read read only');
+  // An export takes as long as it takes; its reader is watched instead.
+  await connection.client.query('set local statement_timeout = 0');
+  await preferKeyOrder(connection);
+  const { tenant } = asked.slice;
+  // Not only for `dataset`: there is a column too.
+  const tags =
+    asked.slice.tags ??
+    (tenant === undefined ? undefined : await readTagWindows(connection, tenant));
+  const slice = { ...asked.slice, tags };
+  const { cold_count } = await sumTiers(connection, slice);
+  return { ...asked, slice, isHot: cold_count === 0 };
+}
+
+async function countRows({ connection, slice, cold }: Snapshot): Promise<number> {
+  if (isCounted(slice)) return (await sumTiers(connection, slice)).count;
+  return (await countSlice(connection, slice, cold)).count;
+}

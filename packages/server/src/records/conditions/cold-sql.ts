@@ -1,0 +1,66 @@
+import { literal } from '../../platform/parquet/duckdb.ts';
+import type { DayWindow, KeyRange, Slice } from '../slice.ts';
+
+// A slice as conditions of DuckDB, on the rows of segments of its tenant.
+
+/** All that a slice says. Who reads rows that the catalogue picked needs only the labels. */
+export function coldConditions(slice: Slice): string[] {
+  const { store, from, until, range, dataset, tags } = slice;
+  const conditions = coldLabelConditions(slice);
+  if (store !== undefined) conditions.push(`store = ${literal(store)}`);
+  if (from !== undefined) conditions.push(`occurred_at >= ${midnight(from)}`);
+  if (until !== undefined) conditions.push(`occurred_at < ${midnight(until)}`);
+  if (range !== undefined) conditions.push(inRange(range));
+  if (dataset !== undefined) {
+    if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
+    conditions.push(coldWindowsSql(tags[dataset]));
+  }
+  return conditions;
+}
+
+/** What only a record itself tells. */
+export function coldLabelConditions(slice: Slice): string[] {
+  const { kind, source, recordedBefore, split, shares } = slice;
+  const conditions: string[] = [];
+  if (kind !== undefined) conditions.push(`kind = ${literal(kind)}`);
+  if (source !== undefined) conditions.push(`source = ${literal(source)}`);
+  if (recordedBefore !== undefined) {
+    conditions.push(`recorded_at < timestamptz ${literal(recordedBefore)}`);
+  }
+  if (split !== undefined && shares !== undefined) {
+    conditions.push(`${coldSplitSql(shares)} = ${literal(split)}`);
+  }
+  return conditions;
+}
+
+/** Which split a record of a version is in, see `sharesSchema`. */
+export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>): string {
+  return `case when ${placeSql} < ${train} then 'train'
+    when ${placeSql} < ${train + validation} then 'validation' else 'test' end`;
+}
+
+const placeSql = `((('0x' || left(md5(event_id), 8))::ubigint * 100) >> 32)`;
+
+/** Windows as one condition. */
+export function coldWindowsSql(windows: readonly DayWindow[]): string {
+  if (windows.length === 0) return 'false';
+  const each = windows.map(({ store, from, until }) => {
+    const days = `occurred_at >= ${midnight(from)} and occurred_at < ${midnight(until)}`;
+    return store === null ? `(${days})` : `(store = ${literal(store)} and ${days})`;
+  });
+  return `(${each.join(' or ')})`;
+}
+
+function inRange({ first, last }: KeyRange): string {
+  const end = `${midnight(last.day)} + interval 1 day`;
+  if (first.store === last.store) {
+    return `(store = ${literal(first.store)} and occurred_at >= ${midnight(first.day)} and occurred_at < ${end})`;
+  }
+  const [from, to] = [literal(first.store), literal(last.store)];
+  return `((store > ${from} or store = ${from} and occurred_at >= ${midnight(first.day)})
+    and (store < ${to} or store = ${to} and occurred_at < ${end}))`;
+}
+
+function midnight(day: string): string {
+  return `timestamptz ${literal(`${day}T00:00:00Z`)}`;
+}

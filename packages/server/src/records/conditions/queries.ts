@@ -1,0 +1,132 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { DayWindow, KeyRange, Slice } from '../slice.ts';
+
+// A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
+
+/** On tables that count store-days (leaf_days, segment_days). Labels are not theirs to tell. */
+export function dayConditions(slice: Slice): Sql[] {
+  return sliceConditions(slice, dayColumn);
+}
+
+/**
+ * The smallest counters that tell the days of a slice: those of tenants, unless it is about stores. For
+ * sums under dayConditions.
+ */
+export function dayTable({ store, range, dataset, tags }: Slice): Sql {
+  const isOfStores =
+    store !== undefined ||
+    range !== undefined ||
+    (dataset !== undefined && tags?.[dataset].some((window) => window.store !== null));
+  return raw(isOfStores ? 'leaf_days' : 'tenant_days');
+}
+
+/** On enrichment_records, for pages and exports alike. */
+export function recordConditions(slice: Slice): Sql[] {
+  return [...sliceConditions(slice, timeColumn), ...labelConditions(slice)];
+}
+
+/** What only a record itself tells. */
+export function labelConditions(slice: Slice): Sql[] {
+  const { kind, source, recordedBefore, split, shares } = slice;
+  const conditions: Sql[] = [];
+  if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
+  if (source !== undefined) conditions.push(sql`source = ${source}`);
+  if (recordedBefore !== undefined) {
+    conditions.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
+  }
+  if (split !== undefined && shares !== undefined) {
+    conditions.push(sql`${splitSql(shares)} = ${split}`);
+  }
+  return conditions;
+}
+
+/** Which split a record of a version is in, see `sharesSchema`. */
+export function splitSql({ train, validation }: NonNullable<Slice['shares']>): Sql {
+  return sql`case
+    when ${placeSql} < ${raw(String(train))} then 'train'
+    when ${placeSql} < ${raw(String(train + validation))} then 'validation' else 'test' end`;
+}
+
+const placeSql = raw(`((('x' || left(md5(event_id), 8))::bit(32)::bigint * 100) >> 32)`);
+
+export function tenantConditions(filter: {
+  tenant?: string | undefined;
+  store?: string | undefined;
+  tenants: readonly string[] | null;
+}): Sql[] {
+  const conditions: Sql[] = [];
+  if (filter.tenant !== undefined) conditions.push(sql`tenant = ${filter.tenant}`);
+  if (filter.tenants !== null) conditions.push(sql`tenant = any(${filter.tenants})`);
+  if (filter.store !== undefined) conditions.push(sql`store = ${filter.store}`);
+  return conditions;
+}
+
+/** Store-days from the first to the last, on records. */
+export function rangeConditions(tenant: string | undefined, range: KeyRange): Sql[] {
+  return inRange(tenant, range, timeColumn);
+}
+
+export function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
+}
+
+/** Windows as one condition on records, for the column that tells in which datasets a record is. */
+export function windowsSql(windows: readonly DayWindow[]): Sql {
+  return inWindows(windows, timeColumn);
+}
+
+/** The column that tells the day, and the beginning of a day as its value. */
+type DayColumn = { readonly name: Sql; start(day: string): Sql };
+
+const dayColumn: DayColumn = { name: raw('day'), start: (day) => sql`${day}::date` };
+const timeColumn: DayColumn = {
+  name: raw('occurred_at'),
+  start: (day) => sql`${`${day}T00:00:00Z`}::timestamptz`,
+};
+
+function sliceConditions(slice: Slice, column: DayColumn): Sql[] {
+  const { tenant, from, until, range, dataset, tags } = slice;
+  const conditions = tenantConditions(slice);
+  if (from !== undefined) conditions.push(sql`${column.name} >= ${column.start(from)}`);
+  if (until !== undefined) conditions.push(sql`${column.name} < ${column.start(until)}`);
+  if (range !== undefined) conditions.push(...inRange(tenant, range, column));
+  if (dataset !== undefined) {
+    if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
+    conditions.push(inWindows(tags[dataset], column));
+  }
+  return conditions;
+}
+
+function inRange(
+  tenant: string | undefined,
+  { first, last, minDay, maxDay }: KeyRange,
+  column: DayColumn,
+): Sql[] {
+  const start = column.start(first.day);
+  const end = column.start(dayAfter(last.day));
+  const { name } = column;
+  if (first.store === last.store) {
+    return [sql`store = ${first.store}`, sql`${name} >= ${start}`, sql`${name} < ${end}`];
+  }
+  return [
+    sql`(tenant, store, ${name}) >= (${tenant}, ${first.store}, ${start})`,
+    sql`(tenant, store, ${name}) < (${tenant}, ${last.store}, ${end})`,
+    // Says nothing new, but lets PostgreSQL leave out whole months.
+    sql`${name} >= ${column.start(minDay)}`,
+    sql`${name} < ${column.start(dayAfter(maxDay))}`,
+  ];
+}
+
+/** One condition, all windows in it: a tenant has tens of them, rarely more. */
+function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
+  if (windows.length === 0) return raw('false');
+  const each = windows.map(({ store, from, until }) => {
+    const days = sql`${column.name} >= ${column.start(from)} and ${column.name} < ${column.start(until)}`;
+    return store === null ? sql`(${days})` : sql`(store = ${store} and ${days})`;
+  });
+  return sql`(${join(each, ' or ')})`;
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+}

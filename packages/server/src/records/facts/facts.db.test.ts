@@ -1,0 +1,150 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { SliceRequest } from '../slice.ts';
+import { type ColdStore, openColdStore } from '../tiers/testing/cold-store.ts';
+import { freeze } from '../tiers/testing/freeze.ts';
+import { everybody, ingest } from '../tiers/testing/walk.ts';
+import { readFacts } from './read-facts.ts';
+
+let db: TestDatabase;
+let cold: ColdStore;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  await ingest(db, cold, [few(), many()]);
+  await db.query(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by) values
+      ('few', '1', 'A', '2001-01-02', '2001-01-03', 'training', 'test'),
+      ('many', '2', null, '2001-01-01', '2001-01-10', 'training', 'test'),
+      ('many', '3', 'S3', '2001-01-01', '2001-01-31', 'fine_tuning', 'test')`);
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+});
+
+/** 60 records of two stores and five days, with labels as awkward as they may be. */
+function few(): string[] {
+  return Array.from({ length: 60 }, (_, n) =>
+    JSON.stringify({
+      tenant: 'few',
+      store: n % 2 === 0 ? 'A' : 'B',
+      event_id: `e${n}`,
+      occurred_at: `2001-01-0${1 + (n % 5)}T00:00:00Z`,
+      kind: n % 4 === 0 ? null : n % 4 === 1 ? '\u{FEFF}marked' : '',
+      source: `source ${String(n % 30).padStart(2, '0')}`,
+      model: 'it\'s "one"',
+      enrichment: {},
+    }),
+  );
+}
+
+/** 12,400 records: of each store and day the same share of kinds, and one model in each half of the month. */
+function many(): string[] {
+  return Array.from({ length: 12_400 }, (_, n) => {
+    const day = 1 + (Math.floor(n / 4) % 31);
+    return JSON.stringify({
+      tenant: 'many',
+      store: `S${n % 4}`,
+      event_id: `e${n}`,
+      occurred_at: `2001-01-${String(day).padStart(2, '0')}T00:00:00.${String(n).padStart(6, '0')}Z`,
+      kind: Math.floor(n / 124) % 4 === 0 ? 'quarter' : 'rest',
+      model: day <= 15 ? 'early' : 'late',
+      enrichment: {},
+    });
+  });
+}
+
+const facts = (request: SliceRequest & { tenant: string }, actor = everybody) =>
+  readFacts({ db, cold }, actor, request);
+
+test('a dataset, days and a month that make no sense are refused', async () => {
+  await expect(facts({ tenant: 'few', from: '2001-01-01' })).rejects.toMatchObject({
+    code: 'request_invalid',
+  });
+});
+
+test('a tenant out of reach looks as if it had nothing', async () => {
+  const limited = { ...everybody, tenants: ['many'] };
+  const nothing = { count: 0, sampled: 0, is_exact: true, kinds: [], sources: [], models: [] };
+  expect(await facts({ tenant: 'few' }, limited)).toEqual(nothing);
+  expect(await facts({ tenant: 'nobody' })).toEqual(nothing);
+});
+
+/** Answers of slices that are looked at whole; the same wherever the records lie. */
+async function exactAnswers() {
+  const answers = [];
+  for (const request of [
+    {},
+    { store: 'A' },
+    { from: '2001-01-02', to: '2001-01-03' },
+    { dataset: 'training' },
+    { dataset: 'training', from: '2001-01-03', to: '2001-01-09' },
+    { dataset: 'fine_tuning' },
+  ] as const) {
+    answers.push(await facts({ tenant: 'few', ...request }));
+  }
+  return answers;
+}
+
+test('of few records all are looked at, in both tiers alike', async () => {
+  const hot = await exactAnswers();
+  expect(hot[0]).toMatchObject({
+    count: 60,
+    sampled: 60,
+    is_exact: true,
+    kinds: [
+      { value: '', count: 30 },
+      { value: '\u{FEFF}marked', count: 15 },
+      { value: null, count: 15 },
+    ],
+    models: [{ value: 'it\'s "one"', count: 60 }],
+  });
+  expect(hot[0]?.sources).toHaveLength(20);
+  expect(hot[0]?.sources[0]).toEqual({ value: 'source 00', count: 2 });
+  expect(hot.map(({ count, is_exact }) => [count, is_exact])).toEqual([
+    [60, true],
+    [30, true],
+    [24, true],
+    [12, true],
+    [6, true],
+    [0, true],
+  ]);
+  await freeze(db, cold, { tenant: 'few', id: 'seg_1', filter: 'length(event_id) = 3' });
+  expect(await exactAnswers()).toEqual(hot);
+  await freeze(db, cold, { tenant: 'few', id: 'seg_2', lastDay: '2001-01-02' });
+  expect(await exactAnswers()).toEqual(hot);
+  await freeze(db, cold, { tenant: 'few', id: 'seg_3' });
+  expect(await exactAnswers()).toEqual(hot);
+});
+
+const share = (list: readonly { value: string | null; count: number }[], value: string) =>
+  (list.find((one) => one.value === value)?.count ?? 0) /
+  list.reduce((sum, { count }) => sum + count, 0);
+
+/** Of many records 10,000 at most, which stand for all of them. */
+async function checkSamples(): Promise<void> {
+  const all = await facts({ tenant: 'many' });
+  expect(all).toMatchObject({ count: 12_400, is_exact: false });
+  expect(all.sampled).toBeGreaterThan(5_000);
+  expect(all.sampled).toBeLessThanOrEqual(10_000);
+  expect(share(all.kinds, 'quarter')).toBeCloseTo(0.25, 0);
+  expect(share(all.models, 'early')).toBeGreaterThan(0.3);
+  expect(share(all.models, 'early')).toBeLessThan(0.7);
+  const tagged = await facts({ tenant: 'many', dataset: 'training' });
+  expect(tagged).toMatchObject({ count: 4_000, sampled: 4_000, is_exact: true });
+  expect(tagged.models).toEqual([{ value: 'early', count: 4_000 }]);
+  const store = await facts({ tenant: 'many', dataset: 'fine_tuning' });
+  expect(store).toMatchObject({ count: 3_100, is_exact: true });
+}
+
+test('of many records a sample stands for all of them, in both tiers', async () => {
+  await checkSamples();
+  await freeze(db, cold, { tenant: 'many', id: 'seg_m1', filter: 'hash(event_id) % 2 = 0' });
+  await checkSamples();
+  await freeze(db, cold, { tenant: 'many', id: 'seg_m2', lastDay: '2001-01-20' });
+  await checkSamples();
+  await freeze(db, cold, { tenant: 'many', id: 'seg_m3' });
+  await checkSamples();
+});

@@ -1,0 +1,126 @@
+/** A store, and how many of all the places of a sample fall into it. */
+export type PickedStore = {
+  readonly store: string;
+  readonly hits: number;
+  readonly places: number;
+  /** Records of the slice, in all its stores. */
+  readonly total: number;
+};
+
+export type StoreDay = {
+  readonly store: string;
+  readonly day: string;
+  readonly count: number;
+  readonly cold_count: number;
+};
+
+/** The first `most` hot records of a store between two times, both with. */
+export type HotStretch = {
+  readonly store: string;
+  readonly first_at: string;
+  readonly last_at: string;
+  readonly most: number;
+};
+
+/** So many records of a store's day, the first ones of each tier. */
+export type Take = {
+  readonly store: string;
+  readonly day: string;
+  readonly hot: number;
+  readonly cold: number;
+  /** Whether these are all hot ones of the day. */
+  readonly isWhole: boolean;
+};
+
+/**
+ * Spreads the places of a sample evenly over the days of their stores, by count. At each it takes
+ * `recordsEach` records: of the day it falls on and of those that follow, back from the first one at the
+ * end. What a day gives is shared out between its tiers by their counts.
+ */
+export function pickDays(
+  stores: readonly PickedStore[],
+  days: readonly StoreDay[],
+  recordsEach: number,
+): Take[] {
+  const byStore = new Map<string, StoreDay[]>();
+  for (const day of days) {
+    const own = byStore.get(day.store) ?? [];
+    own.push(day);
+    byStore.set(day.store, own);
+  }
+  return stores.flatMap(({ store, hits }) => {
+    const own = byStore.get(store) ?? [];
+    const taken = takeEvenly(
+      own.map(({ count }) => count),
+      hits,
+      recordsEach,
+    );
+    return own.flatMap((day, n) => toTake(day, taken[n] ?? 0));
+  });
+}
+
+/** All records of the days. */
+export function takeAll(days: readonly StoreDay[]): Take[] {
+  return days.flatMap((day) => toTake(day, day.count));
+}
+
+/** The hot part, days that follow each other in one stretch: only of its last day may records be left out. */
+export function toHotStretches(takes: readonly Take[]): HotStretch[] {
+  const stretches: { store: string; from: string; to: string; most: number; isWhole: boolean }[] =
+    [];
+  for (const { store, day, hot, isWhole } of takes) {
+    const before = stretches.at(-1);
+    if (before?.store === store && before.isWhole && dayAfter(before.to) === day) {
+      before.to = day;
+      before.most += hot;
+      before.isWhole = isWhole;
+    } else {
+      stretches.push({ store, from: day, to: day, most: hot, isWhole });
+    }
+  }
+  return stretches
+    .filter(({ most }) => most > 0)
+    .map(({ store, from, to, most }) => ({
+      store,
+      first_at: `${from}T00:00:00.000000Z`,
+      last_at: `${to}T23:59:59.999999Z`,
+      most,
+    }));
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+}
+
+function toTake({ store, day, count, cold_count }: StoreDay, records: number): Take[] {
+  if (records === 0) return [];
+  const cold = Math.round((records * cold_count) / count);
+  const hot = records - cold;
+  return [{ store, day, hot, cold, isWhole: hot === count - cold_count }];
+}
+
+function takeEvenly(counts: readonly number[], hits: number, recordsEach: number): number[] {
+  const taken = counts.map(() => 0);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  for (let hit = 0; hit < hits; hit++) {
+    const first = dayAt(counts, ((hit + 0.5) * total) / hits);
+    let wanted = recordsEach;
+    for (let step = 0; step < counts.length && wanted > 0; step++) {
+      const at = (first + step) % counts.length;
+      const given = Math.min(wanted, (counts[at] ?? 0) - (taken[at] ?? 0));
+      taken[at] = (taken[at] ?? 0) + given;
+      wanted -= given;
+    }
+  }
+  return taken;
+}
+
+/** On which day the record lies that so many others come before. */
+function dayAt(counts: readonly number[], place: number): number {
+  let before = 0;
+  for (const [n, count] of counts.entries()) {
+    before += count;
+    if (place < before) return n;
+  }
+  return 0;
+}

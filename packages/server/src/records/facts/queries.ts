@@ -1,0 +1,95 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { dayConditions, labelConditions, where } from '../conditions/queries.ts';
+import type { Slice } from '../slice.ts';
+import type { SegmentDay } from '../tiers/queries.ts';
+import type { HotStretch, PickedStore, StoreDay, Take } from './pick-days.ts';
+import type { Tally } from './tally.ts';
+
+/**
+ * Stores of a slice, evenly by their records: `hits` tells how many of the places fall into one. More
+ * places where the stores are too small to look at so many records of each. None if it has no records.
+ */
+export async function pickStores(
+  db: Queryable,
+  slice: Slice,
+  sample: { places: number; maxPlaces: number; records: number; recordsEach: number },
+): Promise<PickedStore[]> {
+  const { places, maxPlaces, records, recordsEach } = sample;
+  return db.query<PickedStore>(sql`
+    with own as (${storeCounts(slice)}), placed as (
+      select store, count, sum(count) over (order by store) as upto, sum(count) over () as total,
+        count(*) over () as stores
+      from own
+    ), measured as (
+      select *, least(${maxPlaces}::int, greatest(${places}::int,
+        ceil(${records}::int / least(${recordsEach}::int, total / stores)))) as places
+      from placed
+    ), hit as (
+      select store, places, total, floor(upto * places / total + 0.5)
+        - floor((upto - count) * places / total + 0.5) as hits
+      from measured
+    )
+    select store, hits::int as hits, places::int as places, total::bigint as total from hit where hits > 0 order by store`);
+}
+
+function storeCounts(slice: Slice): Sql {
+  const { from, until, dataset, range } = slice;
+  if (from ?? until ?? dataset ?? range) {
+    return sql`select store, sum(count) as count from leaf_days ${where(dayConditions(slice))}
+      group by store`;
+  }
+  return sql`select store, count::numeric from leaf_stores ${where(dayConditions(slice))}`;
+}
+
+/** The days of a slice, of all its stores or of some, in the order of reading. */
+export async function listStoreDays(
+  db: Queryable,
+  slice: Slice,
+  stores: readonly string[] | null,
+): Promise<StoreDay[]> {
+  const conditions = dayConditions(slice);
+  if (stores !== null) conditions.push(sql`store = any(${stores})`);
+  return db.query<StoreDay>(sql`
+    select store, day::text as day, count, cold_count from leaf_days ${where(conditions)}
+    order by store, leaf_days.day`);
+}
+
+/** What kinds, sources and models the first hot records of some stretches have. */
+export async function tallyHotRecords(
+  db: Queryable,
+  slice: Slice,
+  stretches: readonly HotStretch[],
+): Promise<Tally[]> {
+  const conditions = [
+    sql`tenant = ${slice.tenant} and store = stretch.store`,
+    sql`occurred_at >= stretch.first_at and occurred_at <= stretch.last_at`,
+    ...labelConditions(slice),
+  ];
+  const of = (name: keyof HotStretch) => stretches.map((stretch) => stretch[name]);
+  return db.query<Tally>(sql`
+    select record.kind, record.source, record.model, count(*) as count
+    from unnest(${of('store')}::text[], ${of('first_at')}::timestamptz[],
+      ${of('last_at')}::timestamptz[], ${of('most')}::int[]) as stretch(store, first_at, last_at, most)
+    cross join lateral (
+      select kind, source, model from enrichment_records ${where(conditions)}
+      order by tenant, store, occurred_at, event_id limit stretch.most
+    ) record
+    group by record.kind, record.source, record.model`);
+}
+
+/** Where the cold records of some days stand. */
+export async function listPlaces(
+  db: Queryable,
+  tenant: string,
+  takes: readonly Take[],
+): Promise<SegmentDay[]> {
+  return db.query<SegmentDay>(sql`
+    select part.tenant, part.store, part.day, part.segment_id, part.first_row, part.count, part.bytes,
+      segment.object_key, segment.size_bytes, segment.sha256, segment.first_day, segment.last_day
+    from unnest(${takes.map(({ store }) => store)}::text[], ${takes.map(({ day }) => day)}::date[])
+      as take(store, day)
+    join segment_days part on part.tenant = ${tenant} and part.store = take.store and part.day = take.day
+    join segments segment on segment.tenant = part.tenant and segment.id = part.segment_id
+    order by part.store, part.day, part.segment_id`);
+}

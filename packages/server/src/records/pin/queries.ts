@@ -1,0 +1,70 @@
+import sql from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { dayConditions, where } from '../conditions/queries.ts';
+import type { KeyRange, Slice } from '../slice.ts';
+
+/** Any number that no other advisory lock uses as its first half. */
+const lockClass = 734_012;
+
+/**
+ * Until the end of the transaction nobody pins a slice of these tenants. In one order, so that two
+ * writers and two who pin cannot wait for each other in a circle.
+ */
+export async function lockPins(connection: Connection, tenants: readonly string[]): Promise<void> {
+  await connection.query(sql`
+    select pg_advisory_xact_lock_shared(${lockClass}, hashtext(tenant))
+    from (select tenant from unnest(${[...tenants]}::text[]) as own(tenant)
+      order by hashtext(tenant)) ordered`);
+}
+
+/**
+ * Waits for what is being stored of the tenant, and keeps the next from beginning until the end of the
+ * transaction. Answers the time: all that is stored was recorded before it, whatever comes after it.
+ */
+export async function lockWrites(connection: Connection, tenant: string): Promise<string> {
+  await connection.query(sql`select pg_advisory_xact_lock(${lockClass}, hashtext(${tenant}))`);
+  const rows = await connection.query<{ at: string }>(
+    sql`select ${instantText('clock_timestamp()')} as at`,
+  );
+  return rows[0]?.at ?? '';
+}
+
+/**
+ * Cuts a slice into stretches of the key order, by the counters: each of at most so many records or
+ * bytes, or half of both, and a store-day more.
+ */
+export async function listParts(
+  db: Queryable,
+  slice: Slice,
+  size: { rows: number; bytes: number },
+): Promise<KeyRange[]> {
+  const rows = await db.query<{
+    first_store: string;
+    first_day: string;
+    last_store: string;
+    last_day: string;
+    min_day: string;
+    max_day: string;
+  }>(sql`
+    with own as (
+      select store, day, floor(
+        (sum(count) over near - count) / ${size.rows}::numeric
+        + (sum(bytes) over near - bytes) / ${size.bytes}::numeric
+      ) as part
+      from leaf_days ${where(dayConditions(slice))}
+      window near as (order by store, day)
+    )
+    select (array_agg(store order by store, day))[1] as first_store,
+      (array_agg(day order by store, day))[1]::text as first_day,
+      (array_agg(store order by store desc, day desc))[1] as last_store,
+      (array_agg(day order by store desc, day desc))[1]::text as last_day,
+      min(day)::text as min_day, max(day)::text as max_day
+    from own group by part order by part`);
+  return rows.map((row) => ({
+    first: { store: row.first_store, day: row.first_day },
+    last: { store: row.last_store, day: row.last_day },
+    minDay: row.min_day,
+    maxDay: row.max_day,
+  }));
+}

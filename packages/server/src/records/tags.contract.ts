@@ -1,0 +1,199 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  dateSchema,
+  instantSchema,
+  labelSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  problem,
+  storeSchema,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+import { datasetNames, sliceProperties, tiers } from './contract.ts';
+
+export const noteSchema = Type.String({
+  maxLength: 1000,
+  pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+  description: 'at most 1,000 characters, for people',
+});
+
+export const byDatasetSchema = Type.Object({
+  training: Type.Integer(),
+  fine_tuning: Type.Integer(),
+});
+
+export const tagSchema = Type.Object({
+  id: Type.String(),
+  tenant: tenantSchema,
+  store: nullable(storeSchema),
+  from: nullable({ ...dateSchema, description: 'first day; null: from the beginning' }),
+  to: nullable({ ...dateSchema, description: 'last day, inclusive; null: without end' }),
+  dataset: oneOf(datasetNames),
+  note: nullable(noteSchema),
+  count: Type.Integer({ description: 'records in the window now' }),
+  bytes: Type.Integer(),
+  created_at: instantSchema,
+  created_by: Type.String({ description: 'name of the token' }),
+});
+export type Tag = Static<typeof tagSchema>;
+
+/** What the caller should know before data of one purpose is used for the other. */
+export const tagWarningSchema = Type.Object({
+  code: oneOf(['in_both_datasets']),
+  message: Type.String(),
+  count: Type.Integer({ description: 'records that are in both datasets by this tag' }),
+});
+
+export const newTagSchema = Type.Object(
+  {
+    ...sliceProperties,
+    tenant: tenantSchema,
+    dataset: oneOf(datasetNames),
+    note: Type.Optional(noteSchema),
+    dry_run: Type.Optional(
+      Type.Boolean({ description: 'answers 200 with what it would tag, and changes nothing' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const taggedSchema = Type.Object({
+  ...tagSchema.properties,
+  id: nullable(Type.String({ description: 'null on a dry run' })),
+  warnings: Type.Array(tagWarningSchema),
+});
+export type Tagged = Static<typeof taggedSchema>;
+
+export const daySchema = Type.Object({
+  day: dateSchema,
+  count: Type.Integer(),
+  bytes: Type.Integer(),
+  tier: oneOf(tiers),
+  covered: Type.Integer({ description: 'records in at least one tagged slice' }),
+  by_dataset: byDatasetSchema,
+});
+export type DayRow = Static<typeof daySchema>;
+
+const shareSchema = Type.Array(
+  Type.Object({
+    value: nullable(labelSchema),
+    count: Type.Integer({ description: 'of the records looked at' }),
+  }),
+  { description: 'the 20 most frequent values, then null for records without one' },
+);
+export const factsSchema = Type.Object({
+  count: Type.Integer({ description: 'records of the slice, from counters' }),
+  sampled: Type.Integer({ description: 'records looked at' }),
+  is_exact: Type.Boolean({ description: 'whether all records were looked at' }),
+  kinds: shareSchema,
+  sources: shareSchema,
+  models: shareSchema,
+});
+export type Facts = Static<typeof factsSchema>;
+
+export const tagsContract = {
+  createTag: {
+    id: 'createTag',
+    method: 'POST',
+    path: '/enrichment/tags',
+    tag: 'Datasets',
+    summary: 'Tag a slice as training or fine-tuning data',
+    description:
+      'A window of whole days of a tenant or a store, with the records that arrive in it later. Without days: all of them. Costs nothing at any size: coverage is computed when it is read.',
+    scope: 'datasets:write',
+    body: newTagSchema,
+    responses: {
+      200: { description: 'On a dry run: what would be tagged.', schema: taggedSchema },
+      201: {
+        description:
+          'The tag. It stands even with warnings: they say that records are in both datasets now.',
+        schema: taggedSchema,
+      },
+      400: problem,
+      409: problem,
+    },
+  },
+  listTags: {
+    id: 'listTags',
+    method: 'GET',
+    path: '/enrichment/tags',
+    tag: 'Datasets',
+    summary: 'List tags',
+    description: 'The latest first. With days or a store: those that touch them.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        ...sliceProperties,
+        dataset: Type.Optional(oneOf(datasetNames)),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({ data: Type.Array(tagSchema), next_cursor: nullable(Type.String()) }),
+      },
+      400: problem,
+    },
+  },
+  deleteTag: {
+    id: 'deleteTag',
+    method: 'DELETE',
+    path: '/enrichment/tags/:id',
+    tag: 'Datasets',
+    summary: 'Untag',
+    description: 'Records stay; versions that were frozen with the tag stay as they are.',
+    scope: 'datasets:write',
+    params: Type.Object({ id: Type.String() }),
+    responses: { 204: { description: 'Done.' }, 404: problem },
+  },
+  listDays: {
+    id: 'listDays',
+    method: 'GET',
+    path: '/enrichment/days',
+    tag: 'Records',
+    summary: 'Days of a tenant or a store that have records',
+    description: 'Count, tier and datasets of each day, from counters; oldest first.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        ...sliceProperties,
+        tenant: tenantSchema,
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 4000, default: 400 })),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({ data: Type.Array(daySchema), next_cursor: nullable(Type.String()) }),
+      },
+      400: problem,
+    },
+  },
+  getFacts: {
+    id: 'getFacts',
+    method: 'GET',
+    path: '/enrichment/facts',
+    tag: 'Records',
+    summary: 'Kinds, sources and models of a slice',
+    description:
+      'Of all its records when they are few, else of a sample spread evenly over its days: `is_exact` says which, `sampled` how many.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        ...sliceProperties,
+        tenant: tenantSchema,
+        dataset: Type.Optional(oneOf(datasetNames)),
+      },
+      { additionalProperties: false },
+    ),
+    responses: { 200: { description: 'The facts.', schema: factsSchema }, 400: problem },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { DatasetRow } from '../contract.ts';
+import { type DatasetsRequest, listDatasets } from '../datasets.ts';
+import type { DayRow } from '../tags.contract.ts';
+import { type ColdStore, openColdStore } from '../tiers/testing/cold-store.ts';
+import { freeze } from '../tiers/testing/freeze.ts';
+import { everybody, ingest } from '../tiers/testing/walk.ts';
+import { listDays } from './days.ts';
+import { insertTag } from './queries.ts';
+import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';
+
+const stores = ['A', 'B', 'Ünï'];
+const days = [
+  ...['2001-01-01', '2001-01-02', '2001-01-15', '2001-01-31', '2001-02-01', '2001-02-28'],
+  ...['2001-03-01', '2001-03-31', '2001-04-01', '2002-01-01'],
+];
+/** How many records each tenant has of each store and day: some of 0 to 3. */
+const records = ['CA', 'TX'].flatMap((tenant, t) =>
+  stores.flatMap((store, s) =>
+    days.flatMap((day, d) =>
+      Array.from({ length: (t + 2 * s + d) % 4 }, (_, n) => ({ tenant, store, day, n })),
+    ),
+  ),
+);
+
+let db: TestDatabase;
+let cold: ColdStore;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  await ingest(db, cold, [records.map((record) => recordText(record))]);
+  // Of TX some days are cold, and one of them has a late record too; CA is hot.
+  await freeze(db, cold, { tenant: 'TX', lastDay: '2001-01-31', id: 'seg_1' });
+  const late = { tenant: 'TX', store: 'B', day: '2001-01-15', n: 9 };
+  records.push(late);
+  await ingest(db, cold, [[recordText(late)]]);
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+});
+beforeEach(() => db.query(sql`delete from tags`));
+
+function recordText({ tenant, store, day, n }: (typeof records)[number]): string {
+  const occurred_at = `${day}T23:5${n}:00Z`;
+  return JSON.stringify({ tenant, store, event_id: `e${n}`, occurred_at, enrichment: { n } });
+}
+
+async function setTags(tags: Readonly<Record<string, readonly TestTag[]>>): Promise<void> {
+  await db.query(sql`delete from tags`);
+  for (const [tenant, own] of Object.entries(tags)) {
+    for (const tag of own) {
+      await insertTag(db, { ...tag, tenant, id: newId('tag'), note: null, created_by: 'test' });
+    }
+  }
+}
+
+const cursorKey = Buffer.alloc(32);
+
+async function tree(request: DatasetsRequest, limit = 500): Promise<DatasetRow[]> {
+  const rows: DatasetRow[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const more: DatasetsRequest = { ...request, limit, ...(cursor === '' ? {} : { cursor }) };
+    const page = await listDatasets(db, cursorKey, everybody, more);
+    rows.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return rows;
+}
+
+/** What counting the records of a row gives. */
+function counted(
+  { tenant, store = null, month = null }: Partial<DatasetRow>,
+  filter: DatasetsRequest,
+  tags: Readonly<Record<string, readonly TestTag[]>>,
+) {
+  const own = records.filter(
+    (record) =>
+      record.tenant === tenant &&
+      record.store === (store ?? filter.store ?? record.store) &&
+      record.day.startsWith(month ?? filter.month ?? ''),
+  );
+  const { covered, ...by_dataset } = countTagged(own, tags[tenant ?? ''] ?? []);
+  return { count: own.length, covered, by_dataset, coverage: covered / own.length };
+}
+
+const requests: DatasetsRequest[] = (['tenant', 'store', 'month'] as const).flatMap((level) => [
+  { level },
+  { level, tenant: 'TX' },
+  { level, month: '2001-01' },
+  { level, store: 'B' },
+  { level, tenant: 'CA', store: 'Ünï', month: '2001-03' },
+  { level, store: 'A', month: '2001-02' },
+]);
+
+const anyTags = arbitraryTags({ stores: [...stores, 'nowhere'], days: [...days, '2000-12-31'] });
+
+test('any tags give at every level, filter and day the coverage that counting gives', async () => {
+  const property = fc.asyncProperty(anyTags, anyTags, async (CA, TX) => {
+    const tags = { CA, TX };
+    await setTags(tags);
+    for (const request of requests) {
+      for (const row of await tree(request, 7)) {
+        const { count, covered, by_dataset, coverage } = row;
+        const told = { count, covered, by_dataset, coverage };
+        expect([request, row.tenant, row.store, row.month, told]).toEqual([
+          ...[request, row.tenant, row.store, row.month],
+          counted(row, request, tags),
+        ]);
+        expect(coverage === 1).toBe(covered === count);
+      }
+    }
+    for (const [tenant, own] of Object.entries(tags)) {
+      for (const store of [undefined, ...stores]) {
+        expect(await calendar({ tenant, store })).toEqual(countedDays({ tenant, store }, own));
+      }
+    }
+  });
+  await fc.assert(property, { numRuns: 20 });
+}, 120_000);
+
+async function calendar(
+  { tenant, store }: { tenant: string; store?: string | undefined },
+  more: object = {},
+): Promise<Omit<DayRow, 'bytes' | 'tier'>[]> {
+  const rows: DayRow[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = await listDays(db, cursorKey, everybody, {
+      ...{ tenant, limit: 4, ...more },
+      ...(store === undefined ? {} : { store }),
+      ...(cursor === '' ? {} : { cursor }),
+    });
+    rows.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return rows.map(({ bytes: _bytes, tier: _tier, ...row }) => row);
+}
+
+function countedDays(
+  of: { tenant: string; store?: string | undefined },
+  tags: readonly TestTag[],
+): object[] {
+  return days.flatMap((day) => {
+    const own = records.filter(
+      (record) =>
+        record.tenant === of.tenant &&
+        record.store === (of.store ?? record.store) &&
+        record.day === day,
+    );
+    if (own.length === 0) return [];
+    const { covered, ...by_dataset } = countTagged(own, tags);
+    return [{ day, count: own.length, covered, by_dataset }];
+  });
+}
+
+test('the rows of a level add up to their parents', async () => {
+  const any = fc.asyncProperty(anyTags, async (TX) => {
+    await setTags({ TX, CA: [] });
+    const sums = (rows: DatasetRow[]) =>
+      rows.reduce((sum, row) => sum + row.covered + 1000 * row.by_dataset.training, 0);
+    const months = await tree({ level: 'month' });
+    expect(sums(await tree({ level: 'store' }))).toBe(sums(months));
+    expect(sums(await tree({ level: 'tenant' }))).toBe(sums(months));
+  });
+  await fc.assert(any, { numRuns: 10 });
+}, 60_000);
+
+test('records that arrive in a tagged window later are covered, others are not', async () => {
+  const tag = { store: 'late', from: '2001-05-01', to: '2001-05-31', dataset: 'training' } as const;
+  await setTags({ LT: [tag] });
+  const record = { tenant: 'LT', store: 'late', n: 0 };
+  await ingest(db, cold, [
+    [recordText({ ...record, day: '2001-05-31' }), recordText({ ...record, day: '2001-06-01' })],
+  ]);
+  expect(await tree({ tenant: 'LT', level: 'tenant' })).toMatchObject([
+    { count: 2, covered: 1, coverage: 0.5, by_dataset: { training: 1, fine_tuning: 0 } },
+  ]);
+  await freeze(db, cold, { tenant: 'LT', id: 'seg_lt' });
+  expect(await tree({ tenant: 'LT' })).toMatchObject([
+    { month: '2001-05', coverage: 1, tier: 'cold' },
+    { month: '2001-06', coverage: 0, tier: 'cold' },
+  ]);
+});
+
+test('days tell their tier and bytes, and those of a month or of days only when asked', async () => {
+  const all = (await listDays(db, cursorKey, everybody, { tenant: 'TX', store: 'B' })).data;
+  const of = (date: string) => all.find(({ day }) => day === date);
+  expect(of('2001-01-15')).toMatchObject({ tier: 'mixed' });
+  expect(of('2001-01-01')).toMatchObject({ tier: 'cold' });
+  expect(of('2001-02-01')).toMatchObject({ tier: 'hot' });
+  const leaf = await tree({ tenant: 'TX', store: 'B', month: '2001-01', include: 'days' });
+  const january = all.filter(({ day }) => day < '2001-02-01');
+  expect(january.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(leaf[0]?.bytes);
+  expect(await calendar({ tenant: 'TX', store: 'B' }, { month: '2001-01' })).toHaveLength(
+    january.length,
+  );
+  const some = await calendar({ tenant: 'TX' }, { from: '2001-01-02', to: '2001-01-15' });
+  expect(some.map(({ day }) => day)).toEqual(['2001-01-02', '2001-01-15']);
+});

@@ -1,0 +1,102 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { type SliceRequest, toSlice } from '../slice.ts';
+import type { DayRow } from '../tags.contract.ts';
+import { tierOf } from '../tier-of.ts';
+import { dayAfter } from './calendar.ts';
+import type { Scope } from './counters.ts';
+import type { Coverage } from './coverage.ts';
+import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
+import { readTagsOf } from './read-windows.ts';
+import { clipStretches, type TenantStretches, toStretches } from './stretches.ts';
+
+export type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> & {
+  tenant: string;
+  limit?: number;
+  cursor?: string;
+};
+
+/** One page of the days of a tenant or a store, from counters. Throws 400 `request_invalid`, `cursor_invalid`. */
+export async function listDays(
+  db: Database,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: DaysRequest,
+): Promise<{ data: DayRow[]; next_cursor: string | null }> {
+  const { limit = 400, cursor, ...asked } = request;
+  const { tenant } = asked;
+  const slice = { ...toSlice(asked, actor, '?'), tenant };
+  const scope: CursorScope = { list: 'days', filters: asked };
+  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key[0];
+  if (!mayTouchTenant(actor, tenant)) return { data: [], next_cursor: null };
+  return db.transaction(
+    async (snapshot) => {
+      const page = { after: after ?? null, limit: limit + 1 };
+      const rows = await listCountedDays(snapshot, slice, page);
+      const shown = rows.slice(0, limit);
+      const last = shown.at(-1);
+      const hasMore = rows.length > limit && last !== undefined;
+      return {
+        data: await withCoverage(snapshot, { tenant, store: slice.store ?? null }, shown),
+        next_cursor: hasMore
+          ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.day] })
+          : null,
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+async function withCoverage(
+  snapshot: Queryable,
+  scope: Scope,
+  rows: readonly DayCounters[],
+): Promise<DayRow[]> {
+  const tags = (await readTagsOf(snapshot, [scope.tenant])).get(scope.tenant);
+  const coverage =
+    tags === undefined ? new Map() : await coverDays(snapshot, scope, rows, toStretches(tags));
+  return rows.map(({ day, count, bytes, cold_count }) => {
+    const { covered, training, fine_tuning }: Coverage = coverage.get(day) ?? nothing;
+    const tier = tierOf({ count, cold_count });
+    return { day, count, bytes, tier, covered, by_dataset: { training, fine_tuning } };
+  });
+}
+
+const nothing: Coverage = { covered: 0, training: 0, fine_tuning: 0 };
+
+async function coverDays(
+  snapshot: Queryable,
+  { tenant, store }: Scope,
+  rows: readonly DayCounters[],
+  tags: TenantStretches,
+): Promise<Map<string, Coverage>> {
+  const [first, last] = [rows[0]?.day, rows.at(-1)?.day];
+  if (first === undefined || last === undefined) return new Map();
+  const coverage = new Map(rows.map(({ day }) => [day, { ...nothing }]));
+  const add = (day: string, sum: Coverage, times: number) => {
+    const own = coverage.get(day);
+    if (own === undefined) return;
+    own.covered += sum.covered * times;
+    own.training += sum.training * times;
+    own.fine_tuning += sum.fine_tuning * times;
+  };
+  const page = { from: first, until: dayAfter(last) };
+  const whole = clipStretches(store === null ? tags.ofAll : tags.ofStore(store), page);
+  let at = 0;
+  for (const { day, count } of rows) {
+    while (at < whole.length && (whole[at]?.until ?? '') <= day) at += 1;
+    const stretch = whole[at];
+    if (stretch !== undefined && stretch.from <= day) add(day, stretch.weight, count);
+  }
+  if (store !== null) return coverage;
+  const runs = [...tags.added].flatMap(([name, stretches]) =>
+    clipStretches(stretches, page).map((stretch) => ({
+      ...stretch,
+      ...{ tenant, store: name, table: 'leaf_days' as const },
+    })),
+  );
+  if (runs.length === 0) return coverage;
+  for (const row of await sumRunsByDay(snapshot, runs)) add(row.day, row, 1);
+  return coverage;
+}

@@ -1,0 +1,208 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { where } from '../conditions/queries.ts';
+import type { DatasetName } from '../contract.ts';
+import type { DayWindow, Slice } from '../slice.ts';
+import type { CounterRun, CounterTable } from './counters.ts';
+import type { Weight } from './stretches.ts';
+import { beyondLastDay, firstDay } from './windows.ts';
+
+/** The windows of these tenants' tags, as they were made: a thousand a tenant at most. */
+export async function listTaggedDays(
+  db: Queryable,
+  tenants: readonly string[],
+): Promise<(DayWindow & { tenant: string; dataset: DatasetName })[]> {
+  return db.query(sql`
+    select tenant, dataset, store, coalesce(first_day, ${firstDay}::date)::text as "from",
+      coalesce(last_day + 1, ${beyondLastDay}::date)::text as until
+    from tags where tenant = any(${[...tenants]}::text[]) order by created_at, id`);
+}
+
+/** A tag as it is stored. */
+export type StoredTag = {
+  tenant: string;
+  id: string;
+  store: string | null;
+  /** First and last day; null = open at this end. */
+  from: string | null;
+  to: string | null;
+  dataset: DatasetName;
+  note: string | null;
+  created_at: string;
+  created_by: string;
+};
+
+export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'dataset'>;
+
+const columns = sql`tenant, id, store, first_day::text as "from", last_day::text as "to", dataset, note,
+  ${instantText('created_at')} as created_at, created_by`;
+
+/** Any number that no other advisory lock uses as its first half. */
+const lockClass = 734_013;
+
+/** Lets one transaction at a time make tags of a tenant: what is counted after it stays so. */
+export async function lockTags(connection: Connection, tenant: string): Promise<void> {
+  await connection.query(sql`select pg_advisory_xact_lock(${lockClass}, hashtext(${tenant}))`);
+}
+
+export async function countTags(db: Queryable, tenant: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    sql`select count(*) as count from tags where tenant = ${tenant}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** The tag with exactly this window and dataset. */
+export async function findTagOfWindow(
+  db: Queryable,
+  window: TagWindow,
+): Promise<StoredTag | undefined> {
+  const rows = await db.query<StoredTag>(sql`
+    select ${columns} from tags
+    where tenant = ${window.tenant} and dataset = ${window.dataset}
+      and store is not distinct from ${window.store}
+      and first_day is not distinct from ${window.from}::date
+      and last_day is not distinct from ${window.to}::date`);
+  return rows[0];
+}
+
+export async function insertTag(
+  db: Queryable,
+  tag: Omit<StoredTag, 'created_at'>,
+): Promise<StoredTag | undefined> {
+  const rows = await db.query<StoredTag>(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, note, created_by)
+    values (${tag.tenant}, ${tag.id}, ${tag.store}, ${tag.from}::date, ${tag.to}::date, ${tag.dataset},
+      ${tag.note}, ${tag.created_by})
+    returning ${columns}`);
+  return rows[0];
+}
+
+/** When the transaction began: when a tag would be made. */
+export async function readTime(db: Queryable): Promise<string> {
+  const rows = await db.query<{ at: string }>(sql`select ${instantText('now()')} as at`);
+  return rows[0]?.at ?? '';
+}
+
+/** Deletes a tag of one of these tenants (null = any); answers what it was. */
+export async function deleteTag(
+  db: Queryable,
+  id: string,
+  tenants: readonly string[] | null,
+): Promise<StoredTag | undefined> {
+  const rows = await db.query<StoredTag>(sql`
+    delete from tags where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
+    returning ${columns}`);
+  return rows[0];
+}
+
+/** Tags that touch a slice, the latest first. `after` = creation and id of the last one seen. */
+export async function listTags(
+  db: Queryable,
+  filter: Pick<Slice, 'tenant' | 'store' | 'from' | 'until' | 'dataset' | 'tenants'>,
+  page: { after: readonly string[] | null; limit: number },
+): Promise<StoredTag[]> {
+  const { tenant, store, from, until, dataset, tenants } = filter;
+  const conditions: Sql[] = [];
+  if (tenant !== undefined) conditions.push(sql`tenant = ${tenant}`);
+  if (tenants !== null) conditions.push(sql`tenant = any(${[...tenants]}::text[])`);
+  if (store !== undefined) conditions.push(sql`(store is null or store = ${store})`);
+  if (from !== undefined) {
+    conditions.push(sql`(last_day is null or last_day >= ${from}::date)`);
+  }
+  if (until !== undefined) {
+    conditions.push(sql`(first_day is null or first_day < ${until}::date)`);
+  }
+  if (dataset !== undefined) conditions.push(sql`dataset = ${dataset}`);
+  if (page.after !== null) {
+    const [createdAt, id] = page.after;
+    conditions.push(sql`(tags.created_at, id) < (${createdAt}::timestamptz, ${id})`);
+  }
+  return db.query<StoredTag>(sql`
+    select ${columns} from tags ${where(conditions)}
+    order by tags.created_at desc, id desc limit ${page.limit}`);
+}
+
+export type CounterSum = { count: number; bytes: number };
+
+/** The sums of each run, numbered from 1 in their order. */
+export async function sumCounters(
+  db: Queryable,
+  table: CounterTable,
+  runs: readonly CounterRun[],
+): Promise<(CounterSum & { number: number })[]> {
+  return db.query(sql`
+    select run.number, counted.count, counted.bytes
+    from unnest(${join(columnsOf(runs, table))}) with ordinality as run(tenant, store, first, until, number)
+    cross join lateral (
+      select coalesce(sum(c.count), 0)::bigint as count, coalesce(sum(c.bytes), 0)::bigint as bytes
+      from ${raw(table)} c where ${raw(inRun[table])}
+    ) counted`);
+}
+
+/** What a run says of a counter. */
+const inRun = {
+  tenant_days: 'c.tenant = run.tenant and c.day >= run.first and c.day < run.until',
+  leaf_months:
+    'c.tenant = run.tenant and c.store = run.store and c.month >= run.first and c.month < run.until',
+  leaf_days:
+    'c.tenant = run.tenant and c.store = run.store and c.day >= run.first and c.day < run.until',
+} as const satisfies Record<CounterTable, string>;
+
+function columnsOf(runs: readonly CounterRun[], table: CounterTable): Sql[] {
+  const isByMonth = table === 'leaf_months';
+  const length = isByMonth ? 'YYYY-MM'.length : 'YYYY-MM-DD'.length;
+  const type = raw(isByMonth ? 'text[]' : 'date[]');
+  return [
+    sql`${runs.map(({ tenant }) => tenant)}::text[]`,
+    sql`${runs.map(({ store }) => store)}::text[]`,
+    sql`${runs.map(({ from }) => from.slice(0, length))}::${type}`,
+    sql`${runs.map(({ until }) => until.slice(0, length))}::${type}`,
+  ];
+}
+
+/** Counters of one day. */
+export type DayCounters = { day: string; count: number; bytes: number; cold_count: number };
+
+/** Days of a tenant, or of one of its stores, that have records, in order. */
+export async function listCountedDays(
+  db: Queryable,
+  filter: Pick<Slice, 'store' | 'from' | 'until'> & { tenant: string },
+  page: { after: string | null; limit: number },
+): Promise<DayCounters[]> {
+  const { tenant, store, from, until } = filter;
+  const conditions = [sql`tenant = ${tenant}`];
+  if (store !== undefined) conditions.push(sql`store = ${store}`);
+  if (from !== undefined) conditions.push(sql`counter.day >= ${from}::date`);
+  if (until !== undefined) conditions.push(sql`counter.day < ${until}::date`);
+  if (page.after !== null) conditions.push(sql`counter.day > ${page.after}::date`);
+  return db.query<DayCounters>(sql`
+    select day::text as day, count, bytes, cold_count
+    from ${raw(store === undefined ? 'tenant_days' : 'leaf_days')} counter ${where(conditions)}
+    order by counter.day limit ${page.limit}`);
+}
+
+/** By day: the records of runs of leaf_days, as often as the weight of each says. */
+export async function sumRunsByDay(
+  db: Queryable,
+  runs: readonly (CounterRun & { weight: Weight })[],
+): Promise<(Weight & { day: string })[]> {
+  const of = (kind: keyof Weight) => sql`${runs.map(({ weight }) => weight[kind])}::int[]`;
+  const columns = [
+    ...columnsOf(runs, 'leaf_days'),
+    of('covered'),
+    of('training'),
+    of('fine_tuning'),
+  ];
+  return db.query(sql`
+    select c.day::text as day, sum(c.count * run.covered)::bigint as covered,
+      sum(c.count * run.training)::bigint as training,
+      sum(c.count * run.fine_tuning)::bigint as fine_tuning
+    from unnest(${join(columns)})
+      as run(tenant, store, first, until, covered, training, fine_tuning)
+    cross join lateral (
+      select day, count from leaf_days c where ${raw(inRun.leaf_days)} offset 0
+    ) c
+    group by c.day`);
+}

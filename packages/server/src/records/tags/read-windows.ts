@@ -1,0 +1,38 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Slice, TagWindows } from '../slice.ts';
+import { listTaggedDays } from './queries.ts';
+import { mergeWindows } from './windows.ts';
+
+/** The tagged days of a tenant as they are now, or in the snapshot that `db` stands in. */
+export async function readTagWindows(db: Queryable, tenant: string): Promise<TagWindows> {
+  return (await readTagsOf(db, [tenant])).get(tenant) ?? { training: [], fine_tuning: [] };
+}
+
+/** The tagged days of those of the tenants that have any. */
+export async function readTagsOf(
+  db: Queryable,
+  tenants: readonly string[],
+): Promise<Map<string, TagWindows>> {
+  const tagged = new Map<string, Awaited<ReturnType<typeof listTaggedDays>>>();
+  for (const window of await listTaggedDays(db, tenants)) {
+    const own = tagged.get(window.tenant) ?? [];
+    own.push(window);
+    tagged.set(window.tenant, own);
+  }
+  return new Map(
+    [...tagged].map(([tenant, windows]) => [
+      tenant,
+      {
+        training: mergeWindows(windows.filter(({ dataset }) => dataset === 'training')),
+        fine_tuning: mergeWindows(windows.filter(({ dataset }) => dataset === 'fine_tuning')),
+      },
+    ]),
+  );
+}
+
+/** A slice with the tags that its dataset means, unless they are pinned already or it has none. */
+export async function withTags(db: Queryable, slice: Slice): Promise<Slice> {
+  const { tenant, dataset, tags } = slice;
+  if (dataset === undefined || tenant === undefined || tags !== undefined) return slice;
+  return { ...slice, tags: await readTagWindows(db, tenant) };
+}

@@ -1,0 +1,97 @@
+import type { DayWindow, TagWindows } from '../slice.ts';
+import { mergeSpans, type Span, subtractSpans } from './windows.ts';
+
+/** How often a record counts as covered and in each dataset: once or not. */
+export type Weight = {
+  readonly covered: number;
+  readonly training: number;
+  readonly fine_tuning: number;
+};
+
+/** Days on which all records count the same, from `from` to before `until`. */
+export type Stretch = Span & { readonly weight: Weight };
+
+/** What the tags of a tenant say of its days, as stretches in order that do not overlap. */
+export type TenantStretches = {
+  /** Of the days of all stores. */
+  readonly ofAll: readonly Stretch[];
+  /** What the tags of single stores add to `ofAll`, by store. */
+  readonly added: ReadonlyMap<string, readonly Stretch[]>;
+  /** Of the days of one store, all tags together. */
+  ofStore(store: string): readonly Stretch[];
+};
+
+export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
+  const trained = byStore(training);
+  const tuned = byStore(fine_tuning);
+  const all = weightedSpans(trained.get(null) ?? [], tuned.get(null) ?? []);
+  const ofAll = stretchesOf(all);
+  const stores = new Set([...trained.keys(), ...tuned.keys()].filter((name) => name !== null));
+  const ofStore = new Map<string, readonly Stretch[]>();
+  const added = new Map<string, readonly Stretch[]>();
+  for (const store of stores) {
+    const own = weightedSpans(trained.get(store) ?? [], tuned.get(store) ?? []);
+    added.set(store, stretchesOf({ ...own, covered: subtractSpans(own.covered, all.covered) }));
+    ofStore.set(
+      store,
+      stretchesOf({
+        covered: mergeSpans([...all.covered, ...own.covered]),
+        training: mergeSpans([...all.training, ...own.training]),
+        fine_tuning: mergeSpans([...all.fine_tuning, ...own.fine_tuning]),
+      }),
+    );
+  }
+  return { ofAll, added, ofStore: (store) => ofStore.get(store) ?? ofAll };
+}
+
+/** The parts of stretches that lie in a span. */
+export function clipStretches(stretches: readonly Stretch[], { from, until }: Span): Stretch[] {
+  return stretches
+    .filter((stretch) => stretch.from < until && stretch.until > from)
+    .map((stretch) => ({
+      from: stretch.from > from ? stretch.from : from,
+      until: stretch.until < until ? stretch.until : until,
+      weight: stretch.weight,
+    }));
+}
+
+type WeightedSpans = Readonly<Record<keyof Weight, readonly Span[]>>;
+
+function weightedSpans(training: readonly Span[], fine_tuning: readonly Span[]): WeightedSpans {
+  return { covered: mergeSpans([...training, ...fine_tuning]), training, fine_tuning };
+}
+
+function byStore(windows: readonly DayWindow[]): Map<string | null, Span[]> {
+  const spans = new Map<string | null, Span[]>();
+  for (const { store, from, until } of windows) {
+    const own = spans.get(store) ?? [];
+    own.push({ from, until });
+    spans.set(store, own);
+  }
+  return spans;
+}
+
+const kinds = ['covered', 'training', 'fine_tuning'] as const;
+
+/** Cuts merged spans wherever one of them begins or ends. */
+function stretchesOf(spans: WeightedSpans): Stretch[] {
+  const changes = kinds
+    .flatMap((kind) =>
+      spans[kind].flatMap(({ from, until }) => [
+        { day: from, kind, by: 1 },
+        { day: until, kind, by: -1 },
+      ]),
+    )
+    .sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0));
+  const stretches: Stretch[] = [];
+  const weight = { covered: 0, training: 0, fine_tuning: 0 };
+  let from = '';
+  for (const { day, kind, by } of changes) {
+    if (day > from && kinds.some((one) => weight[one] > 0)) {
+      stretches.push({ from, until: day, weight: { ...weight } });
+    }
+    from = day;
+    weight[kind] += by;
+  }
+  return stretches;
+}

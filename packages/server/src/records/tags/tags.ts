@@ -1,0 +1,165 @@
+import type { FastifyRequest } from 'fastify';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit, AuditEntry } from '../../platform/audit.ts';
+import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { isOutOfReach, type SliceRequest, toSlice } from '../slice.ts';
+import type { Tag, Tagged } from '../tags.contract.ts';
+import { dayBefore } from './calendar.ts';
+import * as queries from './queries.ts';
+import { countInOther, sumWindows } from './sum-windows.ts';
+
+export type NewTag = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> &
+  Required<Pick<SliceRequest, 'tenant' | 'dataset'>> & { note?: string; dry_run?: boolean };
+
+export type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
+  limit?: number;
+  cursor?: string;
+};
+
+/** Who changes tags, and how that is put on record. */
+export type TagAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+};
+
+/** A tenant's tags at most: reading coverage looks at all of them. */
+export const mostTags = 1000;
+
+/**
+ * Tags a window of days; a dry run only tells what that would be. Throws 400 `request_invalid`, also for a
+ * tenant out of reach, 409 `tag_exists`, `tags_full`.
+ */
+export async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Tagged> {
+  const { note: text = null, dry_run = false, ...asked } = request;
+  const { tenant, dataset } = asked;
+  const { store = null, from = null, until } = toSlice(asked, act.actor, '/');
+  assertReach(act.actor, tenant);
+  const window = {
+    tenant,
+    store,
+    from,
+    to: until === undefined ? null : dayBefore(until),
+    dataset,
+  };
+  return db.transaction(async (connection) => {
+    await queries.lockTags(connection, tenant);
+    await assertRoom(connection, window);
+    const given = { ...window, note: text, created_by: act.actor.name };
+    const tag = dry_run
+      ? { ...given, id: null, created_at: await queries.readTime(connection) }
+      : await keepTag(connection, act, given);
+    const [sum] = await sumWindows(connection, [window]);
+    const inOther = await countInOther(connection, window);
+    return {
+      ...tag,
+      ...{ count: sum?.count ?? 0, bytes: sum?.bytes ?? 0 },
+      warnings: inOther === 0 ? [] : [inBothWarning(window, inOther, dry_run)],
+    };
+  });
+}
+
+/** One page of tags, the latest first. Throws 400 `request_invalid`, `cursor_invalid`. */
+export async function listTags(
+  db: Database,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: TagsRequest,
+): Promise<{ data: Tag[]; next_cursor: string | null }> {
+  const { limit = 100, cursor, dataset, ...asked } = request;
+  const slice = toSlice(asked, actor, '?');
+  const scope: CursorScope = { list: 'tags', filters: { ...asked, dataset } };
+  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
+  if (isOutOfReach(slice, actor)) return { data: [], next_cursor: null };
+  return db.transaction(
+    async (snapshot) => {
+      const page = { after, limit: limit + 1 };
+      const rows = await queries.listTags(snapshot, { ...slice, dataset }, page);
+      const shown = rows.slice(0, limit);
+      const sums = await sumWindows(snapshot, shown);
+      const last = shown.at(-1);
+      const hasMore = rows.length > limit && last !== undefined;
+      return {
+        data: shown.map((tag, i) => ({ ...tag, ...(sums[i] ?? { count: 0, bytes: 0 }) })),
+        next_cursor: hasMore
+          ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] })
+          : null,
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Throws 404 `tag_not_found`, also for a tag of a tenant out of reach. */
+export async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
+  await db.transaction(async (connection) => {
+    const tag = await queries.deleteTag(connection, id, act.actor.tenants);
+    if (tag === undefined) {
+      throw new AppError('tag_not_found', {
+        detail: `There is no tag ${JSON.stringify(id)} here. GET /enrichment/tags lists them.`,
+      });
+    }
+    await note(connection, act, { action: 'tag.delete', tag, before: tag });
+  });
+}
+
+async function keepTag(
+  connection: Queryable,
+  act: TagAct,
+  given: Omit<queries.StoredTag, 'id' | 'created_at'>,
+): Promise<queries.StoredTag> {
+  const tag = await queries.insertTag(connection, { ...given, id: newId('tag') });
+  if (tag === undefined) throw new Error('a tag vanished while it was written');
+  await note(connection, act, { action: 'tag.create', tag, after: tag });
+  return tag;
+}
+
+async function note(
+  connection: Queryable,
+  { actor, request, audit }: TagAct,
+  {
+    tag,
+    ...entry
+  }: { tag: queries.StoredTag; action: string } & Pick<AuditEntry, 'before' | 'after'>,
+): Promise<void> {
+  await audit(connection, { actor, request, target: tag.id, tenant: tag.tenant, ...entry });
+}
+
+async function assertRoom(connection: Connection, window: queries.TagWindow): Promise<void> {
+  const { tenant, dataset } = window;
+  const same = await queries.findTagOfWindow(connection, window);
+  if (same !== undefined) {
+    throw new AppError('tag_exists', {
+      detail: `The tag ${same.id} has the same window and dataset, ${dataset}. Delete it first to tag it anew, for another note say.`,
+    });
+  }
+  if ((await queries.countTags(connection, tenant)) >= mostTags) {
+    throw new AppError('tags_full', {
+      detail: `${tenant} has ${mostTags.toLocaleString('en')} tags. Delete some, or replace many short windows by a long one.`,
+    });
+  }
+}
+
+/** In the same words for every tenant out of reach, so that they tell nothing of whether it exists. */
+function assertReach(actor: Actor, tenant: string): void {
+  if (mayTouchTenant(actor, tenant)) return;
+  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
+}
+
+function inBothWarning(
+  { dataset }: queries.TagWindow,
+  count: number,
+  isDryRun: boolean,
+): Tagged['warnings'][number] {
+  const other = dataset === 'training' ? 'fine_tuning' : 'training';
+  const records = count === 1 ? '1 record' : `${count.toLocaleString('en')} records`;
+  const verb = isDryRun ? 'would be' : count === 1 ? 'is' : 'are';
+  return {
+    code: 'in_both_datasets',
+    message: `By this tag ${records} of ${other} ${verb} in ${dataset} too. Coverage counts each once; exports and versions of either dataset hold them.`,
+    count,
+  };
+}

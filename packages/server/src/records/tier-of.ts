@@ -1,0 +1,8 @@
+import type { tiers } from './contract.ts';
+
+/** Where the records of a counter lie. */
+export function tierOf({ count, cold_count }: { count: number; cold_count: number }) {
+  const tier: (typeof tiers)[number] =
+    cold_count === 0 ? 'hot' : cold_count === count ? 'cold' : 'mixed';
+  return tier;
+}

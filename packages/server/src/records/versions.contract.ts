@@ -1,0 +1,163 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  dateSchema,
+  digestSchema,
+  instantSchema,
+  limitSchema,
+  nameSchema,
+  nullable,
+  oneOf,
+  problem,
+  storeSchema,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+import { datasetNames } from './contract.ts';
+import { noteSchema } from './tags.contract.ts';
+
+export const splitNames = ['train', 'validation', 'test'] as const;
+export type SplitName = (typeof splitNames)[number];
+
+export const sharesSchema = Type.Object(
+  {
+    train: Type.Integer({ minimum: 0, maximum: 100 }),
+    validation: Type.Integer({ minimum: 0, maximum: 100 }),
+    test: Type.Integer({ minimum: 0, maximum: 100 }),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Percent, 100 together. A record’s place among 0 … 99 is ⌊h × 100 ÷ 2^32⌋, h = the first 8 hex digits of md5(event_id): the first `train` places are train, the next `validation` validation, the rest test. The same event always falls into the same place.',
+  },
+);
+export type Shares = Static<typeof sharesSchema>;
+
+const tripleProperties = {
+  count: Type.Integer(),
+  bytes: Type.Integer(),
+  digest: digestSchema,
+};
+const splitSchema = Type.Object({ count: Type.Integer(), digest: digestSchema });
+
+export const versionStates = ['counting', 'ready', 'failed'] as const;
+export const versionChanges = ['erased', 'deleted'] as const;
+
+export const versionSchema = Type.Object({
+  id: Type.String(),
+  tenant: tenantSchema,
+  dataset: oneOf(datasetNames),
+  name: nameSchema,
+  note: nullable(noteSchema),
+  shares: nullable(sharesSchema),
+  ...tripleProperties,
+  recorded_before: {
+    ...instantSchema,
+    description: 'records that were stored later are not part of it',
+  },
+  slices: Type.Array(
+    Type.Object({
+      tag_id: Type.String(),
+      store: nullable(storeSchema),
+      from: nullable(dateSchema),
+      to: nullable(dateSchema),
+      note: nullable(noteSchema),
+    }),
+    { description: 'the tags as they were' },
+  ),
+  state: oneOf(
+    versionStates,
+    'counting: its records are read and compared with the counters; ready: they were equal; failed: they are not, `error` says how',
+  ),
+  splits: nullable(Type.Object({ train: splitSchema, validation: splitSchema, test: splitSchema })),
+  current: nullable(
+    Type.Object(tripleProperties, { description: 'what is left of it, read from content' }),
+  ),
+  change: nullable(oneOf(versionChanges, 'why less is left than was frozen')),
+  changed_at: nullable(instantSchema),
+  error: nullable(Type.String()),
+  created_at: instantSchema,
+  created_by: Type.String(),
+});
+export type Version = Static<typeof versionSchema>;
+
+export const newVersionSchema = Type.Object(
+  {
+    tenant: tenantSchema,
+    dataset: oneOf(datasetNames),
+    name: nameSchema,
+    shares: Type.Optional(sharesSchema),
+    note: Type.Optional(noteSchema),
+  },
+  { additionalProperties: false },
+);
+
+const byId = Type.Object({ id: Type.String() });
+
+export const versionsContract = {
+  createVersion: {
+    id: 'createVersion',
+    method: 'POST',
+    path: '/enrichment/dataset-versions',
+    tag: 'Datasets',
+    summary: 'Freeze the tagged slices of a tenant into a version',
+    description:
+      'Immutable: the records that are in the dataset now, whatever is tagged, untagged or arrives later. Retention does not delete them unless it is told to. Its exports are the same byte for byte as long as its records exist.',
+    scope: 'datasets:write',
+    body: newVersionSchema,
+    responses: {
+      201: { description: 'The version, being counted.', schema: versionSchema },
+      400: problem,
+      409: problem,
+    },
+  },
+  listVersions: {
+    id: 'listVersions',
+    method: 'GET',
+    path: '/enrichment/dataset-versions',
+    tag: 'Datasets',
+    summary: 'List dataset versions',
+    description: 'The latest first.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        dataset: Type.Optional(oneOf(datasetNames)),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: Type.Object({
+          data: Type.Array(versionSchema),
+          next_cursor: nullable(Type.String()),
+        }),
+      },
+      400: problem,
+    },
+  },
+  getVersion: {
+    id: 'getVersion',
+    method: 'GET',
+    path: '/enrichment/dataset-versions/:id',
+    tag: 'Datasets',
+    summary: 'Show a dataset version',
+    scope: 'enrichment:read',
+    params: byId,
+    responses: { 200: { description: 'The version.', schema: versionSchema }, 404: problem },
+  },
+  deleteVersion: {
+    id: 'deleteVersion',
+    method: 'DELETE',
+    path: '/enrichment/dataset-versions/:id',
+    tag: 'Datasets',
+    summary: 'Delete a dataset version',
+    description: 'Records and tags stay; retention need not keep its records any more.',
+    scope: 'datasets:write',
+    params: byId,
+    responses: { 204: { description: 'Done.' }, 404: problem },
+  },
+} as const satisfies Record<string, RouteContract>;

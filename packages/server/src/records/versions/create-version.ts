@@ -1,0 +1,170 @@
+import type { FastifyRequest } from 'fastify';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { DatasetName } from '../contract.ts';
+import { cutParts } from '../pin/cut-parts.ts';
+import { pinSlice } from '../pin/pin-slice.ts';
+import { lockWrites } from '../pin/queries.ts';
+import type { DayWindow, KeyRange, TagWindows } from '../slice.ts';
+import { beyondLastDay, firstDay, mergeWindows } from '../tags/windows.ts';
+import type { Shares, Version } from '../versions.contract.ts';
+import * as queries from './queries.ts';
+import { toVersion } from './version.ts';
+
+export type VersionRequest = {
+  tenant: string;
+  dataset: DatasetName;
+  name: string;
+  shares?: Shares;
+  note?: string;
+};
+
+/** Who does it, and how it is put on record. */
+export type VersionAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+};
+
+/**
+ * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that
+ * are not 100 together and for a tenant out of reach, 409 `dataset_empty`, `version_name_taken`.
+ */
+export async function createVersion(
+  db: Database,
+  act: VersionAct,
+  wanted: VersionRequest,
+): Promise<Version> {
+  const { tenant, name, shares } = wanted;
+  if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
+    throw invalidInput('/shares', 'are percent and must be 100 together');
+  }
+  // In the same words for every such tenant: they tell nothing of whether it exists.
+  if (!mayTouchTenant(act.actor, tenant)) {
+    throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
+  }
+  return db.transaction(async (connection) => {
+    // Before all writers wait for it. Whoever takes the name at this moment is met at the insert.
+    if (await queries.hasName(connection, tenant, name)) throw nameTaken(tenant, name);
+    const row = await freeze(connection, act.actor, wanted);
+    const version = toVersion(row);
+    const { actor, request, audit } = act;
+    const { dataset, note, count, bytes, digest, recorded_before } = version;
+    const after = {
+      name,
+      dataset,
+      shares: shares ?? null,
+      note,
+      count,
+      bytes,
+      digest,
+      recorded_before,
+    };
+    const entry = { action: 'version.create', target: version.id, tenant, after };
+    await audit(connection, { actor, request, ...entry });
+    return version;
+  });
+}
+
+async function freeze(
+  connection: Connection,
+  actor: Actor,
+  { tenant, dataset, name, shares, note }: VersionRequest,
+): Promise<queries.StoredVersion> {
+  // From here on nothing is stored, erased or deleted of the tenant: tags, counters and parts fit together.
+  await lockWrites(connection, tenant);
+  const tags = await queries.listTags(connection, tenant);
+  const windows = {
+    training: windowsOf(tags, 'training'),
+    fine_tuning: windowsOf(tags, 'fine_tuning'),
+  };
+  const { slice, triple } = await pinSlice(connection, {
+    tenant,
+    dataset,
+    tags: windows,
+    tenants: actor.tenants,
+  });
+  if (triple === null) throw new Error('the counters do not tell what a dataset holds');
+  if (triple.count === 0) {
+    throw new AppError('dataset_empty', {
+      detail: `No record of ${tenant} is tagged as ${dataset}. Tag a slice first: POST /enrichment/tags.`,
+    });
+  }
+  const parts = await cutParts(connection, { ...slice, recordedBefore: undefined });
+  const row = await queries.insertVersion(connection, {
+    tenant,
+    id: newId('ver'),
+    dataset,
+    name,
+    note: note ?? null,
+    shares: shares ?? null,
+    slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
+    tags: windows,
+    recordedBefore: slice.recordedBefore,
+    triple,
+    parts,
+    createdBy: actor.name,
+  });
+  if (row === undefined) throw nameTaken(tenant, name);
+  await queries.insertWindows(connection, row, clipWindows(windows[dataset], parts));
+  return row;
+}
+
+/**
+ * What of the windows lies between the first and the last day with records. A version holds no later
+ * records: a window without end must not keep retention from them for ever.
+ */
+export function clipWindows(
+  windows: readonly DayWindow[],
+  parts: readonly Pick<KeyRange, 'minDay' | 'maxDay'>[],
+): DayWindow[] {
+  const first = parts.map(({ minDay }) => minDay).sort()[0] ?? beyondLastDay;
+  const last =
+    parts
+      .map(({ maxDay }) => maxDay)
+      .sort()
+      .at(-1) ?? firstDay;
+  const beyond = dayAfter(last);
+  return windows
+    .map(({ store, from, until }) => ({
+      store,
+      from: from > first ? from : first,
+      until: until < beyond ? until : beyond,
+    }))
+    .filter(({ from, until }) => from < until);
+}
+
+function windowsOf(
+  tags: readonly (queries.FrozenTag & { dataset: DatasetName })[],
+  dataset: DatasetName,
+): TagWindows[DatasetName] {
+  return mergeWindows(
+    tags
+      .filter((tag) => tag.dataset === dataset)
+      .map(({ store, from, to }) => ({
+        store,
+        from: from ?? firstDay,
+        until: to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to),
+      })),
+  );
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+}
+
+function withoutDataset({
+  dataset: _dataset,
+  ...tag
+}: queries.FrozenTag & { dataset: DatasetName }): queries.FrozenTag {
+  return tag;
+}
+
+function nameTaken(tenant: string, name: string): AppError {
+  return new AppError('version_name_taken', {
+    detail: `${tenant} has a dataset version named ${JSON.stringify(name)}. Choose another name, or delete that version.`,
+  });
+}

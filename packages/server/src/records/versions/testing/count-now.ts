@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { createLog } from '../../../platform/log.ts';
+import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import { createObjectReader } from '../../../platform/objects/reader.ts';
+import type { DuckDb } from '../../../platform/parquet/duckdb.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { countVersions } from '../count/start-counting.ts';
+
+/** Counts all versions that wait for it, as a process of the role exports does; answers what it could not. */
+export async function countNow(
+  tools: { db: Database; duckdb: DuckDb; store: ObjectStore; dir: string },
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string[]> {
+  const { db, duckdb, store, dir } = tools;
+  const log = createLog('silent');
+  const objects = createObjectReader(store, { dir: join(dir, 'reader'), maxBytes: 2 ** 30, log });
+  try {
+    return await countVersions({ db, cold: { objects, duckdb }, log }, { signal });
+  } finally {
+    await objects.close();
+  }
+}

@@ -1,0 +1,40 @@
+import sql from 'sql-template-tag';
+import type { Actor } from '../../../kernel/actor.ts';
+import { newId } from '../../../kernel/ids.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import type { DatasetName } from '../../contract.ts';
+import type { Shares, Version } from '../../versions.contract.ts';
+import { createVersion } from '../create-version.ts';
+
+/** Days of a store, or of all; null: open at this end. */
+export type TestTag = { store?: string | null; from?: string | null; to?: string | null };
+
+const testActor: Actor = {
+  tokenId: 'tok_test',
+  name: 'test',
+  scopes: ['admin'],
+  tenants: null,
+  expiresAt: null,
+};
+
+export async function addTag(
+  db: Queryable,
+  tenant: string,
+  { store = null, from = null, to = null }: TestTag = {},
+  dataset: DatasetName = 'training',
+): Promise<void> {
+  await db.query(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+    values (${tenant}, ${newId('tag')}, ${store}, ${from}::date, ${to}::date, ${dataset}, 'test')`);
+}
+
+/** Freezes what is tagged as training data, as an operator does. */
+export function freezeVersion(
+  db: Database,
+  tenant: string,
+  { name = 'v1', shares }: { name?: string; shares?: Shares } = {},
+): Promise<Version> {
+  const act = { actor: testActor, request: {} as never, audit: async () => {} };
+  const more = shares === undefined ? {} : { shares };
+  return createVersion(db, act, { tenant, dataset: 'training', name, ...more });
+}

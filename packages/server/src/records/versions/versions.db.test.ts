@@ -1,0 +1,251 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import type { Version } from '../versions.contract.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const path = '/enrichment/dataset-versions';
+
+function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
+  return {
+    tenant,
+    store: n % 2 === 0 ? 'DFW' : 'ORD',
+    event_id: `e${n}`,
+    occurred_at: `2025-03-0${1 + (n % 3)}T10:00:00Z`,
+    enrichment: { n },
+    ...more,
+  };
+}
+
+async function seed(tenant: string, count: number, more: Record<string, unknown> = {}) {
+  const records = Array.from({ length: count }, (_, n) => record(tenant, n, more));
+  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(answer.json).toMatchObject({ accepted: count });
+}
+
+async function tag(
+  tenant: string,
+  days: { store?: string; from?: string; to?: string; dataset?: string } = {},
+) {
+  const { store = null, from = null, to = null, dataset = 'training' } = days;
+  await service.db.query(sql`
+    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+    values (${tenant}, ${`tag_${Math.random()}`}, ${store}, ${from}::date, ${to}::date, ${dataset}, 'test')`);
+}
+
+const freeze = (tenant: string, more: Record<string, unknown> = {}, token?: string) =>
+  service.call('POST', path, {
+    body: { tenant, dataset: 'training', name: 'v1', ...more },
+    ...(token === undefined ? {} : { token }),
+  });
+
+/** The version once it is counted. */
+async function counted(id: string): Promise<Version> {
+  let version: Version | undefined;
+  await expect
+    .poll(
+      async () => {
+        version = (await service.call('GET', `${path}/${id}`)).json;
+        return version?.state;
+      },
+      { timeout: 20_000 },
+    )
+    .not.toBe('counting');
+  if (version === undefined) throw new Error('no version');
+  return version;
+}
+
+const audited = async (action: string) =>
+  service.db.query(sql`select tenant, target from audit_log where action = ${action}`);
+
+test('answers 403 to a token that may not write datasets', async () => {
+  const { token } = await service.makeToken({ scopes: ['enrichment:read'] });
+  expect((await freeze('T', {}, token)).status).toBe(403);
+  const gone = await service.call('DELETE', `${path}/ver_x`, { token });
+  expect(gone.status).toBe(403);
+});
+
+test('answers 400 to shares that are not 100 together', async () => {
+  const answer = await freeze('T', { shares: { train: 80, validation: 10, test: 11 } });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toMatchObject([{ path: '/shares' }]);
+});
+
+test('answers 409 where no record is tagged', async () => {
+  await seed('empty', 3);
+  await tag('empty', { dataset: 'fine_tuning' });
+  await tag('empty', { from: '2025-04-01', to: '2025-04-30' });
+  const answer = await freeze('empty');
+  expect([answer.status, answer.json.code]).toEqual([409, 'dataset_empty']);
+});
+
+test('a foreign tenant looks as if it did not exist', async () => {
+  await seed('foreign', 3);
+  await tag('foreign');
+  const { token } = await service.makeToken({
+    scopes: ['enrichment:read', 'datasets:write'],
+    tenants: ['elsewhere'],
+  });
+  const refused = await freeze('foreign', {}, token);
+  expect(refused.status).toBe(400);
+  expect(refused.json.errors).toMatchObject([{ path: '/tenant' }]);
+  const { id } = (await freeze('foreign')).json;
+  for (const method of ['GET', 'DELETE']) {
+    const answer = await service.call(method, `${path}/${id}`, { token });
+    expect([answer.status, answer.json.code]).toEqual([404, 'version_not_found']);
+  }
+  const listed = await service.call('GET', `${path}?tenant=foreign`, { token });
+  expect(listed.json).toEqual({ data: [], next_cursor: null });
+  expect((await service.call('GET', path, { token })).json.data).toEqual([]);
+});
+
+test('answers 404 to what is no version', async () => {
+  for (const id of ['ver_none', '%00', 'a%20b']) {
+    const answer = await service.call('GET', `${path}/${id}`);
+    expect([answer.status, answer.json.code]).toEqual([404, 'version_not_found']);
+  }
+});
+
+test('a version is what was tagged, whatever is tagged, untagged or stored later', async () => {
+  await seed('frozen', 30);
+  await tag('frozen', { store: 'DFW', from: '2025-03-01', to: '2025-03-02' });
+  await tag('frozen', { from: '2025-03-02', to: '2025-03-02' });
+  await tag('frozen', { dataset: 'fine_tuning' });
+  const answer = await freeze('frozen', {
+    shares: { train: 80, validation: 10, test: 10 },
+    note: 'first',
+  });
+  expect(answer.status).toBe(201);
+  const made: Version = answer.json;
+  expect(made).toMatchObject({ state: 'counting', count: 15, name: 'v1', note: 'first' });
+  expect(made.slices).toMatchObject([
+    { store: 'DFW', from: '2025-03-01', to: '2025-03-02', note: null },
+    { store: null, from: '2025-03-02', to: '2025-03-02', note: null },
+  ]);
+  await service.db.query(sql`delete from tags where tenant = 'frozen'`);
+  await seed('frozen', 1, { event_id: 'late', occurred_at: '2025-03-02T11:00:00Z' });
+  const version = await counted(made.id);
+  const { count, bytes, digest } = version;
+  expect(version).toMatchObject({ state: 'ready', error: null, change: null, changed_at: null });
+  expect(version.current).toEqual({ count, bytes, digest });
+  const { train, validation, test: tested } = version.splits ?? {};
+  expect((train?.count ?? 0) + (validation?.count ?? 0) + (tested?.count ?? 0)).toBe(15);
+  const sum =
+    [train, validation, tested].reduce((all, split) => all + BigInt(`0x${split?.digest}`), 0n) %
+    (1n << 64n);
+  expect(sum.toString(16).padStart(16, '0')).toBe(digest);
+  expect(await audited('version.create')).toContainEqual({ tenant: 'frozen', target: made.id });
+});
+
+test('answers 409 to a name that is taken, and takes it again once it is free', async () => {
+  await seed('names', 3);
+  await tag('names');
+  const { id } = (await freeze('names')).json;
+  const answer = await freeze('names');
+  expect([answer.status, answer.json.code]).toEqual([409, 'version_name_taken']);
+  expect((await service.call('DELETE', `${path}/${id}`)).status).toBe(204);
+  expect((await service.call('DELETE', `${path}/${id}`)).status).toBe(404);
+  expect((await freeze('names')).status).toBe(201);
+  expect(await audited('version.delete')).toEqual([{ tenant: 'names', target: id }]);
+  const windows = await service.db.query(
+    sql`select version_id from dataset_version_windows where version_id = ${id}`,
+  );
+  expect(windows).toEqual([]);
+});
+
+test('of two that take a name at once one gets it', async () => {
+  await seed('twice', 3);
+  await tag('twice');
+  const answers = await Promise.all([freeze('twice'), freeze('twice'), freeze('twice')]);
+  expect(answers.map(({ status }) => String(status)).sort()).toEqual(['201', '409', '409']);
+});
+
+test('versions are listed the latest first, page by page', async () => {
+  await seed('listed', 3);
+  await tag('listed');
+  await tag('listed', { dataset: 'fine_tuning' });
+  const ids: string[] = [];
+  for (const n of [1, 2, 3, 4, 5]) {
+    const dataset = n === 3 ? 'fine_tuning' : 'training';
+    ids.unshift((await freeze('listed', { name: `v${n}`, dataset })).json.id);
+  }
+  const seen: string[] = [];
+  let cursor = '';
+  do {
+    const page = await service.call('GET', `${path}?tenant=listed&limit=2${cursor}`);
+    seen.push(...page.json.data.map((row: Version) => row.id));
+    cursor = page.json.next_cursor === null ? '' : `&cursor=${page.json.next_cursor}`;
+  } while (cursor !== '');
+  expect(seen).toEqual(ids);
+  const tuned = await service.call('GET', `${path}?tenant=listed&dataset=fine_tuning`);
+  expect(tuned.json.data).toMatchObject([{ id: ids[2] }]);
+  const first = await service.call('GET', `${path}?tenant=listed&limit=2`);
+  const other = await service.call('GET', `${path}?limit=2&cursor=${first.json.next_cursor}`);
+  expect(other.json.code).toBe('cursor_invalid');
+});
+
+test('windows without end reach from the first to the last day with records', async () => {
+  await seed('open', 3);
+  await tag('open');
+  await tag('open', { store: 'ORD', from: '2025-03-02' });
+  const { id } = (await freeze('open')).json;
+  const windows = await service.db.query(sql`
+    select store, first_day, until from dataset_version_windows where version_id = ${id}`);
+  expect(windows).toEqual([{ store: null, first_day: '2025-03-01', until: '2025-03-04' }]);
+});
+
+test('an erasure reaches a version, which then tells what is left', async () => {
+  await seed('erased', 6);
+  await tag('erased', { store: 'DFW' });
+  const { id } = (await freeze('erased')).json;
+  expect(await counted(id)).toMatchObject({ state: 'ready', count: 3 });
+  const answer = await service.call('POST', '/enrichment/erase', {
+    body: { tenant: 'erased', event_ids: ['e0', 'e1'] },
+  });
+  expect(answer.json).toMatchObject({ versions_changed: 1, tags_removed: 0 });
+  const version = await counted(id);
+  expect(version).toMatchObject({ state: 'ready', change: 'erased', count: 3 });
+  expect(version.current?.count).toBe(2);
+  expect(version.changed_at).not.toBeNull();
+});
+
+test('the plan of retention tells what a version keeps, and the run deletes it only when told', async () => {
+  await seed('kept', 6);
+  await tag('kept', { from: '2025-03-01', to: '2025-03-01' });
+  const { id } = (await freeze('kept')).json;
+  await counted(id);
+  const policy = { hot_days: 0, delete_days: 1 };
+  await service.call('PUT', '/retention/policies/kept', { body: policy });
+  const plan = await service.call('GET', '/retention/plan?tenant=kept');
+  expect(plan.json.data[0]).toMatchObject({
+    kind: 'delete',
+    count: 4,
+    versioned_count: 2,
+    versions: ['v1'],
+  });
+  const run = async (more: object) => {
+    const body = { tenant: 'kept', ...more };
+    const queued = await service.call('POST', '/retention/run', { body });
+    const path = `/retention/runs/${queued.json.id}`;
+    let found = queued.json;
+    await expect
+      .poll(
+        async () => {
+          found = (await service.call('GET', path)).json;
+          return found.state;
+        },
+        { timeout: 20_000 },
+      )
+      .toBe('completed');
+    return found;
+  };
+  expect(await run({})).toMatchObject({ deleted_count: 4, kept_count: 2 });
+  expect(await counted(id)).toMatchObject({ change: null });
+  expect(await run({ delete_versioned: true })).toMatchObject({ deleted_count: 2, kept_count: 0 });
+  expect(await counted(id)).toMatchObject({ change: 'deleted', current: { count: 0 } });
+});

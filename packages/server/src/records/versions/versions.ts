@@ -1,0 +1,79 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { DatasetName } from '../contract.ts';
+import type { Version } from '../versions.contract.ts';
+import type { VersionAct } from './create-version.ts';
+import * as queries from './queries.ts';
+import { toVersion } from './version.ts';
+
+export type VersionsRequest = {
+  tenant?: string;
+  dataset?: DatasetName;
+  limit?: number;
+  cursor?: string;
+};
+
+/** One page of the versions in reach, the latest first. Throws 400 `cursor_invalid`. */
+export async function listVersions(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: VersionsRequest,
+): Promise<{ data: Version[]; next_cursor: string | null }> {
+  const { tenant, dataset, limit = 100, cursor } = request;
+  const scope: CursorScope = { list: 'dataset-versions', filters: { tenant, dataset } };
+  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) {
+    return { data: [], next_cursor: null };
+  }
+  const filter = { tenant, dataset, tenants: actor.tenants };
+  const rows = await queries.listVersions(db, filter, { after, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  return {
+    data: shown.map(toVersion),
+    next_cursor:
+      last === undefined
+        ? null
+        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] }),
+  };
+}
+
+/** Throws 404 `version_not_found`. */
+export async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
+  const row = isId(id) ? await queries.findVersion(db, id, actor.tenants) : undefined;
+  if (row === undefined) throw notFound();
+  return toVersion(row);
+}
+
+/** Throws 404 `version_not_found`. */
+export async function deleteVersion(db: Database, act: VersionAct, id: string): Promise<void> {
+  const { actor, request, audit } = act;
+  await db.transaction(async (connection) => {
+    const row = isId(id) ? await queries.deleteVersion(connection, id, actor.tenants) : undefined;
+    if (row === undefined) throw notFound();
+    const { tenant, name, dataset, count, bytes, digest } = toVersion(row);
+    const before = { name, dataset, count, bytes, digest };
+    await audit(connection, {
+      actor,
+      request,
+      action: 'version.delete',
+      target: id,
+      tenant,
+      before,
+    });
+  });
+}
+
+function isId(text: string): boolean {
+  return /^\w{1,100}$/.test(text);
+}
+
+function notFound(): AppError {
+  return new AppError('version_not_found', {
+    detail:
+      'There is no dataset version of this id, or no longer. GET /enrichment/dataset-versions lists them.',
+  });
+}

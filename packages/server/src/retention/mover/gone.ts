@@ -1,0 +1,33 @@
+import type { DayTriple, DayWindow, Gone } from '../../records/index.ts';
+import { beyondLastDay, firstDay } from '../../records/index.ts';
+import { type EraseScope, fromJournal, scopeOfDays } from '../erase/scope.ts';
+import type { Move } from './move.ts';
+
+/** What a move lets go for good; null for the kinds that keep all records. */
+export function toGone(move: Move, days: readonly DayTriple[]): Gone | null {
+  const { tenant, kind, first_day, last_day } = move;
+  switch (kind) {
+    case 'move':
+    case 'compact':
+      return null;
+    case 'delete':
+      return goneOf('delete', scopeOfDays(tenant, first_day, last_day), days);
+    case 'erase':
+      return goneOf('erase', fromJournal(move), days);
+  }
+}
+
+export function goneOf(kind: Gone['kind'], scope: EraseScope, days: readonly DayTriple[]): Gone {
+  return { tenant: scope.tenant, kind, days, window: windowOf(scope) };
+}
+
+/** Where an erasure has no bounds it takes all days of its store. */
+function windowOf({ store, eventIds, from, to }: EraseScope): DayWindow | null {
+  if (eventIds !== null) return null;
+  const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);
+  return { store, from: from ?? firstDay, until };
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+}
