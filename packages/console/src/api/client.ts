@@ -53,28 +53,29 @@ export class ApiError extends Error {
 /** The API of the service that served this page; the session cookie goes along. */
 export const api = {
   async get<T>(path: string, params?: Params, signal?: AbortSignal): Promise<T> {
-    return parse<T>(await call('GET', pathWith(path, params), undefined, signal));
+    return parse<T>(await call('GET', pathWith(path, params), { signal }));
   },
 
   /** The answer as it came: JSON.parse would bend numbers such as 0.10 and those above 2^53. */
   async getText(path: string, params?: Params, signal?: AbortSignal): Promise<string> {
-    return (await call('GET', pathWith(path, params), undefined, signal)).text;
+    return (await call('GET', pathWith(path, params), { signal })).text;
   },
 
-  async post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-    return parse<T>(await call('POST', path, JSON.stringify(body), signal));
+  async post<T>(path: string, body: unknown, options: SendOptions = {}): Promise<T> {
+    return parse<T>(await call('POST', path, { ...options, body: JSON.stringify(body) }));
   },
 
   async put<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-    return parse<T>(await call('PUT', path, JSON.stringify(body), signal));
+    return parse<T>(await call('PUT', path, { body: JSON.stringify(body), signal }));
   },
 
   async patch<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-    return parse<T>(await call('PATCH', path, JSON.stringify(body), signal));
+    return parse<T>(await call('PATCH', path, { body: JSON.stringify(body), signal }));
   },
 
-  async delete(path: string, signal?: AbortSignal): Promise<void> {
-    await call('DELETE', path, undefined, signal);
+  /** `undefined` where the answer is empty. */
+  async delete<T = undefined>(path: string, signal?: AbortSignal): Promise<T> {
+    return parse<T>(await call('DELETE', path, { signal }));
   },
 } as const;
 
@@ -110,20 +111,20 @@ export function reportSessionEnd(): void {
   window.dispatchEvent(new Event(sessionEndedEvent));
 }
 
+export type SendOptions = {
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+type Sent = SendOptions & { readonly body?: string };
 type Answer = { readonly text: string; readonly requestId: string | null };
 
 /** Makes a call; one that asks for the access token first is made again once that was given. */
-async function call(
-  method: string,
-  path: string,
-  body?: string,
-  signal?: AbortSignal,
-): Promise<Answer> {
+async function call(method: string, path: string, sent: Sent): Promise<Answer> {
   try {
-    return await send(method, path, body, signal);
+    return await send(method, path, sent);
   } catch (error) {
     if (!isStepUp(error) || !(await askForToken())) throw error;
-    return send(method, path, body, signal);
+    return send(method, path, sent);
   }
 }
 
@@ -143,8 +144,7 @@ function askForToken(): Promise<boolean> {
 async function send(
   method: string,
   path: string,
-  body?: string,
-  signal?: AbortSignal,
+  { body, headers, signal }: Sent,
 ): Promise<Answer> {
   const timeout = AbortSignal.timeout(timeoutMillis);
   try {
@@ -152,7 +152,10 @@ async function send(
       method,
       credentials: 'same-origin',
       cache: 'no-store',
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: {
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       body: body ?? null,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });

@@ -3,13 +3,17 @@ import type { Static } from 'typebox';
 import type {
   actorSchema,
   csvRequestSchema,
+  daySchema,
   deliveryDetailSchema,
   deliveryGroupSchema,
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
+  factsSchema,
   moveSchema,
   newEndpointSchema,
+  newTagSchema,
+  newVersionSchema,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
@@ -19,9 +23,13 @@ import type {
   retryPreviewSchema,
   retryRequestSchema,
   runSchema,
+  sharesSchema,
+  tagSchema,
+  tagWarningSchema,
   tenantStateSchema,
   tokenSchema,
   verificationSchema,
+  versionSchema,
 } from '../../../server/src/contract.ts';
 
 export type {
@@ -48,6 +56,20 @@ export type Scope = Actor['scopes'][number];
 export type AccessToken = Static<typeof tokenSchema>;
 export type EnrichmentRecord = Static<typeof recordSchema>;
 export type CsvExportRequest = Static<typeof csvRequestSchema>;
+
+export type Tag = Static<typeof tagSchema>;
+export type NewTag = Static<typeof newTagSchema>;
+/** What a new tag covers, or would cover on a dry run, when it has no id. */
+export type Tagged = Omit<Tag, 'id'> & {
+  id: string | null;
+  warnings: Static<typeof tagWarningSchema>[];
+};
+export type DayRow = Static<typeof daySchema>;
+/** Kinds, sources and models of a slice. */
+export type RecordFacts = Static<typeof factsSchema>;
+export type Shares = Static<typeof sharesSchema>;
+export type DatasetVersion = Static<typeof versionSchema>;
+export type NewVersion = Static<typeof newVersionSchema>;
 
 export type Endpoint = Static<typeof endpointSchema>;
 export type NewEndpoint = Static<typeof newEndpointSchema>;

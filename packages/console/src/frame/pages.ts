@@ -4,12 +4,13 @@ import {
   DeadLetterIcon,
   DeliveriesIcon,
   EndpointsIcon,
+  ExportsIcon,
   RecordsIcon,
   RetentionIcon,
 } from '../ui/icons.tsx';
 
 export type ConsolePage = {
-  readonly path: '/records' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
+  readonly path: '/records' | '/exports' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
   /** As the navigation and the header call it. */
   readonly name: string;
   /** What one does there, for the palette. */
@@ -29,6 +30,14 @@ export const pages: readonly ConsolePage[] = [
     key: 'r',
     scope: 'enrichment:read',
     Icon: RecordsIcon,
+  },
+  {
+    path: '/exports',
+    name: 'EXPORTS',
+    purpose: 'Follow export jobs, and download their files with the proof that they are whole',
+    key: 'x',
+    scope: 'analytics:read',
+    Icon: ExportsIcon,
   },
   {
     path: '/retention',

@@ -10,6 +10,7 @@ import {
   Outlet,
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { validateExportsSearch } from '../exports/search.ts';
 import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
 import { FailurePanel } from '../ui/freshness.tsx';
@@ -58,6 +59,20 @@ const recordsRoute = createRoute({
   component: () => (
     <RequireScope scope="enrichment:read">
       <RecordsPage />
+    </RequireScope>
+  ),
+});
+
+const ExportsPage = lazyRouteComponent(() => import('../exports/page.tsx'), 'ExportsPage');
+
+const exportsRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/exports',
+  validateSearch: validateExportsSearch,
+  beforeLoad: () => void ExportsPage.preload?.(),
+  component: () => (
+    <RequireScope scope="analytics:read">
+      <ExportsPage />
     </RequireScope>
   ),
 });
@@ -135,6 +150,7 @@ const routeTree = rootRoute.addChildren([
   framedRoute.addChildren([
     homeRoute,
     recordsRoute,
+    exportsRoute,
     retentionRoute,
     dlqRoute,
     deliveriesRoute,

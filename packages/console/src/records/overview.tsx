@@ -18,7 +18,7 @@ export function Overview({ tree, isSearch }: { tree: Tree; isSearch: boolean }):
       <Sums tree={tree} isSearch={isSearch} />
       <div className={classes.nothing}>
         <h3>Choose a tenant, a store or a month</h3>
-        <p>Its records, their days and EXPORT CSV then stand here.</p>
+        <p>Its records, their days, EXPORT and TAG then stand here.</p>
         <dl className={classes.keys}>
           <dt>
             <kbd>/</kbd>
@@ -60,7 +60,8 @@ function NoRecords(): ReactNode {
 
 function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
-  const { count, bytes, storedBytes, isAllHot, coverage } = totalsOf(rows);
+  const totals = totalsOf(rows);
+  const { count, bytes, storedBytes, isAllHot } = totals;
   // Before the first rows, and while there are more to come.
   const more = tail === 'none' ? '' : '+';
   const shown = (text: string) => (rows.length === 0 ? '–' : `${text}${more}`);
@@ -92,7 +93,7 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
         <div>
           <dt>COVERED</dt>
           <dd>
-            <CoverageBar coverage={coverage} />
+            <CoverageBar of={totals} />
           </dd>
         </div>
       </dl>

@@ -1,5 +1,3 @@
-import { Button, Tooltip } from '@mantine/core';
-import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import {
   lazy,
@@ -13,37 +11,44 @@ import {
 } from 'react';
 import { useSession } from '../frame/session.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { CheckIcon, DownloadIcon, LinkIcon } from '../ui/icons.tsx';
+import { useKeys } from '../ui/keys.ts';
+import { chosenDays } from './chosen-days.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { type NodePath, nodeKey, parseNodeKey } from './node.ts';
+import { NodeActions } from './node-actions.tsx';
+import { NodeView, useNodeViews } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
 import {
-  changeFilters,
   changeSearch,
   chooseNode,
   chosenNode,
   decodeOpen,
   encodeOpen,
   type RecordsSearch,
+  type RecordsView,
   sliceOf,
 } from './search.ts';
-import { RecordsFilters } from './table/records-filters.tsx';
-import { RecordsPager } from './table/records-pager.tsx';
-import { RecordsTable } from './table/records-table.tsx';
-import tableClasses from './table/table.module.css';
 import { useRecords } from './table/use-records.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
 import { useTree } from './tree/use-tree.ts';
 import { TreeSeparator } from './tree-separator.tsx';
 import { type UpdateSearch, useRecordsSearch } from './use-records-search.ts';
+import { ViewSwitch } from './view-switch.tsx';
 
 const RecordDrawer = lazy(() =>
   import('./drawer/record-drawer.tsx').then(({ RecordDrawer }) => ({ default: RecordDrawer })),
 );
 const ExportPanel = lazy(() =>
   import('./export/export-panel.tsx').then(({ ExportPanel }) => ({ default: ExportPanel })),
+);
+
+const VersionDrawer = lazy(() =>
+  import('./versions/version-drawer.tsx').then(({ VersionDrawer }) => ({ default: VersionDrawer })),
+);
+const TagDialog = lazy(() =>
+  import('./tags/tag-dialog.tsx').then(({ TagDialog }) => ({ default: TagDialog })),
 );
 
 /** RECORDS: the tree on the left, the chosen node with its records on the right. */
@@ -54,8 +59,13 @@ export function RecordsPage(): ReactNode {
   const path = useMemo(() => chosenNode(search), [search]);
   const facts = useFacts(path);
   const records = useRecords(search);
-  const drawer = useDrawer(search, update);
+  const views = useNodeViews(search, path, facts.data);
+  const record = useDrawer('record', search, update);
+  const version = useDrawer('version', search, update);
+  const { hasScope } = useSession();
+  const mayWrite = hasScope('datasets:write');
   const [isExporting, setExporting] = useState(false);
+  const [isTagging, setTagging] = useState(false);
 
   const choose = useCallback(
     (next: NodePath) => update((before) => withNode(before, next)),
@@ -80,8 +90,10 @@ export function RecordsPage(): ReactNode {
     [update],
   );
   useRevealed(path, open, setOpen);
+  useKeys({ t: () => path !== null && mayWrite && setTagging(true) });
+  const shown = search.view === undefined ? [records] : views.watched;
   const queries: UseQueryResult[] =
-    path === null ? tree.queries : [...tree.queries, facts, records];
+    path === null ? tree.queries : [...tree.queries, facts, ...shown];
   return (
     <div className={classes.page}>
       <FreshnessBanner queries={queries} />
@@ -102,25 +114,47 @@ export function RecordsPage(): ReactNode {
             <NodeFacts
               path={path}
               facts={facts}
-              from={search.from}
-              to={search.to}
-              actions={<Actions onExport={() => setExporting(true)} />}
+              actions={
+                <NodeActions onExport={() => setExporting(true)} onTag={() => setTagging(true)} />
+              }
               onChoose={choose}
-              onDays={(from, to) => update((before) => changeFilters(before, { from, to }))}
             />
-            <RecordsPart
+            <ViewSwitch
+              view={search.view ?? 'records'}
+              onView={(view) => update((before) => withView(before, view))}
+            />
+            <NodeView
               search={search}
               update={update}
+              path={path}
+              facts={facts}
               records={records}
-              total={totalOf(search, facts.data)}
-              onOpen={drawer.open}
+              views={views}
+              onChoose={choose}
+              onTag={() => setTagging(true)}
+              onRecord={record.open}
+              onVersion={version.open}
             />
           </>
         )}
       </div>
       <Suspense>
         {search.record !== undefined && (
-          <RecordDrawer recordKey={search.record} onClose={drawer.close} />
+          <RecordDrawer recordKey={search.record} onClose={record.close} />
+        )}
+        {search.version !== undefined && (
+          <VersionDrawer
+            key={search.version}
+            id={search.version}
+            mayDelete={mayWrite}
+            onClose={version.close}
+          />
+        )}
+        {isTagging && path !== null && (
+          <TagDialog
+            place={{ ...path, ...chosenDays(search, facts.data) }}
+            onClose={() => setTagging(false)}
+          />
         )}
         {isExporting && path !== null && (
           <Export search={search} facts={facts.data ?? null} onClose={() => setExporting(false)} />
@@ -130,57 +164,7 @@ export function RecordsPage(): ReactNode {
   );
 }
 
-type Facts = { count: number; first_at: string | null; last_at: string | null; days?: number[] };
-
-function RecordsPart(props: {
-  search: RecordsSearch;
-  update: UpdateSearch;
-  records: ReturnType<typeof useRecords>;
-  total: number | null;
-  onOpen: (key: string) => void;
-}): ReactNode {
-  const { search, update, records, total } = props;
-  const { kind, source, from, to, cursor } = search;
-  const isFiltered = [kind, source, from, to].some((filter) => filter !== undefined);
-  return (
-    <>
-      <div className={tableClasses.bar}>
-        <RecordsFilters
-          search={search}
-          onChange={(change) => update((before) => changeFilters(before, change))}
-        />
-      </div>
-      <RecordsTable
-        page={records}
-        hasStore={search.store === undefined}
-        isFiltered={isFiltered}
-        open={search.record}
-        place={JSON.stringify([sliceOf(search), kind, source, cursor])}
-        onOpen={props.onOpen}
-        onClearFilters={() =>
-          update((before) =>
-            changeFilters(before, {
-              kind: undefined,
-              source: undefined,
-              from: undefined,
-              to: undefined,
-            }),
-          )
-        }
-      />
-      <RecordsPager
-        search={search}
-        page={records.data}
-        isWaiting={records.isPlaceholderData}
-        total={total}
-        onPage={(next, at) =>
-          update((before) => changeSearch(before, { cursor: next, at, record: undefined }))
-        }
-        onPageSize={(limit) => update((before) => changeSearch(before, { limit }))}
-      />
-    </>
-  );
-}
+type Facts = { count: number; first_at: string | null; last_at: string | null };
 
 function Export(props: {
   search: RecordsSearch;
@@ -197,62 +181,35 @@ function Export(props: {
       slice={slice}
       kind={search.kind}
       source={search.source}
+      dataset={search.dataset}
       days={first === undefined || last === undefined ? null : [first, last]}
       onClose={onClose}
     />
   );
 }
 
-function Actions({ onExport }: { onExport: () => void }): ReactNode {
-  const { hasScope } = useSession();
-  const { copied, copy } = useClipboard({ timeout: 1500 });
-  const mayExport = hasScope('analytics:read');
-  return (
-    <>
-      <Tooltip
-        disabled={mayExport}
-        label="Your token lacks the scope analytics:read. Ask an admin for the preset support-readonly."
-        multiline
-        w={280}
-      >
-        <Button
-          leftSection={<DownloadIcon />}
-          // Disabled, but still reached by key: whoever meets it shall learn why.
-          aria-disabled={!mayExport}
-          {...(mayExport ? {} : { 'data-disabled': true })}
-          onClick={() => mayExport && onExport()}
-        >
-          EXPORT CSV
-        </Button>
-      </Tooltip>
-      {!mayExport && <span className={classes.lacks}>needs analytics:read</span>}
-      <Button
-        leftSection={copied ? <CheckIcon /> : <LinkIcon />}
-        onClick={() => copy(window.location.href)}
-      >
-        <span aria-live="polite">{copied ? 'Copied' : 'Copy link'}</span>
-      </Button>
-    </>
-  );
-}
-
 /** Opening is a step, so that Back closes the drawer first; closing takes that step back. */
-function useDrawer(search: RecordsSearch, update: UpdateSearch) {
+function useDrawer(kind: 'record' | 'version', search: RecordsSearch, update: UpdateSearch) {
   const isOurStep = useRef(false);
-  const { record } = search;
-  if (record === undefined) isOurStep.current = false;
+  const shown = search[kind];
+  if (shown === undefined) isOurStep.current = false;
   return {
     open: (key: string) => {
       // From record to record is no step of its own.
-      const replace = record !== undefined;
+      const replace = shown !== undefined;
       if (!replace) isOurStep.current = true;
-      update((before) => changeSearch(before, { record: key }), { replace });
+      update((before) => changeSearch(before, { [kind]: key }), { replace });
     },
     close: () => {
       if (isOurStep.current) window.history.back();
-      else update((before) => changeSearch(before, { record: undefined }), { replace: true });
+      else update((before) => changeSearch(before, { [kind]: undefined }), { replace: true });
     },
   };
+}
+
+/** Another view: the drawers belonged to the last one. */
+function withView(before: RecordsSearch, view: RecordsView): RecordsSearch {
+  return changeSearch(before, { view, record: undefined, version: undefined });
 }
 
 /**
@@ -295,15 +252,4 @@ function withOpen(before: RecordsSearch, keys: readonly string[], isOpen: boolea
     else open.delete(key);
   }
   return changeSearch(before, { open: encodeOpen(open) });
-}
-
-/** How many records the table walks through; null when a filter leaves that uncounted. */
-function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
-  const { kind, source, from, to, month } = search;
-  if (!facts || kind !== undefined || source !== undefined) return null;
-  if (from === undefined && to === undefined) return facts.count;
-  if (month === undefined || facts.days === undefined) return null;
-  const first = from === undefined ? 1 : Number(from.slice(8));
-  const last = to === undefined ? facts.days.length : Number(to.slice(8));
-  return facts.days.slice(first - 1, last).reduce((sum, count) => sum + count, 0);
 }

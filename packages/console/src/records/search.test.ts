@@ -35,6 +35,35 @@ describe('validateRecordsSearch', () => {
 
   it('leaves defaults out', () => {
     expect(validateRecordsSearch({ limit: 100, at: 0 })).toEqual({});
+    expect(validateRecordsSearch({ tenant: 'TX', view: 'records' })).toEqual({ tenant: 'TX' });
+  });
+
+  it('knows the views of a node, and none without one', () => {
+    const search = { view: 'days', year: '2001', version: 'ver_1' };
+    expect(validateRecordsSearch({ tenant: 'TX', ...search })).toEqual({
+      tenant: 'TX',
+      view: 'days',
+      year: 2001,
+      version: 'ver_1',
+    });
+    expect(validateRecordsSearch({ view: 'days', version: 'ver_1' })).toEqual({});
+    expect(validateRecordsSearch({ tenant: 'TX', view: 'x', year: '20010' })).toEqual({
+      tenant: 'TX',
+    });
+  });
+
+  it('goes on with the view at another node', () => {
+    const search = { tenant: 'TX', view: 'days', version: 'ver_1' } as const;
+    expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', view: 'days' });
+    expect(chooseNode(search, null)).toEqual({});
+  });
+
+  it('filters by a dataset of a tenant only', () => {
+    const search = validateRecordsSearch({ tenant: 'TX', dataset: 'training' });
+    expect(search).toEqual({ tenant: 'TX', dataset: 'training' });
+    expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', dataset: 'training' });
+    expect(validateRecordsSearch({ dataset: 'training' })).toEqual({});
+    expect(validateRecordsSearch({ tenant: 'TX', dataset: 'x' })).toEqual({ tenant: 'TX' });
   });
 });
 

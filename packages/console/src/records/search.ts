@@ -1,3 +1,4 @@
+import type { DatasetName } from '../api/types.ts';
 import { type NodePath, pathOf } from './node.ts';
 
 /** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
@@ -12,6 +13,8 @@ export type RecordsSearch = {
   q?: string;
   kind?: string;
   source?: string;
+  /** Records that are tagged as this. */
+  dataset?: DatasetName;
   /** First and last day inside the node, inclusive; each may stand alone. */
   from?: string;
   to?: string;
@@ -21,7 +24,18 @@ export type RecordsSearch = {
   at?: number;
   /** Identity of the record in the drawer, see `encodeRecord`. */
   record?: string;
+  /** What is shown of the node; its records when it says nothing. */
+  view?: RecordsView;
+  /** Last year of the calendar; when it says nothing, the year of the last record. */
+  year?: number;
+  /** Id of the dataset version in the drawer. */
+  version?: string;
 };
+
+const datasets: readonly DatasetName[] = ['training', 'fine_tuning'];
+
+export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
+export type RecordsView = (typeof recordsViews)[number];
 
 export const pageSizes = [100, 200, 500] as const;
 const defaultPageSize = 100;
@@ -36,6 +50,8 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
   const month = store && text(search.month, monthPattern);
   const limit = pageSizes.find((size) => size === Number(search.limit));
   const at = Number(search.at);
+  const year = Number(search.year);
+  const view = recordsViews.find((name) => name !== 'records' && name === search.view);
   return withoutUndefined({
     tenant,
     store,
@@ -44,12 +60,16 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     q: text(search.q),
     kind: text(search.kind),
     source: text(search.source),
+    dataset: tenant && datasets.find((name) => name === search.dataset),
     from: text(search.from, dayPattern),
     to: text(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
     cursor: text(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
     record: text(search.record),
+    view: tenant && view,
+    year: Number.isInteger(year) && year >= 1970 && year <= 9999 ? year : undefined,
+    version: tenant && text(search.version),
   });
 }
 
@@ -62,16 +82,17 @@ export function chosenNode(search: RecordsSearch): NodePath | null {
   return search.tenant === undefined ? null : pathOf(search.tenant, search.store, search.month);
 }
 
-/** Another node: days, page and drawer belonged to the last one; kind and source go on. */
+/** Another node: days, page and drawer belonged to the last one; the other filters and the view go on. */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
   const { open, q, kind, source, limit } = search;
-  return withoutUndefined({ ...path, open, q, kind, source, limit });
+  const { view, dataset } = path === null ? {} : search;
+  return withoutUndefined({ ...path, open, q, kind, source, dataset, limit, view });
 }
 
 /** Other filters: the cursor belonged to the last ones. */
 export function changeFilters(
   search: RecordsSearch,
-  change: Pick<Changes, 'kind' | 'source' | 'from' | 'to'>,
+  change: Pick<Changes, 'kind' | 'source' | 'dataset' | 'from' | 'to'>,
 ): RecordsSearch {
   return changeSearch(search, { ...change, cursor: undefined, at: undefined, record: undefined });
 }

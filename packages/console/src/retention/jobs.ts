@@ -94,12 +94,14 @@ function toastOfRun(run: RetentionRun): Toast {
   return { text: `Retention run ended: ${doneText(run)}.`, href, linkText };
 }
 
-/** 41,877 records moved, 120 deleted. */
+/** 41,877 records moved, 120 deleted, 30 kept by dataset versions. */
 export function doneText(run: RetentionRun): string {
-  const moved = `${countOf(run.moved_count, 'record')} moved`;
-  return run.deleted_count === 0
-    ? moved
-    : `${moved}, ${run.deleted_count.toLocaleString('en-US')} deleted`;
+  const parts = [`${countOf(run.moved_count, 'record')} moved`];
+  if (run.deleted_count > 0) parts.push(`${run.deleted_count.toLocaleString('en-US')} deleted`);
+  if (run.kept_count > 0) {
+    parts.push(`${run.kept_count.toLocaleString('en-US')} kept by dataset versions`);
+  }
+  return parts.join(', ');
 }
 
 function toastOfVerification(verification: Verification): Toast {

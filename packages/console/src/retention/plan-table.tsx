@@ -29,6 +29,14 @@ export function PlanTable(props: { rows: readonly PlanRow[]; hasTenant?: boolean
             {hasTenant && <td title={row.tenant}>{row.tenant}</td>}
             <td className={row.kind === 'delete' && !row.held ? classes.grave : undefined}>
               {row.kind} {row.held && <HoldMark />}
+              {row.versioned_count > 0 && (
+                <div className={classes.kept} title={row.versions.join(', ')}>
+                  {formatCount(row.versioned_count)} more are kept by{' '}
+                  {row.versions.length === 1
+                    ? `the version ${row.versions[0] ?? ''}`
+                    : 'dataset versions'}
+                </div>
+              )}
             </td>
             <td>{daysText(row.first_day, row.last_day)}</td>
             <td className={classes.number}>{formatCount(row.count)}</td>

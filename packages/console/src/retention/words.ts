@@ -95,5 +95,5 @@ export function reasonText({ error }: Pick<RetentionMove, 'error'>): string {
 
 /** Ended because it may not happen any more: nobody has to look after it. */
 export function isCalledOff({ error_code: code }: Pick<RetentionMove, 'error_code'>): boolean {
-  return code === 'tenant_on_hold' || code === 'not_due';
+  return code === 'tenant_on_hold' || code === 'not_due' || code === 'kept_by_version';
 }

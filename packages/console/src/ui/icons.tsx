@@ -74,6 +74,13 @@ export const RecordsIcon = icon(
     <path d="M2.8 3.800v8.400c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2V3.800M2.8 8c0 1.1 2.3 2 5.2 2s5.2-.9 5.2-2" />
   </>,
 );
+/** A file that leaves the box. */
+export const ExportsIcon = icon(
+  <>
+    <path d="M9 2H3.500v12h9V9.500" />
+    <path d="M8 8.500 13.500 3M10 2.500h4v4" />
+  </>,
+);
 /** What sinks into the box below. */
 export const RetentionIcon = icon(
   <>
@@ -87,6 +94,17 @@ export const HoldIcon = icon(
     <rect x="3.500" y="7" width="9" height="6.500" rx="1" />
     <path d="M5.500 7V5a2.500 2.500 0 0 1 5 0v2" />
   </>,
+);
+/** A luggage label. */
+export const TagIcon = icon(
+  <>
+    <path d="M2.500 2.500h5.300l5.700 5.700-5.300 5.300-5.700-5.700Z" />
+    <path d="M5.500 5.500v.1" />
+  </>,
+);
+/** A crystal: what is frozen. */
+export const FreezeIcon = icon(
+  <path d="M8 2v12M2.800 5l10.400 6M13.200 5 2.800 11M6.300 3.200 8 4.700l1.700-1.500M6.300 12.800 8 11.300l1.700 1.500" />,
 );
 export const FilterIcon = icon(<path d="M2.5 4h11M4.5 8h7M6.5 12h3" />);
 export const DeadLetterIcon = icon(
@@ -120,6 +138,13 @@ export const PendingIcon = icon(
 );
 /** Due: an empty ring. */
 export const QueuedIcon = icon(<circle cx="8" cy="8" r="4.700" strokeDasharray="2.400 2" />);
+/** Under way: a ring half full. */
+export const RunningIcon = icon(
+  <>
+    <circle cx="8" cy="8" r="5.200" />
+    <path d="M8 2.800a5.200 5.200 0 0 1 0 10.400Z" fill="currentColor" />
+  </>,
+);
 /** Arrived: a tick in a disc. */
 export const DeliveredIcon = icon(
   <>

@@ -56,6 +56,21 @@ export const keyGroups: readonly KeyGroup[] = [
     ],
   },
   {
+    name: 'On the chosen node of RECORDS',
+    lines: [{ keys: ['t'], text: 'Tag its days' }],
+  },
+  {
+    name: 'In the calendar of days',
+    lines: [
+      { keys: ['←', '→'], text: 'Previous, next day' },
+      { keys: ['↑', '↓'], text: 'The same day a month before, after' },
+      { keys: ['PgUp', 'PgDn'], text: 'A year before, after' },
+      { keys: ['Home', 'End'], text: 'First, last day of the month' },
+      { keys: ['Enter'], text: 'That day only' },
+      { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to it' },
+    ],
+  },
+  {
     name: 'On the edge of the tree',
     lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }],
   },
@@ -65,6 +80,13 @@ export const keyGroups: readonly KeyGroup[] = [
       { keys: ['k', 'j'], text: 'Previous, next record' },
       { keys: ['↑', '↓'], text: 'The same, from a row' },
       { keys: ['Enter'], text: 'Open the record' },
+    ],
+  },
+  {
+    name: 'In the list of EXPORTS',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next export' },
+      { keys: ['Enter'], text: 'Open the export' },
     ],
   },
   {

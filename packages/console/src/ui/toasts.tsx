@@ -1,9 +1,15 @@
-import { ActionIcon, Anchor, Portal } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Portal } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import classes from './controls.module.css';
 import { CloseIcon } from './icons.tsx';
 
-export type Toast = { readonly text: string; readonly href?: string; readonly linkText?: string };
+export type Toast = {
+  readonly text: string;
+  readonly href?: string;
+  readonly linkText?: string;
+  /** A button: what it says, and what it does before the message closes. */
+  readonly action?: { readonly text: string; readonly run: () => void };
+};
 
 const toastEvent = 'svcctl:toast';
 const shownMillis = 8_000;
@@ -62,6 +68,17 @@ function ToastCard({ toast, onClose }: { toast: Toast; onClose: () => void }): R
         <Anchor href={toast.href} size="sm">
           {toast.linkText ?? 'Open'}
         </Anchor>
+      )}
+      {toast.action !== undefined && (
+        <Button
+          size="compact-sm"
+          onClick={() => {
+            toast.action?.run();
+            onClose();
+          }}
+        >
+          {toast.action.text}
+        </Button>
       )}
       <ActionIcon aria-label="Close message" size={24} onClick={onClose}>
         <CloseIcon />

@@ -10,7 +10,8 @@ import classes from './webhooks.module.css';
 type Query = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
 
 /** How often the page asks, how old its oldest data is, and a button to ask now. */
-export function PollNote({ queries }: { queries: readonly Query[] }): ReactNode {
+export function PollNote(props: { queries: readonly Query[]; millis?: number }): ReactNode {
+  const { queries, millis = pollMs } = props;
   const now = useNow(1000);
   const [isAsking, setAsking] = useState(false);
   const times = queries.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at > 0);
@@ -23,7 +24,7 @@ export function PollNote({ queries }: { queries: readonly Query[] }): ReactNode 
   return (
     <div className={classes.pollNote}>
       <span>
-        every {pollMs / 1000} s
+        every {millis / 1000} s
         <span className={classes.age}>
           {times.length > 0 && `· ${age < 1000 ? 'just now' : `${formatAge(age)} ago`}`}
         </span>

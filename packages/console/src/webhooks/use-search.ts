@@ -8,7 +8,7 @@ export type UpdateSearch<S> = (change: Changes<S>, options?: { replace?: boolean
 
 /** The view state that a page keeps in the hash, and how to change it. */
 export function usePageSearch<S extends object>(
-  path: '/dlq' | '/deliveries' | '/endpoints' | '/retention',
+  path: '/exports' | '/dlq' | '/deliveries' | '/endpoints' | '/retention',
   validate: (raw: Record<string, unknown>) => S,
 ): [S, UpdateSearch<S>] {
   const raw: Record<string, unknown> = useSearch({ strict: false });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { shellLine } from '../shell-line.ts';
-import { exportLine, fileName } from './cli-line.ts';
+import { exportLine } from './cli-line.ts';
 
-const plain = { profile: 'machine', header: true } as const;
+const plain = { format: 'csv', compression: 'none', profile: 'machine', header: true } as const;
 
 describe('exportLine', () => {
   it('says the leaf', () => {
@@ -22,6 +22,7 @@ describe('exportLine', () => {
     const slice = { tenant: "O'Hare & Co", from: '2001-01-01', to: '2001-01-02' };
     const line = exportLine(
       {
+        ...plain,
         slice,
         kind: '-x',
         columns: ['event_id', 'enrichment.a b'],
@@ -36,16 +37,33 @@ describe('exportLine', () => {
   });
 });
 
-describe('shellLine', () => {
-  it('quotes the empty word and everything a shell would read', () => {
-    expect(shellLine(['a', '', '$HOME', 'x*y', '~'])).toBe("a '' '$HOME' 'x*y' '~'");
+describe('exportLine of other formats', () => {
+  const slice = { tenant: 'TX', store: 'DFW', month: '2001-03' };
+
+  it('says format, compression, dataset and that it is a job', () => {
+    const choice = { ...plain, slice, format: 'ndjson', compression: 'gzip' } as const;
+    expect(exportLine({ ...choice, dataset: 'training' }, null, 'job')).toBe(
+      'svcctl analytics export --tenant TX --store DFW --month 2001-03 --dataset training --format ndjson --compression gzip --async --out TX_DFW_2001-03_training.ndjson.gz',
+    );
+  });
+
+  it('says of Parquet nothing that it does not know', () => {
+    const choice = { ...plain, slice, format: 'parquet', compression: 'gzip' } as const;
+    expect(exportLine({ ...choice, profile: 'spreadsheet', header: false }, null)).toBe(
+      'svcctl analytics export --tenant TX --store DFW --month 2001-03 --format parquet --out TX_DFW_2001-03.parquet',
+    );
+  });
+
+  it('says version and split in place of the slice', () => {
+    const version = { id: 'dsv_1', name: 'q1' };
+    expect(exportLine({ ...plain, slice, kind: 'x', version, split: 'test' }, null)).toBe(
+      'svcctl analytics export --tenant TX --version q1 --split test --format csv --out TX_q1_test.csv',
+    );
   });
 });
 
-describe('fileName', () => {
-  it('holds nothing but letters, digits, dot, dash and underscore', () => {
-    expect(fileName({ ...plain, slice: { tenant: 'a:b c', store: 'Zürich' } })).toBe(
-      'a-b-c_Zürich.csv',
-    );
+describe('shellLine', () => {
+  it('quotes the empty word and everything a shell would read', () => {
+    expect(shellLine(['a', '', '$HOME', 'x*y', '~'])).toBe("a '' '$HOME' 'x*y' '~'");
   });
 });

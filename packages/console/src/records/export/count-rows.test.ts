@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRowCounter } from './count-rows.ts';
+import { createCounter, createRowCounter } from './count-rows.ts';
 
-function count(csv: string, hasHeader = true, cut = csv.length): number {
+function count(csv: string, hasHeader = true, cut = csv.length): number | null {
   const counter = createRowCounter({ hasHeader });
   const bytes = new TextEncoder().encode(csv);
   for (let at = 0; at < bytes.length; at += Math.max(1, cut)) {
@@ -41,5 +41,25 @@ describe('createRowCounter', () => {
         },
       ),
     );
+  });
+});
+
+describe('createCounter', () => {
+  const countOf = (file: Parameters<typeof createCounter>[0], text: string) => {
+    const counter = createCounter(file);
+    counter.add(new TextEncoder().encode(text));
+    return { rows: counter.end(), bytes: counter.bytes() };
+  };
+  const plain = { compression: 'none', hasHeader: true } as const;
+
+  it('counts the lines of NDJSON, whatever quotes are in them, without a header', () => {
+    const text = '{"a":"5\\" disk"}\n{"a":"\\""}\n';
+    expect(countOf({ ...plain, format: 'ndjson' }, text)).toEqual({ rows: 2, bytes: text.length });
+  });
+
+  it('does not pretend to see rows where it sees bytes only', () => {
+    expect(countOf({ ...plain, format: 'parquet' }, 'a\nb\n')).toEqual({ rows: null, bytes: 4 });
+    const zipped = { ...plain, format: 'csv', compression: 'gzip' } as const;
+    expect(countOf(zipped, 'a\nb\n')).toEqual({ rows: null, bytes: 4 });
   });
 });

@@ -1,10 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { exportColumns as serverColumns } from '../../../../server/src/exports/contract.ts';
-import { exportColumns, parsePaths } from './export-columns.ts';
+import {
+  exportColumns as serverColumns,
+  recordColumns as serverRecordColumns,
+} from '../../../../server/src/exports/contract.ts';
+import { defaultColumns, exportColumns, parsePaths, recordColumns } from './export-columns.ts';
 
 describe('exportColumns', () => {
   it('are those of the service', () => {
     expect(exportColumns).toEqual(serverColumns);
+    expect(recordColumns).toEqual(serverRecordColumns);
+  });
+});
+
+describe('defaultColumns', () => {
+  it('has the split only where there are splits, and of NDJSON the record as it was sent', () => {
+    expect(defaultColumns('csv', true)).toEqual(serverColumns);
+    expect(defaultColumns('parquet', false)).not.toContain('split');
+    expect(defaultColumns('ndjson', true)).toEqual(serverRecordColumns);
   });
 });
 

@@ -1,4 +1,9 @@
-/** The columns of an export, in their order: SPEC §3. The service refuses any other. */
+import type { ExportColumn, ExportFormat } from '../../exports/types.ts';
+
+/**
+ * The columns of an export, in their order: those of the contract, which may only be imported as types
+ * here, since its values would bring its schemas into the bundle. A test compares the two.
+ */
 export const exportColumns = [
   'tenant',
   'store',
@@ -12,8 +17,28 @@ export const exportColumns = [
   'confidence',
   'bytes',
   'datasets',
+  'split',
   'enrichment',
-] as const;
+] as const satisfies readonly ExportColumn[];
+
+/** What NDJSON has by default: a record as it was sent. */
+export const recordColumns = [
+  'tenant',
+  'store',
+  'event_id',
+  'occurred_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'enrichment',
+] as const satisfies readonly ExportColumn[];
+
+/** The columns of a format unless others are asked for: `split` only of versions that have splits. */
+export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
+  if (format === 'ndjson') return recordColumns;
+  return hasSplits ? exportColumns : exportColumns.filter((name) => name !== 'split');
+}
 
 /** Field paths as people type them: `origin.iata, enrichment.score`, by comma or line. */
 export function parsePaths(text: string): { paths: string[]; fault: string | null } {

@@ -1,16 +1,25 @@
-import { ActionIcon, Button, Checkbox, SegmentedControl, TextInput, Tooltip } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { ActionIcon, Button, Tooltip } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import { CopyButton } from '../../ui/copy-button.tsx';
+import type { DatasetName } from '../../api/types.ts';
+import { createExport, exportsKey } from '../../exports/calls.ts';
+import { exportHref } from '../../exports/search.ts';
+import type { ExportFormat, ExportRequest, Version } from '../../exports/types.ts';
+import { sliceText } from '../../exports/words.ts';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
+import { notify } from '../../ui/toasts.tsx';
 import type { SliceParams } from '../search.ts';
 import { noPlaceholder } from '../use-poll.ts';
-import { type ExportChoice, exportLine, fileName } from './cli-line.ts';
+import { useVersions } from '../versions/use-versions.ts';
+import { betterWay, bodyOf, type ExportChoice, fileName, selectionOf, type Way } from './choice.ts';
+import { type Choices, choiceOf, firstChoices } from './choices.ts';
+import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } from './choices.tsx';
+import { CliBlock } from './cli-block.tsx';
+import { exportLine } from './cli-line.ts';
 import classes from './export.module.css';
-import { exportColumns, parsePaths } from './export-columns.ts';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
 import { canPickFile } from './pick-file.ts';
 import { type ExportState, useExport } from './use-export.ts';
@@ -20,108 +29,144 @@ export type ExportPanelProps = {
   kind: string | undefined;
   /** Set in the table, but no filter of exports. */
   source: string | undefined;
+  /** As the table is filtered: it may be chosen anew. */
+  dataset?: DatasetName | undefined;
   /** First and last day of the node, for the command line. */
   days: [string, string] | null;
   onClose: () => void;
 };
 
-/** The slice as a CSV file: how much it is, what goes in, how far it is, and whether it is whole. */
+/** A slice as a file: how much it is, what goes in, and on which of two ways it is made. */
 export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { state, start, cancel, reset } = useExport();
   const [isSmall, setSmall] = useState(false);
   // What is exported stays the same while other nodes are looked at.
   const [{ slice, kind, source, days }] = useState(props);
-  const [columns, setColumns] = useState<readonly string[]>(exportColumns);
-  const [pathText, setPathText] = useState('');
-  const [profile, setProfile] = useState<'machine' | 'spreadsheet'>('machine');
-  const [header, setHeader] = useState(true);
-  const { paths, fault } = parsePaths(pathText);
-  const chosen = [...exportColumns.filter((name) => columns.includes(name)), ...paths];
-  const isAll = paths.length === 0 && chosen.length === exportColumns.length;
-  const choice: ExportChoice = {
-    slice,
-    kind,
-    columns: isAll ? undefined : chosen,
-    profile,
-    header,
-  };
-  const estimate = useQuery({
-    queryKey: ['records', 'estimate', slice, kind],
-    placeholderData: noPlaceholder,
-    queryFn: ({ signal }) =>
-      api.get<{ rows: number; bytes: number }>('/exports/estimate', { ...slice, kind }, signal),
-  });
+  const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
+  const set = (change: Partial<Choices>) => setChoices((before) => ({ ...before, ...change }));
+  const listed = useVersions(slice.tenant, true);
+  const versions = listed.data?.data.filter(isUsable) ?? [];
+  const { choice, byDefault, fault } = choiceOf({ slice, kind, choices, versions });
+  const estimate = useEstimate(choice);
   const failure = useFailure(estimate);
+  const better = betterWay(estimate.data?.rows);
+  const way = choices.way ?? better;
+  const job = useJob(props.onClose);
   const isRunning = state.step === 'running' || state.step === 'starting';
-  const close = useClose(isRunning, () => setSmall(true), props.onClose);
-  const heading = useFocusOnce();
-  if (isSmall) {
-    return (
-      <aside className={classes.small} aria-label="Export">
-        <ExportProgressBar state={state} />
-        {state.step === 'failed' && <span role="status">The export failed.</span>}
-        {state.step === 'cancelled' && <span role="status">Cancelled</span>}
-        <Button size="compact-xs" onClick={() => setSmall(false)}>
-          Show
-        </Button>
-      </aside>
-    );
-  }
-  const body = {
-    ...slice,
-    ...(kind === undefined ? {} : { kind }),
-    ...(choice.columns === undefined ? {} : { columns: choice.columns }),
-    profile,
-    header,
-  };
-  const line = exportLine(choice, days);
   const isDone = state.step === 'done' || state.step === 'downloading';
+  const close = useClose(isRunning, () => setSmall(true), props.onClose);
+  if (isSmall) return <SmallExport state={state} onShow={() => setSmall(false)} />;
+  const common = { isFixed: isRunning || isDone || job.isPending, choices, set };
+  const { format, compression, header } = choices;
+  const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
   return (
     <aside className={classes.panel} data-drawer aria-labelledby="export-title">
-      <header className={classes.head}>
-        <h2 id="export-title" ref={heading} tabIndex={-1}>
-          EXPORT CSV <span>{sliceText(slice)}</span>
-        </h2>
-        <Tooltip label={isRunning ? 'Make small; the export goes on' : 'Close (Esc)'}>
-          <ActionIcon aria-label={isRunning ? 'Make small' : 'Close export'} onClick={close}>
-            <CloseIcon />
-          </ActionIcon>
-        </Tooltip>
-      </header>
+      <Head slice={slice} isRunning={isRunning} onClose={close} />
       <div className={classes.body}>
         {failure !== null && estimate.data === undefined ? (
           <FailurePanel error={failure} onRetry={() => void estimate.refetch()} />
         ) : (
-          <Estimate estimate={estimate.data} kind={kind} source={source} />
+          <Estimate estimate={estimate.data} choice={choice} source={source} />
         )}
-        <Choices
-          isFixed={isRunning || isDone}
-          columns={columns}
-          onColumns={setColumns}
-          pathText={pathText}
-          fault={fault}
-          onPathText={setPathText}
-          profile={profile}
-          onProfile={setProfile}
-          header={header}
-          onHeader={setHeader}
-        />
-        <CliLine line={line} />
+        <fieldset className={classes.choices} disabled={common.isFixed}>
+          <FormatChoice {...common} />
+          <DatasetChoice {...common} versions={versions} isLacking={listed.isLoadingError} />
+          <ColumnChoice {...common} byDefault={byDefault} fault={fault} />
+          {format === 'csv' && <ProfileChoice {...common} />}
+        </fieldset>
+        <CliBlock title="The same on the command line" line={exportLine(choice, days, way)} />
       </div>
-      <Foot
-        state={state}
-        canStart={fault === null && chosen.length > 0 && estimate.data !== undefined}
-        onStart={() => void start({ body, fileName: fileName(choice), hasHeader: header })}
-        onCancel={cancel}
-        onReset={reset}
-        onClose={props.onClose}
-      />
+      <footer className={classes.foot}>
+        {!isRunning && !isDone && <WayChoice {...common} way={way} isManyRows={better === 'job'} />}
+        <Foot
+          state={isRunning || isDone || way === 'now' ? state : jobState(job.error)}
+          way={way}
+          isBusy={job.isPending}
+          canStart={fault === null && choice.columns?.length !== 0 && estimate.data !== undefined}
+          onStart={() =>
+            way === 'job'
+              ? job.mutate({ format, body: order.body })
+              : void start({ ...order, fileName: fileName(choice) })
+          }
+          onCancel={cancel}
+          onReset={reset}
+          onClose={props.onClose}
+        />
+      </footer>
+    </aside>
+  );
+}
+
+function Head(props: { slice: SliceParams; isRunning: boolean; onClose: () => void }): ReactNode {
+  const { slice, isRunning, onClose } = props;
+  const heading = useFocusOnce();
+  return (
+    <header className={classes.head}>
+      <h2 id="export-title" ref={heading} tabIndex={-1}>
+        EXPORT <span>{sliceText(slice)}</span>
+      </h2>
+      <Tooltip label={isRunning ? 'Make small; the export goes on' : 'Close (Esc)'}>
+        <ActionIcon aria-label={isRunning ? 'Make small' : 'Close export'} onClick={onClose}>
+          <CloseIcon />
+        </ActionIcon>
+      </Tooltip>
+    </header>
+  );
+}
+
+/** A version that could not be counted is not to be trained on. */
+function isUsable({ state }: Version): boolean {
+  return state !== 'failed';
+}
+
+type Sizes = { rows: number; bytes: number; files: Record<ExportFormat, number> };
+
+function useEstimate(choice: ExportChoice) {
+  const selection = selectionOf(choice);
+  return useQuery({
+    queryKey: ['records', 'estimate', selection],
+    placeholderData: noPlaceholder,
+    queryFn: ({ signal }) => api.get<Sizes>('/exports/estimate', selection, signal),
+  });
+}
+
+/** Asks for a job, tells where to follow it, and is done. */
+function useJob(onClose: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ format, body }: { format: ExportFormat; body: ExportRequest }) =>
+      createExport(format, body),
+    onSuccess: ({ id, file_name }) => {
+      const href = exportHref(id);
+      notify({ text: `Export queued: ${file_name}`, href, linkText: 'follow it' });
+      void client.invalidateQueries({ queryKey: exportsKey });
+      onClose();
+    },
+  });
+}
+
+function jobState(error: Error | null): ExportState {
+  return error === null ? { step: 'ready' } : { step: 'failed', error };
+}
+
+function SmallExport(props: { state: ExportState; onShow: () => void }): ReactNode {
+  const { state } = props;
+  return (
+    <aside className={classes.small} aria-label="Export">
+      <ExportProgressBar state={state} />
+      {state.step === 'failed' && <span role="status">The export failed.</span>}
+      {state.step === 'cancelled' && <span role="status">Cancelled</span>}
+      <Button size="compact-xs" onClick={props.onShow}>
+        Show
+      </Button>
     </aside>
   );
 }
 
 type FootProps = {
   state: ExportState;
+  way: Way;
+  isBusy: boolean;
   canStart: boolean;
   onStart: () => void;
   onCancel: () => void;
@@ -134,7 +179,7 @@ function Foot(props: FootProps): ReactNode {
   const isRunning = state.step === 'running' || state.step === 'starting';
   const isDone = state.step === 'done' || state.step === 'downloading';
   return (
-    <footer className={classes.foot}>
+    <>
       <ExportProgressBar state={state} />
       <ExportOutcome state={state} />
       <div className={classes.buttons}>
@@ -146,143 +191,52 @@ function Foot(props: FootProps): ReactNode {
             <Button onClick={onClose}>Close</Button>
           </>
         ) : (
-          <Button variant="filled" disabled={!canStart} onClick={onStart}>
-            {canPickFile() ? 'START: choose a file' : 'START download'}
+          <Button variant="filled" disabled={!canStart} loading={props.isBusy} onClick={onStart}>
+            {startText(props.way)}
           </Button>
         )}
       </div>
-    </footer>
+    </>
   );
 }
 
-type ChoicesProps = {
-  isFixed: boolean;
-  columns: readonly string[];
-  onColumns: (columns: string[]) => void;
-  pathText: string;
-  fault: string | null;
-  onPathText: (text: string) => void;
-  profile: 'machine' | 'spreadsheet';
-  onProfile: (profile: 'machine' | 'spreadsheet') => void;
-  header: boolean;
-  onHeader: (header: boolean) => void;
+function startText(way: Way): string {
+  if (way === 'job') return 'START the job';
+  return canPickFile() ? 'START: choose a file' : 'START download';
+}
+
+const formatNames: Readonly<Record<ExportFormat, string>> = {
+  csv: 'CSV',
+  ndjson: 'NDJSON',
+  parquet: 'Parquet',
 };
 
-function Choices(props: ChoicesProps): ReactNode {
-  const { isFixed, columns, pathText, fault, profile, header } = props;
-  const { onColumns, onPathText, onProfile, onHeader } = props;
-  return (
-    <fieldset className={classes.choices} disabled={isFixed}>
-      <Columns chosen={columns} onChange={onColumns} />
-      <TextInput
-        label="Fields of the enrichment, as columns of their own"
-        placeholder="origin.iata, score"
-        value={pathText}
-        error={fault}
-        disabled={isFixed}
-        onChange={(event) => onPathText(event.currentTarget.value)}
-      />
-      <div className={classes.row}>
-        <SegmentedControl
-          size="xs"
-          aria-label="Profile"
-          value={profile}
-          disabled={isFixed}
-          onChange={(value) => onProfile(value === 'spreadsheet' ? value : 'machine')}
-          data={[
-            { value: 'machine', label: 'Machine' },
-            { value: 'spreadsheet', label: 'Spreadsheet' },
-          ]}
-        />
-        <Checkbox
-          size="xs"
-          label="Header line"
-          checked={header}
-          disabled={isFixed}
-          onChange={(event) => onHeader(event.currentTarget.checked)}
-        />
-      </div>
-      <p className={classes.note}>
-        {profile === 'machine'
-          ? 'Exact round trip: text quoted, numbers as sent, nothing at all for null.'
-          : 'Safe to open in Excel: byte-order mark, CRLF, formulas disarmed by an apostrophe.'}
-      </p>
-    </fieldset>
-  );
-}
-
 function Estimate(props: {
-  estimate: { rows: number; bytes: number } | undefined;
-  kind: string | undefined;
+  estimate: Sizes | undefined;
+  choice: ExportChoice;
   source: string | undefined;
 }): ReactNode {
-  const { estimate, kind, source } = props;
+  const { estimate, source } = props;
+  const { format, compression, kind, version } = props.choice;
+  const isZipped = format !== 'parquet' && compression !== 'none';
   return (
     <>
       <p className={classes.estimate}>
         <strong>{estimate === undefined ? '…' : formatCount(estimate.rows)}</strong> rows
         <span>
-          about {estimate === undefined ? '…' : formatBytes(estimate.bytes)}
-          {kind === undefined ? '' : ` · kind = ${kind}`}
+          about {estimate === undefined ? '…' : formatBytes(estimate.files[format])} as{' '}
+          {formatNames[format]}
+          {isZipped && ` before ${compression}`}
+          {kind !== undefined && version === undefined && ` · kind = ${kind}`}
         </span>
       </p>
-      {source !== undefined && (
+      {source !== undefined && version === undefined && (
         <p className={classes.warning}>
           Exports know no filter by source: the file will hold every source, not only “{source}”.
         </p>
       )}
     </>
   );
-}
-
-function Columns(props: {
-  chosen: readonly string[];
-  onChange: (columns: string[]) => void;
-}): ReactNode {
-  const { chosen, onChange } = props;
-  const isAll = chosen.length === exportColumns.length;
-  return (
-    <fieldset className={classes.columns}>
-      <legend>
-        Columns
-        <button type="button" onClick={() => onChange(isAll ? [] : [...exportColumns])}>
-          {isAll ? 'none' : 'all'}
-        </button>
-      </legend>
-      {exportColumns.map((name) => (
-        <Checkbox
-          key={name}
-          size="xs"
-          label={name}
-          checked={chosen.includes(name)}
-          onChange={(event) =>
-            onChange(
-              event.currentTarget.checked
-                ? [...chosen, name]
-                : chosen.filter((other) => other !== name),
-            )
-          }
-        />
-      ))}
-    </fieldset>
-  );
-}
-
-function CliLine({ line }: { line: string }): ReactNode {
-  return (
-    <section className={classes.line} aria-label="The same on the command line">
-      <header>
-        <span>The same on the command line</span>
-        <CopyButton value={line} label="Copy command" />
-      </header>
-      <code>{line}</code>
-    </section>
-  );
-}
-
-function sliceText({ tenant, store, month, from, to }: SliceParams): string {
-  const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
-  return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
 }
 
 function useFocusOnce() {

@@ -11,18 +11,20 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
   if (state.step === 'done') return <p className={classes.progressText}>Export complete</p>;
   if (state.step !== 'running') return null;
   const { rows, bytes, expectedRows } = state;
-  const percent = expectedRows > 0 ? Math.floor((100 * rows) / expectedRows) : 0;
+  const percent = rows !== null && expectedRows > 0 ? Math.floor((100 * rows) / expectedRows) : 0;
   return (
     <div className={classes.progress}>
       <progress
-        value={rows}
+        // Without a value: under way, but how far cannot be told.
+        {...(rows !== null && { value: rows })}
         max={Math.max(1, expectedRows)}
         aria-label={`Export of ${state.file}`}
       />
       <p className={classes.progressText}>
-        <strong>{percent} %</strong>
+        {rows !== null && <strong>{percent} %</strong>}
         <span>
-          {formatCount(rows)} of {formatCount(expectedRows)} rows
+          {rows !== null && `${formatCount(rows)} of `}
+          {formatCount(expectedRows)} rows
         </span>
         <span>{formatBytes(bytes)}</span>
       </p>
@@ -48,7 +50,9 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
           <CheckIcon />
           <span>
             <strong>
-              rows = count: {formatCount(rows)} = {formatCount(expectedRows)}
+              {rows === null
+                ? `All of it came: ${formatCount(expectedRows)} rows, by the word of the service`
+                : `rows = count: ${formatCount(rows)} = ${formatCount(expectedRows)}`}
             </strong>
             <br />
             {state.file} · {formatBytes(bytes)} · {(state.millis / 1000).toFixed(1)} s

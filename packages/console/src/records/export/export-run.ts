@@ -1,5 +1,6 @@
 import { ApiError, errorOf, reportSessionEnd } from '../../api/client.ts';
-import { createRowCounter } from './count-rows.ts';
+import type { Compression, ExportFormat } from '../../exports/types.ts';
+import { createCounter } from './count-rows.ts';
 
 /** Where an export goes: a file that was picked. `discard` leaves nothing half-written behind. */
 export type ExportTarget = {
@@ -8,7 +9,8 @@ export type ExportTarget = {
   discard: () => Promise<void>;
 };
 
-export type ExportProgress = { rows: number; bytes: number };
+/** `rows`: null where they cannot be told from bytes. */
+export type ExportProgress = { rows: number | null; bytes: number };
 
 export type ExportResult = ExportProgress & {
   /** X-Record-Count: rows that the service said would follow. */
@@ -16,8 +18,10 @@ export type ExportResult = ExportProgress & {
 };
 
 export type ExportRun = {
-  body: unknown;
+  format: ExportFormat;
+  compression: Compression;
   hasHeader: boolean;
+  body: unknown;
   target: ExportTarget;
   signal: AbortSignal;
   /** At most every 100 ms, and once with the number of rows before the first byte. */
@@ -30,19 +34,20 @@ const stallMs = 60_000;
 const reportMs = 100;
 
 /**
- * Streams a CSV from the service into a file, chunk by chunk: memory stays that of a chunk. Answers
- * only when as many records were written as the service announced; otherwise the file is discarded.
+ * Streams an export from the service into a file, chunk by chunk: memory stays that of a chunk. Answers
+ * only when as many records were written as the service announced, where they can be counted; otherwise
+ * the file is discarded.
  */
 export async function runExport(run: ExportRun): Promise<ExportResult> {
   const { target, signal, onProgress } = run;
   const stall = new AbortController();
   let timer = setTimeout(() => stall.abort(), stallMs);
   try {
-    const response = await request(run.body, AbortSignal.any([signal, stall.signal]));
+    const response = await request(run, AbortSignal.any([signal, stall.signal]));
     const expectedRows = Number(response.headers.get('x-record-count') ?? Number.NaN);
-    const counter = createRowCounter({ hasHeader: run.hasHeader });
+    const counter = createCounter(run);
     let reportedAt = run.now();
-    onProgress({ rows: 0, bytes: 0, expectedRows });
+    onProgress({ rows: counter.rows(), bytes: 0, expectedRows });
     const reader = response.body?.getReader();
     for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
       clearTimeout(timer);
@@ -56,7 +61,7 @@ export async function runExport(run: ExportRun): Promise<ExportResult> {
       onProgress({ rows: counter.rows(), bytes: counter.bytes(), expectedRows });
     }
     const rows = counter.end();
-    if (rows !== expectedRows) throw rowsDiffer(rows, expectedRows);
+    if (rows !== null && rows !== expectedRows) throw rowsDiffer(rows, expectedRows);
     await target.close();
     return { rows, bytes: counter.bytes(), expectedRows };
   } catch (cause) {
@@ -77,13 +82,13 @@ export async function runExport(run: ExportRun): Promise<ExportResult> {
   }
 }
 
-async function request(body: unknown, signal: AbortSignal): Promise<Response> {
-  const response = await fetch('/api/v1/exports/csv', {
+async function request(run: ExportRun, signal: AbortSignal): Promise<Response> {
+  const response = await fetch(`/api/v1/exports/${run.format}`, {
     method: 'POST',
     credentials: 'same-origin',
     cache: 'no-store',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: JSON.stringify(run.body),
     signal,
   });
   if (response.ok) return response;

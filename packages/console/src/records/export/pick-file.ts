@@ -1,3 +1,4 @@
+import type { ExportFormat } from '../../exports/types.ts';
 import type { ExportTarget } from './export-run.ts';
 
 // The File System Access API: Chromium has it, in secure contexts; TypeScript's DOM types do not.
@@ -21,19 +22,38 @@ export function canPickFile(): boolean {
   return 'showSaveFilePicker' in window;
 }
 
+const types = {
+  csv: { description: 'CSV', accept: { 'text/csv': ['.csv'] } },
+  ndjson: { description: 'NDJSON', accept: { 'application/x-ndjson': ['.ndjson'] } },
+  parquet: { description: 'Parquet', accept: { 'application/vnd.apache.parquet': ['.parquet'] } },
+};
+const zipped = {
+  '.gz': { description: 'gzip', accept: { 'application/gzip': ['.gz'] } },
+  '.zst': { description: 'zstd', accept: { 'application/zstd': ['.zst'] } },
+};
+
 /** Asks where to save; null when nobody chose. Only in answer to a click. */
-export async function pickFile(suggestedName: string): Promise<PickedFile | null> {
+export async function pickFile(
+  suggestedName: string,
+  format: ExportFormat,
+): Promise<PickedFile | null> {
   const { showSaveFilePicker } = window as unknown as { showSaveFilePicker: Picker };
   try {
     const handle = await showSaveFilePicker({
       suggestedName,
-      types: [{ description: 'CSV', accept: { 'text/csv': ['.csv'] } }],
+      types: [typeOf(suggestedName, format)],
     });
     return { name: handle.name, open: () => openFile(handle) };
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') return null;
     throw error;
   }
+}
+
+/** By the last ending of the name, which the browser would put behind another one otherwise. */
+function typeOf(name: string, format: ExportFormat) {
+  if (name.endsWith('.gz')) return zipped['.gz'];
+  return name.endsWith('.zst') ? zipped['.zst'] : types[format];
 }
 
 async function openFile(handle: FileHandle): Promise<ExportTarget> {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
+import type { Compression, ExportFormat, ExportRequest } from '../../exports/types.ts';
 import type { ExportResult } from './export-run.ts';
 import { runExport } from './export-run.ts';
 import { canPickFile, pickFile } from './pick-file.ts';
@@ -10,7 +11,7 @@ export type ExportState =
   | {
       step: 'running';
       file: string;
-      rows: number;
+      rows: number | null;
       bytes: number;
       expectedRows: number;
       since: number;
@@ -20,7 +21,13 @@ export type ExportState =
   | { step: 'cancelled' }
   | { step: 'failed'; error: Error };
 
-export type ExportOrder = { body: Record<string, unknown>; fileName: string; hasHeader: boolean };
+export type ExportOrder = {
+  format: ExportFormat;
+  compression: Compression;
+  hasHeader: boolean;
+  body: ExportRequest;
+  fileName: string;
+};
 
 /** One export at a time. It ends with the page that started it. */
 export function useExport(): {
@@ -59,13 +66,15 @@ export function useExport(): {
 type SetState = (state: ExportState) => void;
 
 async function toFile(order: ExportOrder, signal: AbortSignal, setState: SetState): Promise<void> {
-  const file = await pickFile(order.fileName);
+  const file = await pickFile(order.fileName, order.format);
   if (file === null) return;
   setState({ step: 'starting' });
   const since = performance.now();
   const result = await runExport({
-    body: order.body,
+    format: order.format,
+    compression: order.compression,
     hasHeader: order.hasHeader,
+    body: order.body,
     target: await file.open(),
     signal,
     now: () => performance.now(),
@@ -78,9 +87,9 @@ async function toFile(order: ExportOrder, signal: AbortSignal, setState: SetStat
 async function byLink(order: ExportOrder, signal: AbortSignal, setState: SetState): Promise<void> {
   setState({ step: 'starting' });
   const link = await api.post<{ url: string; row_count: number }>(
-    '/exports/csv',
+    `/exports/${order.format}`,
     { ...order.body, delivery: 'link' },
-    signal,
+    { signal },
   );
   const anchor = document.createElement('a');
   anchor.href = link.url;

@@ -1,6 +1,6 @@
 import type { DatasetRow } from '../../api/types.ts';
 
-export type MonthCount = { month: string; count: number };
+export type MonthCount = { name: string; count: number };
 
 /** Leaves summed per month, with the months between the first and the last that hold nothing. */
 export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
@@ -14,7 +14,7 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
   // Bounded: the earliest month is 1970-01, but a chart of a thousand bars says nothing anyway.
   for (let month = months[0]; month !== undefined && last !== undefined; month = nextMonth(month)) {
     if (month > last || series.length >= 1200) break;
-    series.push({ month, count: counts.get(month) ?? 0 });
+    series.push({ name: month, count: counts.get(month) ?? 0 });
   }
   return series;
 }

@@ -1,28 +1,19 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { CatchBoundary } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense } from 'react';
+import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatCount, formatInstant, formatShare } from '../../ui/format.ts';
+import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { CoverageBar } from '../coverage-bar.tsx';
 import { type NodePath, namesOf, pathOf } from '../node.ts';
-import { DayStrip } from './day-strip.tsx';
 import classes from './facts.module.css';
-import { loadMonthChart } from './load-month-chart.ts';
-import { useMonths } from './use-facts.ts';
-
-const MonthChart = lazy(loadMonthChart);
 
 export type NodeFactsProps = {
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
-  from: string | undefined;
-  to: string | undefined;
   actions: ReactNode;
   onChoose: (path: NodePath) => void;
-  onDays: (from: string | undefined, to: string | undefined) => void;
 };
 
 /** What an operator came for, largest first: the count of the chosen node, then the rest. */
@@ -37,7 +28,6 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
         <div className={classes.actions}>{props.actions}</div>
       </div>
       {row ? <Figures row={row} /> : <FiguresToCome facts={facts} />}
-      <Chart {...props} />
     </section>
   );
 }
@@ -95,10 +85,10 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
           <span className={classes.muted}>{stored}</span>
         </dd>
       </div>
-      <div title={taggedText(row)}>
+      <div>
         <dt>COVERED</dt>
         <dd>
-          <CoverageBar coverage={row.coverage} />
+          <CoverageBar of={row} />
         </dd>
       </div>
       <div>
@@ -129,11 +119,6 @@ function Digest({ digest }: { digest: string }): ReactNode {
   );
 }
 
-function taggedText({ count, covered, by_dataset }: DatasetRow): string {
-  const share = formatShare(count === 0 ? null : covered / count);
-  return `${formatCount(covered)} of ${formatCount(count)} tagged (${share}): training ${formatCount(by_dataset.training)}, fine-tuning ${formatCount(by_dataset.fine_tuning)}`;
-}
-
 function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }): ReactNode {
   if (facts.data === null) {
     return <p className={classes.gone}>Nothing is stored here, or your token may not see it.</p>;
@@ -153,43 +138,4 @@ function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }):
       ))}
     </dl>
   );
-}
-
-function Chart({ path, facts, from, to, onChoose, onDays }: NodeFactsProps): ReactNode {
-  const months = useMonths(path, facts.data?.digest);
-  const { store, month } = path;
-  if (facts.data === null) return null;
-  if (month !== undefined) {
-    const days = facts.data?.days;
-    return (
-      <div className={classes.chartRow}>
-        {days && <DayStrip month={month} days={days} from={from} to={to} onChoose={onDays} />}
-      </div>
-    );
-  }
-  const choose = (chosen: string) => {
-    if (store !== undefined) onChoose({ tenant: path.tenant, store, month: chosen });
-  };
-  return (
-    <div className={classes.chartRow}>
-      {months.data === null && (
-        <p className={classes.muted}>Too many months to draw: choose a store.</p>
-      )}
-      {months.data && months.data.length > 0 && (
-        // Without its chart the page still does what one came for.
-        <CatchBoundary getResetKey={() => path.tenant} errorComponent={NoChart}>
-          <Suspense>
-            <MonthChart
-              months={months.data}
-              {...(store === undefined ? {} : { onChoose: choose })}
-            />
-          </Suspense>
-        </CatchBoundary>
-      )}
-    </div>
-  );
-}
-
-function NoChart(): ReactNode {
-  return <p className={classes.muted}>The chart cannot be drawn. Load the page again.</p>;
 }

@@ -1,6 +1,9 @@
 import { Button, TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { DatasetName } from '../../api/types.ts';
+import { ChoiceFilter } from '../../webhooks/filters.tsx';
 import { monthEnds, type RecordsSearch } from '../search.ts';
+import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';
 
 const typingPauseMs = 400;
@@ -8,6 +11,7 @@ const typingPauseMs = 400;
 export type FilterChange = {
   kind?: string | undefined;
   source?: string | undefined;
+  dataset?: DatasetName | undefined;
   from?: string | undefined;
   to?: string | undefined;
 };
@@ -17,14 +21,37 @@ export type RecordsFiltersProps = {
   onChange: (change: FilterChange) => void;
 };
 
+/** As a change: all filters away. */
+export const noFilters: FilterChange = {
+  kind: undefined,
+  source: undefined,
+  dataset: undefined,
+  from: undefined,
+  to: undefined,
+};
+
+const datasetChoices = (['training', 'fine_tuning'] as const).map((value) => ({
+  value,
+  label: datasetWords[value],
+}));
+
 export function RecordsFilters({ search, onChange }: RecordsFiltersProps): ReactNode {
-  const { month, kind, source, from, to } = search;
+  const { month, kind, source, dataset, from, to } = search;
   const [first, last] = month === undefined ? ['1970-01-01', undefined] : monthEnds(month);
-  const isFiltered = [kind, source, from, to].some((filter) => filter !== undefined);
+  const isFiltered = [kind, source, dataset, from, to].some((filter) => filter !== undefined);
   return (
     <fieldset className={classes.filters} aria-label="Filters of the records">
       <TextFilter name="Kind" value={kind} onChange={(text) => onChange({ kind: text })} />
       <TextFilter name="Source" value={source} onChange={(text) => onChange({ source: text })} />
+      <span className={classes.datasetFilter}>
+        <ChoiceFilter
+          label="Dataset"
+          any="any dataset"
+          choices={datasetChoices}
+          value={dataset}
+          onChange={(name) => onChange({ dataset: name })}
+        />
+      </span>
       <DayFilter
         name="From"
         value={from}
@@ -40,13 +67,8 @@ export function RecordsFilters({ search, onChange }: RecordsFiltersProps): React
         onChange={(day) => onChange({ to: day })}
       />
       {isFiltered && (
-        <Button
-          variant="subtle"
-          onClick={() =>
-            onChange({ kind: undefined, source: undefined, from: undefined, to: undefined })
-          }
-        >
-          Clear filters
+        <Button variant="subtle" aria-label="Clear filters" onClick={() => onChange(noFilters)}>
+          Clear
         </Button>
       )}
     </fieldset>

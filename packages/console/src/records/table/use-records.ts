@@ -9,8 +9,8 @@ import { type RecordsPage, readRecordsPage } from './records-page.ts';
 /** The page of records that the hash names. */
 export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   const slice = sliceOf(search);
-  const { kind, source, cursor } = search;
-  const filters = JSON.stringify([slice, kind, source]);
+  const { kind, source, dataset, cursor } = search;
+  const filters = JSON.stringify([slice, kind, source, dataset]);
   const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
   const query = useQuery<RecordsPage>({
     queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
@@ -19,7 +19,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
     // While NEXT loads, this page stays; another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {
-      const params = { ...slice, kind, source, cursor, limit: pageSizeOf(search) };
+      const params = { ...slice, kind, source, dataset, cursor, limit: pageSizeOf(search) };
       return readRecordsPage(await api.getText('/enrichment/records', params, signal));
     },
   });

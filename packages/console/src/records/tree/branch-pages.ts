@@ -96,8 +96,9 @@ function changedRows(before: readonly DatasetRow[], after: readonly DatasetRow[]
 }
 
 function fingerprint(row: DatasetRow): string {
-  const { digest, count, bytes, covered, tier, stored_bytes } = row;
-  return [digest, count, bytes, covered, tier, stored_bytes].join();
+  const { digest, count, bytes, covered, by_dataset, tier, stored_bytes } = row;
+  const { training, fine_tuning } = by_dataset;
+  return [digest, count, bytes, covered, training, fine_tuning, tier, stored_bytes].join();
 }
 
 /** Names order by their UTF-8 bytes, as in the API, which is the order of code points. */

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { formatBytes, formatCount } from '../../ui/format.ts';
+import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { totalsOf } from './totals.ts';
 import classes from './tree.module.css';
@@ -73,7 +73,6 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
   const { count, bytes, coverage } = totalsOf(rows);
   const more = tail === 'none' ? '' : '+';
   const tenants = `${formatCount(rows.length)}${more} ${rows.length === 1 ? 'tenant' : 'tenants'}`;
-  const share = coverage === null ? null : Math.floor(coverage * 100);
   return (
     <div className={classes.totals}>
       <span className={classes.name}>
@@ -88,7 +87,7 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
         {formatBytes(bytes)}
         {more}
       </span>
-      <span className={classes.covered}>{share === null ? '–' : `${share} %`}</span>
+      <span className={classes.covered}>{formatShare(coverage)}</span>
     </div>
   );
 }

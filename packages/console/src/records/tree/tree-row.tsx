@@ -55,7 +55,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
         <span className="visually-hidden"> {row.count === 1 ? 'record' : 'records'}</span>
       </span>
       <span className={classes.bytes}>{formatBytes(row.bytes)}</span>
-      <CoverageBar coverage={row.coverage} />
+      <CoverageBar of={row} />
     </div>
   );
 }, isSameRow);

@@ -42,7 +42,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
     placeholderData: () => undefined,
     refetchInterval: false,
     queryFn: ({ signal }) =>
-      api.post<RetryPreview>('/webhook/dlq/retry', { ...request, dry_run: true }, signal),
+      api.post<RetryPreview>('/webhook/dlq/retry', { ...request, dry_run: true }, { signal }),
   });
   const failure = useFailure(preview);
   const start = useMutation({

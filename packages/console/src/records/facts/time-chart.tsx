@@ -4,26 +4,35 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { formatCount } from '../../ui/format.ts';
 import classes from './facts.module.css';
-import type { MonthCount } from './month-series.ts';
 
 const heightPx = 96;
 
-export type MonthChartProps = { months: readonly MonthCount[]; onChoose?: (month: string) => void };
+export type Bar = { readonly name: string; readonly count: number };
+
+export type TimeChartProps = {
+  bars: readonly Bar[];
+  /** What a bar is. */
+  of: 'month' | 'day';
+  onChoose?: (name: string) => void;
+};
+
+/** More rows than these nobody reads one by one; the calendar has the days. */
+const mostInTable = 400;
 
 /**
- * Records per month as bars on a canvas. The keys belong to a slider that lies over it unseen: ← and →
- * go from month to month, and whoever cannot see the label hears it as the slider's value. The same
+ * Records per month or day as bars on a canvas. The keys belong to a slider that lies over it unseen: ←
+ * and → go from bar to bar, and whoever cannot see the label hears it as the slider's value. The same
  * numbers stand in a table.
  */
-export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
+export function TimeChart({ bars, of, onChoose }: TimeChartProps): ReactNode {
   const host = useRef<HTMLDivElement>(null);
   const keys = useRef<HTMLInputElement>(null);
   const chart = useRef<uPlot | null>(null);
   const scheme = useComputedColorScheme();
-  const last = months.length - 1;
+  const last = bars.length - 1;
   const [wanted, setAt] = useState(last);
   const at = Math.min(wanted, last);
-  const point = months[at];
+  const point = bars[at];
   const choose = useRef(onChoose);
   choose.current = onChoose;
   const moveCursor = (index: number | null) => {
@@ -35,12 +44,12 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
   useEffect(() => {
     const element = host.current;
     if (element === null) return;
-    const plot = draw(element, months);
+    const plot = draw(element, bars, of);
     chart.current = plot;
     if (document.activeElement === keys.current) moveCursor(at);
     const onClick = () => {
-      const month = months[plot.cursor.idx ?? -1]?.month;
-      if (month !== undefined) choose.current?.(month);
+      const name = bars[plot.cursor.idx ?? -1]?.name;
+      if (name !== undefined) choose.current?.(name);
     };
     plot.over.addEventListener('click', onClick);
     const resize = new ResizeObserver(() => {
@@ -52,11 +61,11 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
       chart.current = null;
       plot.destroy();
     };
-  }, [months, scheme]);
+  }, [bars, of, scheme]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || point === undefined) return;
     event.preventDefault();
-    onChoose?.(point.month);
+    onChoose?.(point.name);
   };
   return (
     <div className={classes.chartBox}>
@@ -64,8 +73,8 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
         ref={keys}
         type="range"
         className={classes.chartKeys}
-        aria-label={onChoose ? 'Records per month. Enter opens the month' : 'Records per month'}
-        aria-valuetext={point && `${point.month}: ${formatCount(point.count)} records`}
+        aria-label={onChoose ? `Records per ${of}. Enter ${enterText[of]}` : `Records per ${of}`}
+        aria-valuetext={point && `${point.name}: ${formatCount(point.count)} records`}
         min={0}
         max={last}
         step={1}
@@ -85,22 +94,30 @@ export function MonthChart({ months, onChoose }: MonthChartProps): ReactNode {
         data-clickable={onChoose !== undefined}
         aria-hidden="true"
       />
-      <table className="visually-hidden">
-        <caption>Records per month</caption>
-        <tbody>
-          {months.map(({ month, count }) => (
-            <tr key={month}>
-              <th scope="row">{month}</th>
-              <td>{formatCount(count)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {bars.length <= mostInTable && <BarTable bars={bars} of={of} />}
     </div>
   );
 }
 
-function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
+const enterText = { month: 'opens the month', day: 'shows that day only' } as const;
+
+function BarTable({ bars, of }: { bars: readonly Bar[]; of: 'month' | 'day' }): ReactNode {
+  return (
+    <table className="visually-hidden">
+      <caption>Records per {of}</caption>
+      <tbody>
+        {bars.map(({ name, count }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{formatCount(count)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function draw(element: HTMLElement, bars: readonly Bar[], of: 'month' | 'day'): uPlot {
   const style = getComputedStyle(element);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const label = document.createElement('div');
@@ -112,10 +129,11 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
   const options: uPlot.Options = {
     width: element.clientWidth,
     height: heightPx,
-    padding: [8, 0, 0, 0],
+    // The name of a last day stands out over the end of its axis.
+    padding: [8, of === 'day' ? 32 : 0, 0, 0],
     legend: { show: false },
     scales: {
-      x: { time: false, range: () => [-0.6, months.length - 0.4] },
+      x: { time: false, range: () => [-0.6, bars.length - 0.4] },
       y: { range: (_plot, _min, max) => [0, max || 1] },
     },
     cursor: {
@@ -129,9 +147,9 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
         ...axis,
         grid: { show: false },
         size: 22,
-        incrs: [1, 2, 3, 6, 12, 24, 60, 120],
-        space: 64,
-        values: (_plot, ticks) => ticks.map((tick) => months[tick]?.month ?? ''),
+        incrs: [1, 2, 3, 6, 12, 24, 60, 120, 240, 360],
+        space: 80,
+        values: (_plot, ticks) => ticks.map((tick) => bars[tick]?.name ?? ''),
       },
       {
         ...axis,
@@ -154,11 +172,11 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
       ready: [(plot) => plot.over.append(band, label)],
       setCursor: [
         (plot) => {
-          const point = months[plot.cursor.idx ?? -1];
+          const point = bars[plot.cursor.idx ?? -1];
           label.hidden = point === undefined || (plot.cursor.left ?? -1) < 0;
           band.hidden = label.hidden;
           if (point === undefined) return;
-          label.textContent = `${point.month} · ${formatCount(point.count)}`;
+          label.textContent = `${point.name} · ${formatCount(point.count)}`;
           const x = plot.valToPos(plot.cursor.idx ?? 0, 'x');
           const isRight = x > plot.over.clientWidth / 2;
           const start = plot.valToPos((plot.cursor.idx ?? 0) - 0.5, 'x');
@@ -169,10 +187,7 @@ function draw(element: HTMLElement, months: readonly MonthCount[]): uPlot {
       ],
     },
   };
-  const data: uPlot.AlignedData = [
-    months.map((_, index) => index),
-    months.map(({ count }) => count),
-  ];
+  const data: uPlot.AlignedData = [bars.map((_, index) => index), bars.map(({ count }) => count)];
   return new uPlot(options, data, element);
 }
 

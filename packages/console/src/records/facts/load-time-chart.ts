@@ -2,12 +2,12 @@
  * The chart's library asks for number formats of the browser's language as it loads, and fails on the
  * one of a browser that was started without a locale (`en-US@posix`).
  */
-export async function loadMonthChart() {
+export async function loadTimeChart() {
   if (!isLanguage(navigator.language)) {
     Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
   }
-  const { MonthChart } = await import('./month-chart.tsx');
-  return { default: MonthChart };
+  const { TimeChart } = await import('./time-chart.tsx');
+  return { default: TimeChart };
 }
 
 function isLanguage(tag: string): boolean {

@@ -1,0 +1,149 @@
+import { Button } from '@mantine/core';
+import { type ReactNode, useMemo } from 'react';
+import { formatBytes } from '../ui/format.ts';
+import { Moment } from '../webhooks/marks.tsx';
+import { type Column, RowsTable } from '../webhooks/table/rows-table.tsx';
+import { fileHref } from './calls.ts';
+import classes from './exports.module.css';
+import { ExportMark, ProgressLine } from './marks.tsx';
+import type { ExportJob } from './types.ts';
+import type { Cancelling } from './use-cancel.ts';
+import { isOpen, paceText, percentText, rowsText } from './words.ts';
+
+const keyOf = ({ id }: ExportJob) => id;
+
+/** Export jobs, the latest first. */
+export function ExportsTable(props: {
+  rows: readonly ExportJob[];
+  open: string | undefined;
+  place: string;
+  isWaiting: boolean;
+  cancelling: Cancelling;
+  onOpen: (id: string) => void;
+}): ReactNode {
+  const { cancelling } = props;
+  const columns = useMemo(() => columnsFor(cancelling), [cancelling]);
+  return (
+    <RowsTable
+      label="Export jobs"
+      columns={columns}
+      groups={[{ id: 'all', rows: props.rows }]}
+      keyOf={keyOf}
+      className={classes.table}
+      open={props.open}
+      place={props.place}
+      isWaiting={props.isWaiting}
+      onOpen={props.onOpen}
+    />
+  );
+}
+
+function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
+  return [
+    ...factColumns,
+    {
+      name: 'ACTION',
+      className: classes.action,
+      cell: (job, tabIndex) => <Action job={job} tabIndex={tabIndex} cancelling={cancelling} />,
+    },
+  ];
+}
+
+const factColumns: readonly Column<ExportJob>[] = [
+  {
+    name: 'STATE',
+    className: classes.state,
+    cell: ({ state }) => <ExportMark state={state} />,
+  },
+  {
+    name: 'FILE',
+    cell: ({ file_name }) => <span title={file_name}>{file_name}</span>,
+  },
+  {
+    name: 'TENANT',
+    className: classes.tenant,
+    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+  },
+  { name: 'FORMAT', className: classes.format, cell: ({ format }) => format },
+  {
+    name: 'ROWS',
+    className: classes.rows,
+    cell: (job) => (
+      <span className={classes.progress} title={rowsText(job)}>
+        <span>{rowsText(job)}</span>
+        {job.state !== 'completed' && <ProgressLine job={job} />}
+      </span>
+    ),
+  },
+  { name: 'DONE', className: classes.percent, cell: percentText },
+  {
+    name: 'RATE · LEFT',
+    className: classes.pace,
+    cell: (job) => <Quiet text={isOpen(job) ? paceText(job) : '–'} />,
+  },
+  {
+    name: 'SIZE',
+    className: classes.size,
+    cell: ({ bytes }) => <Quiet text={bytes === 0 ? '–' : formatBytes(bytes)} />,
+  },
+  {
+    name: 'BY',
+    className: classes.by,
+    cell: ({ requested_by }) => <span title={requested_by}>{requested_by}</span>,
+  },
+  { name: 'ASKED', className: classes.when, cell: ({ created_at }) => <Moment at={created_at} /> },
+  { name: 'EXPIRES', className: classes.expires, cell: (job) => <Expiry job={job} /> },
+];
+
+function Quiet({ text }: { text: string }): ReactNode {
+  return text === '–' ? <span className={classes.muted}>–</span> : text;
+}
+
+function Expiry({ job }: { job: ExportJob }): ReactNode {
+  if (job.state !== 'completed') return <Quiet text="–" />;
+  return job.has_file ? (
+    <Moment at={job.expires_at} />
+  ) : (
+    <span className={classes.muted}>gone</span>
+  );
+}
+
+function Action(props: { job: ExportJob; tabIndex: number; cancelling: Cancelling }): ReactNode {
+  const { job, tabIndex, cancelling } = props;
+  if (isOpen(job)) {
+    return (
+      <Button
+        size="compact-xs"
+        tabIndex={tabIndex}
+        loading={cancelling.ids.has(job.id)}
+        onClick={() => cancelling.cancel(job)}
+      >
+        CANCEL
+        <span className="visually-hidden"> {job.file_name}</span>
+      </Button>
+    );
+  }
+  return job.has_file ? <DownloadLink job={job} tabIndex={tabIndex} isSmall /> : null;
+}
+
+/** A plain link, so that the browser downloads by itself, and resumes what broke off. */
+export function DownloadLink(props: {
+  job: ExportJob;
+  tabIndex?: number;
+  isSmall?: boolean;
+}): ReactNode {
+  const { job, tabIndex = 0, isSmall = false } = props;
+  return (
+    <Button
+      component="a"
+      className={classes.link}
+      href={fileHref(job.id)}
+      download={job.file_name}
+      tabIndex={tabIndex}
+      {...(isSmall ? { size: 'compact-xs' } : { variant: 'filled' })}
+    >
+      DOWNLOAD
+      <span className="visually-hidden"> {job.file_name}</span>
+    </Button>
+  );
+}

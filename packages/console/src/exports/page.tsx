@@ -1,0 +1,85 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { ChoiceFilter, TextFilter } from '../webhooks/filters.tsx';
+import { NowProvider } from '../webhooks/marks.tsx';
+import { PollNote } from '../webhooks/poll-note.tsx';
+import { pollMs } from '../webhooks/use-poll.ts';
+import { type UpdateSearch, useDrawerStep, usePageSearch } from '../webhooks/use-search.ts';
+import classes from '../webhooks/webhooks.module.css';
+import { followMs, useExport, useExports } from './calls.ts';
+import { ExportDrawer } from './drawer/export-drawer.tsx';
+import ownClasses from './exports.module.css';
+import { ExportsTable } from './exports-table.tsx';
+import { List, noFilter, Pager } from './list.tsx';
+import { type ExportsSearch, exportStates, hasFilter, validateExportsSearch } from './search.ts';
+import { useCancel } from './use-cancel.ts';
+import { isOpen } from './words.ts';
+
+/** EXPORTS: the jobs with their live progress, their files, and what proves them. */
+export function ExportsPage(): ReactNode {
+  const [search, update] = usePageSearch('/exports', validateExportsSearch);
+  const { open, ...shown } = search;
+  const list = useExports(search);
+  const job = useExport(open);
+  const cancelling = useCancel();
+  const drawer = useDrawerStep(open, (next, options) => update({ open: next }, options));
+  return (
+    <NowProvider>
+      <div className={classes.page}>
+        <FreshnessBanner queries={open === undefined ? [list] : [list, job]} isAgeElsewhere />
+        <div className={classes.bar}>
+          <Filters search={search} update={update} />
+          <div className={classes.actions}>
+            <PollNote queries={[list]} millis={list.data?.data.some(isOpen) ? followMs : pollMs} />
+          </div>
+        </div>
+        <List list={list} search={search} update={update}>
+          {(rows) => (
+            <ExportsTable
+              rows={rows}
+              open={open}
+              place={JSON.stringify(shown)}
+              isWaiting={list.isPlaceholderData}
+              cancelling={cancelling}
+              onOpen={drawer.open}
+            />
+          )}
+        </List>
+        <Pager list={list} search={search} update={update} />
+        {open !== undefined && (
+          <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={drawer.close} />
+        )}
+      </div>
+    </NowProvider>
+  );
+}
+
+const stateChoices = exportStates.map((state) => ({ value: state, label: state }));
+
+function Filters(props: { search: ExportsSearch; update: UpdateSearch<ExportsSearch> }): ReactNode {
+  const { search, update } = props;
+  return (
+    <fieldset className={`${classes.filters} ${ownClasses.filters}`} aria-label="What is shown">
+      <TextFilter
+        label="Tenant, exactly"
+        placeholder="Tenant ="
+        value={search.tenant}
+        onChange={(tenant) => update({ tenant, cursor: undefined }, { replace: true })}
+        isSearch
+      />
+      <ChoiceFilter
+        label="State"
+        any="Any state"
+        choices={stateChoices}
+        value={search.state}
+        onChange={(state) => update({ state, cursor: undefined })}
+      />
+      {hasFilter(search) && (
+        <Button variant="subtle" onClick={() => update(noFilter)}>
+          Clear filters
+        </Button>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { exportStates as serverStates } from '../../../server/src/exports/jobs.contract.ts';
+import { exportHref, exportStates, hasFilter, validateExportsSearch } from './search.ts';
+
+test('knows the states of the service', () => {
+  expect(exportStates).toEqual(serverStates);
+});
+
+test('drops what it does not understand', () => {
+  const raw = { tenant: 'TX', state: 'lost', cursor: '', colour: 'red' };
+  expect(validateExportsSearch(raw)).toEqual({ tenant: 'TX' });
+});
+
+test('keeps filters, page and drawer', () => {
+  const raw = { tenant: 'TX', state: 'running', cursor: 'abc', open: 'exp_1' };
+  expect(validateExportsSearch(raw)).toEqual(raw);
+});
+
+test('reads a tenant that is a number as text', () => {
+  expect(validateExportsSearch({ tenant: 42 })).toEqual({ tenant: '42' });
+});
+
+test('tells filters from the rest', () => {
+  expect(hasFilter({ open: 'exp_1', cursor: 'abc' })).toBe(false);
+  expect(hasFilter({ state: 'failed' })).toBe(true);
+});
+
+test('links to a job', () => {
+  expect(exportHref('exp_1')).toBe('#/exports?open=exp_1');
+});

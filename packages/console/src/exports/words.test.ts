@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import {
+  attemptsText,
+  isOpen,
+  leftText,
+  paceText,
+  percentText,
+  proofText,
+  rateText,
+  rowsText,
+  sliceHref,
+  sliceText,
+} from './words.ts';
+
+test.each([
+  ['running', 364_120, 512_991, '364,120 of 512,991'],
+  ['running', 10, null, '10'],
+  ['completed', 512_991, 512_991, '512,991'],
+  ['cancelled', 5, 512_991, '5 of 512,991'],
+] as const)('says of a %s export with %s of %s rows: %s', (state, done, total, text) => {
+  expect(rowsText({ state, rows_done: done, rows_total: total })).toBe(text);
+});
+
+test('says 100 % only of all rows', () => {
+  expect(percentText({ percent: 99.99 })).toBe('99 %');
+  expect(percentText({ percent: 100 })).toBe('100 %');
+  expect(percentText({ percent: null })).toBe('–');
+});
+
+test('says how fast it is and how long it takes', () => {
+  expect(rateText({ rows_per_second: 412_310 })).toBe('412,310/s');
+  expect(leftText({ eta_s: 65 })).toBe('1 min');
+  expect([rateText({ rows_per_second: null }), leftText({ eta_s: null })]).toEqual(['–', '–']);
+});
+
+test.each([
+  [412_310, 3, '412,310/s · 3 s'],
+  [412_310, null, '412,310/s'],
+  [null, 3, '3 s'],
+  [null, null, '–'],
+  [0, null, '–'],
+])('says %s rows a second with %s s left as %s', (rate, left, text) => {
+  expect(paceText({ rows_per_second: rate, eta_s: left })).toBe(text);
+});
+
+test('follows what waits or runs', () => {
+  const states = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+  expect(states.map((state) => isOpen({ state }))).toEqual([true, true, false, false, false]);
+});
+
+test.each([
+  [{ tenant: 'TX', store: 'DFW', month: '2001-03' }, 'TX › DFW › 2001-03'],
+  [{ tenant: 'TX', from: '2001-03-01', to: '2001-03-31' }, 'TX › 2001-03-01 – 2001-03-31'],
+  [{ tenant: 'TX', from: '2001-03-01', to: '2001-03-01' }, 'TX › 2001-03-01'],
+])('names the slice %j', (slice, text) => {
+  expect(sliceText(slice)).toBe(text);
+});
+
+test('leads to the slice in RECORDS, which knows a month of a store only', () => {
+  expect(sliceHref({ tenant: 'T X', store: 'DFW', month: '2001-03' })).toBe(
+    '#/records?tenant=T+X&store=DFW&month=2001-03',
+  );
+  expect(sliceHref({ tenant: 'TX', month: '2001-03' })).toBe('#/records?tenant=TX');
+});
+
+test('claims no more than was proved', () => {
+  expect(proofText({ proof: 'content' })).toContain('computed anew');
+  expect(proofText({ proof: 'rows' })).toContain('do not hold all');
+});
+
+test('tells a job that was resumed', () => {
+  expect(attemptsText({ attempts: 1 })).toBe('taken up once');
+  expect(attemptsText({ attempts: 3 })).toContain('3 times');
+});

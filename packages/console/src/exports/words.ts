@@ -1,0 +1,88 @@
+import { formatAge, formatCount } from '../ui/format.ts';
+import type { ExportJob, ExportRequest, ExportState, Manifest } from './types.ts';
+
+/** What each state means for the file. */
+export const stateWords: Readonly<Record<ExportState, string>> = {
+  queued: 'waits for its turn',
+  running: 'its file is being written, part by part',
+  completed: 'its file was read back and equals the slice',
+  failed: 'ended without a file',
+  cancelled: 'stopped; nothing of its file is kept',
+};
+
+/** Its numbers still change. */
+export function isOpen({ state }: Pick<ExportJob, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+type Progress = Pick<ExportJob, 'state' | 'rows_done' | 'rows_total'>;
+
+/** 364,120 of 512,991; of a file that is whole only 512,991. */
+export function rowsText({ state, rows_done: done, rows_total: total }: Progress): string {
+  if (state === 'completed') return formatCount(done);
+  return total === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(total)}`;
+}
+
+/** Whole percents, rounded down: 100 % only when all rows are there. */
+export function percentText({ percent }: Pick<ExportJob, 'percent'>): string {
+  return percent === null ? '–' : `${Math.floor(percent)} %`;
+}
+
+/** 412,310/s; before the first rows there is no rate yet. */
+export function rateText({ rows_per_second: rate }: Pick<ExportJob, 'rows_per_second'>): string {
+  return rate === null || rate === 0 ? '–' : `${formatCount(rate)}/s`;
+}
+
+/** How long it takes at this rate: 3 s, 4 min. */
+export function leftText({ eta_s: seconds }: Pick<ExportJob, 'eta_s'>): string {
+  return seconds === null ? '–' : formatAge(seconds * 1000);
+}
+
+/** 412,310/s · 3 s. */
+export function paceText(job: Pick<ExportJob, 'rows_per_second' | 'eta_s'>): string {
+  const known = [rateText(job), leftText(job)].filter((text) => text !== '–');
+  return known.length === 0 ? '–' : known.join(' · ');
+}
+
+/** TX › DFW › 2001-03, or the days. */
+export function sliceText(slice: {
+  tenant: string;
+  store?: string | undefined;
+  month?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}): string {
+  const { tenant, store, month, from, to } = slice;
+  const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
+  return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
+}
+
+/** The body that it was asked for with: the schema of a job says only that it is an object. */
+export function requestOf({ request }: Pick<ExportJob, 'request'>): ExportRequest {
+  return request as ExportRequest;
+}
+
+/** The place of its records in RECORDS. */
+export function sliceHref({ tenant, store, month, from, to }: ExportRequest): string {
+  const params = new URLSearchParams();
+  // A month is a leaf of a store there; of a whole tenant there are only days.
+  const place = { tenant, store, month: store === undefined ? undefined : month, from, to };
+  for (const [name, value] of Object.entries(place)) {
+    if (value !== undefined) params.set(name, value);
+  }
+  return `#/records?${params}`;
+}
+
+/** What the comparison of slice and file rests on, as a sentence. */
+export function proofText({ proof }: Pick<Manifest, 'proof'>): string {
+  return proof === 'content'
+    ? 'The finished file was read back, and rows and digest were computed anew from what is in it: they are those of the slice at the moment it was asked for.'
+    : 'The finished file was read back: it holds as many rows as the slice at the moment it was asked for. Its columns do not hold all that a digest needs, so the digest is that of the records as they were read.';
+}
+
+/** Why it took more than one go, if it did. */
+export function attemptsText({ attempts }: Pick<ExportJob, 'attempts'>): string {
+  if (attempts === 0) return 'not yet taken up';
+  if (attempts === 1) return 'taken up once';
+  return `taken up ${formatCount(attempts)} times: it went on from its last finished part`;
+}

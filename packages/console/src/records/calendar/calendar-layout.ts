@@ -1,0 +1,127 @@
+import type { DayRow } from '../../api/types.ts';
+import { nextMonth } from '../facts/month-series.ts';
+import { daysIn } from '../search.ts';
+
+/** Years that one calendar shows: 1,098 days at most, of which the service answers 4,000 at once. */
+export const yearsShown = 3;
+
+/** Months of a calendar, the first above, and the days that they begin and end with. */
+export type CalendarSpan = {
+  readonly months: readonly string[];
+  readonly from: string;
+  readonly to: string;
+  /** Last year, and whether there are records before or after what is shown. */
+  readonly year: number;
+  readonly hasEarlier: boolean;
+  readonly hasLater: boolean;
+};
+
+/** The months from the first to the last record, `yearsShown` years of them up to the wanted one. */
+export function spanOf(
+  first: string | null,
+  last: string | null,
+  wanted: number | undefined,
+): CalendarSpan | null {
+  if (first === null || last === null) return null;
+  const firstYear = Number(first.slice(0, 4));
+  const lastYear = Number(last.slice(0, 4));
+  const year = Math.min(lastYear, Math.max(firstYear, wanted ?? lastYear));
+  const begin = Math.max(firstYear, year - yearsShown + 1);
+  const start = begin === firstYear ? first.slice(0, 7) : `${begin}-01`;
+  const end = year === lastYear ? last.slice(0, 7) : `${year}-12`;
+  const months: string[] = [];
+  for (let month = start; month <= end; month = nextMonth(month)) months.push(month);
+  return {
+    months,
+    from: `${start}-01`,
+    to: `${end}-${daysIn(end)}`,
+    year,
+    hasEarlier: begin > firstYear,
+    hasLater: year < lastYear,
+  };
+}
+
+export function daysOfMonth(month: string): string[] {
+  return Array.from({ length: daysIn(month) }, (_, index) => dayOf(month, index + 1));
+}
+
+/** Five shades, the darkest for the busiest day; a day without records has none. */
+export function shadeOf(count: number, most: number): 0 | 1 | 2 | 3 | 4 | 5 {
+  if (count === 0) return 0;
+  const shade = Math.ceil((5 * count) / Math.max(1, most));
+  return Math.min(5, Math.max(1, shade)) as 1 | 2 | 3 | 4 | 5;
+}
+
+/** The day that a key leads to from this one; undefined when the key does nothing here. */
+export function dayAfterKey(key: string, day: string, span: CalendarSpan): string | undefined {
+  const month = day.slice(0, 7);
+  const date = Number(day.slice(8));
+  const to = (target: string) =>
+    target < span.from ? span.from : target > span.to ? span.to : target;
+  const inMonth = (steps: number) => {
+    const other = span.months[span.months.indexOf(month) + steps];
+    const kept = other ?? (steps < 0 ? span.months[0] : span.months.at(-1)) ?? month;
+    return dayOf(kept, Math.min(date, daysIn(kept)));
+  };
+  switch (key) {
+    case 'ArrowLeft':
+      return to(stepDay(day, -1));
+    case 'ArrowRight':
+      return to(stepDay(day, 1));
+    case 'ArrowUp':
+      return inMonth(-1);
+    case 'ArrowDown':
+      return inMonth(1);
+    case 'PageUp':
+      return inMonth(-12);
+    case 'PageDown':
+      return inMonth(12);
+    case 'Home':
+      return dayOf(month, 1);
+    case 'End':
+      return dayOf(month, daysIn(month));
+    default:
+      return undefined;
+  }
+}
+
+export type DaysSum = {
+  readonly days: number;
+  readonly count: number;
+  readonly covered: number;
+  readonly most: DayRow | null;
+  readonly cold: number;
+};
+
+/** What days have together, of a range or of all. */
+export function sumDays(rows: readonly DayRow[], from = '', to = '9999'): DaysSum {
+  let [days, count, covered, cold] = [0, 0, 0, 0];
+  let most: DayRow | null = null;
+  for (const row of rows) {
+    if (row.day < from || row.day > to || row.count === 0) continue;
+    days += 1;
+    count += row.count;
+    covered += row.covered;
+    if (row.tier === 'cold') cold += 1;
+    if (row.count > (most?.count ?? 0)) most = row;
+  }
+  return { days, count, covered, most, cold };
+}
+
+/** Each day of the span, also those without records: what a chart over time is drawn from. */
+export function seriesOf(
+  span: CalendarSpan,
+  rows: ReadonlyMap<string, DayRow>,
+): { name: string; count: number }[] {
+  return span.months.flatMap((month) =>
+    daysOfMonth(month).map((day) => ({ name: day, count: rows.get(day)?.count ?? 0 })),
+  );
+}
+
+function stepDay(day: string, days: number): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+function dayOf(month: string, date: number): string {
+  return `${month}-${String(date).padStart(2, '0')}`;
+}

@@ -1,0 +1,248 @@
+import { Checkbox, NativeSelect, SegmentedControl, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type {
+  Compression,
+  DatasetName,
+  ExportFormat,
+  SplitName,
+  Version,
+} from '../../exports/types.ts';
+import { formatCount } from '../../ui/format.ts';
+import type { Way } from './choice.ts';
+import type { Choices } from './choices.ts';
+import classes from './export.module.css';
+import { exportColumns } from './export-columns.ts';
+
+export type ChoicesProps = {
+  isFixed: boolean;
+  choices: Choices;
+  set: (change: Partial<Choices>) => void;
+};
+
+const formats = [
+  { value: 'csv', label: 'CSV' },
+  { value: 'ndjson', label: 'NDJSON' },
+  { value: 'parquet', label: 'Parquet' },
+] as const satisfies { value: ExportFormat; label: string }[];
+
+const compressions = [
+  { value: 'none', label: 'no compression' },
+  { value: 'gzip', label: 'gzip' },
+  { value: 'zstd', label: 'zstd' },
+] as const satisfies { value: Compression; label: string }[];
+
+const formatNotes: Readonly<Record<ExportFormat, string>> = {
+  csv: 'A table that everything reads.',
+  ndjson: 'A record a line, to the letter as it was sent: ingest takes it again.',
+  parquet: 'Columns with types for DuckDB, Spark or pandas.',
+};
+
+export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
+  const { format, compression } = choices;
+  return (
+    <>
+      <div className={classes.row}>
+        <SegmentedControl
+          size="xs"
+          aria-label="Format"
+          value={format}
+          disabled={isFixed}
+          onChange={(value) => set({ format: named(formats, value) ?? 'csv' })}
+          data={[...formats]}
+        />
+        <NativeSelect
+          aria-label="Compression"
+          className={classes.compression}
+          disabled={isFixed || format === 'parquet'}
+          value={format === 'parquet' ? 'none' : compression}
+          onChange={({ currentTarget: { value } }) =>
+            set({ compression: named(compressions, value) ?? 'none' })
+          }
+          data={
+            format === 'parquet' ? [{ value: 'none', label: 'zstd inside' }] : [...compressions]
+          }
+        />
+      </div>
+      <p className={classes.note}>{formatNotes[format]}</p>
+    </>
+  );
+}
+
+function named<T extends string>(list: readonly { value: T }[], text: string): T | undefined {
+  return list.find(({ value }) => value === text)?.value;
+}
+
+const datasets = [
+  { value: 'training', label: 'training' },
+  { value: 'fine_tuning', label: 'fine-tuning' },
+] as const satisfies { value: DatasetName; label: string }[];
+
+const splits = [
+  { value: 'train', label: 'train' },
+  { value: 'validation', label: 'validation' },
+  { value: 'test', label: 'test' },
+] as const satisfies { value: SplitName; label: string }[];
+
+/** Which of the records: all, those tagged so, or those that a version froze. */
+export function DatasetChoice(
+  props: ChoicesProps & {
+    versions: readonly Version[];
+    /** They could not be read. */
+    isLacking: boolean;
+  },
+): ReactNode {
+  const { isFixed, choices, set, versions } = props;
+  const version = versions.find(({ id }) => id === choices.versionId);
+  return (
+    <div className={classes.selects}>
+      <NativeSelect
+        label="Dataset"
+        disabled={isFixed || version !== undefined}
+        value={version?.dataset ?? choices.dataset ?? ''}
+        onChange={({ currentTarget: { value } }) => set({ dataset: named(datasets, value) })}
+        data={[{ value: '', label: 'all records' }, ...datasets]}
+      />
+      {versions.length > 0 && (
+        <>
+          <NativeSelect
+            label="Version"
+            disabled={isFixed}
+            value={version?.id ?? ''}
+            onChange={({ currentTarget: { value } }) =>
+              set({ versionId: value === '' ? undefined : value, split: undefined })
+            }
+            data={[
+              { value: '', label: 'as it is now' },
+              ...versions.map(({ id, name }) => ({ value: id, label: name })),
+            ]}
+          />
+          <NativeSelect
+            label="Split"
+            disabled={isFixed || version === undefined || version.shares === null}
+            value={choices.split ?? ''}
+            onChange={({ currentTarget: { value } }) => set({ split: named(splits, value) })}
+            data={[{ value: '', label: 'all' }, ...splits]}
+          />
+        </>
+      )}
+      {props.isLacking && (
+        <p className={classes.note}>
+          Dataset versions cannot be listed at the moment. They are tried again by themselves.
+        </p>
+      )}
+      {version !== undefined && (
+        <p className={classes.note}>
+          All that {version.name} froze of {version.tenant}: {formatCount(version.count)} records of{' '}
+          {version.dataset}, whatever node and days were chosen.
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function ColumnChoice(
+  props: ChoicesProps & { byDefault: readonly string[]; fault: string | null },
+): ReactNode {
+  const { isFixed, choices, set, byDefault, fault } = props;
+  const chosen = choices.columns ?? byDefault;
+  const toggle = (name: string, isIn: boolean) =>
+    set({ columns: isIn ? [...chosen, name] : chosen.filter((other) => other !== name) });
+  return (
+    <>
+      <fieldset className={classes.columns}>
+        <legend>
+          Columns
+          <button type="button" onClick={() => set({ columns: exportColumns })}>
+            all
+          </button>
+          <button type="button" onClick={() => set({ columns: [] })}>
+            none
+          </button>
+          <button type="button" onClick={() => set({ columns: undefined })}>
+            usual
+          </button>
+        </legend>
+        {exportColumns.map((name) => (
+          <Checkbox
+            key={name}
+            size="xs"
+            label={name}
+            checked={chosen.includes(name)}
+            onChange={(event) => toggle(name, event.currentTarget.checked)}
+          />
+        ))}
+      </fieldset>
+      <TextInput
+        label="Fields of the enrichment, as columns of their own"
+        placeholder="origin.iata, score"
+        value={choices.pathText}
+        error={fault}
+        disabled={isFixed}
+        onChange={(event) => set({ pathText: event.currentTarget.value })}
+      />
+    </>
+  );
+}
+
+/** How a CSV is written; of no other format. */
+export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
+  const { profile, header } = choices;
+  return (
+    <>
+      <div className={classes.row}>
+        <SegmentedControl
+          size="xs"
+          aria-label="Profile"
+          value={profile}
+          disabled={isFixed}
+          onChange={(value) => set({ profile: value === 'spreadsheet' ? value : 'machine' })}
+          data={[
+            { value: 'machine', label: 'Machine' },
+            { value: 'spreadsheet', label: 'Spreadsheet' },
+          ]}
+        />
+        <Checkbox
+          size="xs"
+          label="Header line"
+          checked={header}
+          disabled={isFixed}
+          onChange={(event) => set({ header: event.currentTarget.checked })}
+        />
+      </div>
+      <p className={classes.note}>
+        {profile === 'machine'
+          ? 'Exact round trip: text quoted, numbers as sent, nothing at all for null.'
+          : 'Safe to open in Excel: byte-order mark, CRLF, formulas disarmed by an apostrophe.'}
+      </p>
+    </>
+  );
+}
+
+const wayNotes: Readonly<Record<Way, string>> = {
+  now: 'Streams into a file from here, as long as this page is open; rows are compared with the count.',
+  job: 'The service makes the file: it goes on when you leave and after a restart, is proved by rows and digest, and downloads with resume.',
+};
+
+export function WayChoice(props: ChoicesProps & { way: Way; isManyRows: boolean }): ReactNode {
+  const { isFixed, set, way, isManyRows } = props;
+  return (
+    <>
+      <SegmentedControl
+        size="xs"
+        fullWidth
+        aria-label="How"
+        value={way}
+        disabled={isFixed}
+        onChange={(value) => set({ way: value === 'job' ? value : 'now' })}
+        data={[
+          { value: 'now', label: 'DOWNLOAD NOW' },
+          { value: 'job', label: 'AS A JOB' },
+        ]}
+      />
+      <p className={classes.wayNote}>
+        {wayNotes[way]}
+        {isManyRows && <strong> Above 500,000 rows a job is recommended.</strong>}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { CatchBoundary } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense } from 'react';
+import type { DatasetRow } from '../../api/types.ts';
+import type { NodePath } from '../node.ts';
+import { DayStrip } from './day-strip.tsx';
+import classes from './facts.module.css';
+import { loadTimeChart } from './load-time-chart.ts';
+import type { TimeChartProps } from './time-chart.tsx';
+import { useMonths } from './use-facts.ts';
+
+const LazyChart = lazy(loadTimeChart);
+
+export type NodeChartProps = {
+  path: NodePath;
+  facts: UseQueryResult<DatasetRow | null>;
+  from: string | undefined;
+  to: string | undefined;
+  onChoose: (path: NodePath) => void;
+  onDays: (from: string | undefined, to: string | undefined) => void;
+};
+
+/** Records of a node over time: the days of a month, the months of a store or a tenant. */
+export function NodeChart(props: NodeChartProps): ReactNode {
+  const { path, facts, from, to, onChoose, onDays } = props;
+  const months = useMonths(path, facts.data?.digest);
+  const { store, month } = path;
+  if (facts.data === null) return null;
+  if (month !== undefined) {
+    const days = facts.data?.days;
+    return (
+      <div className={classes.chartRow}>
+        {days && <DayStrip month={month} days={days} from={from} to={to} onChoose={onDays} />}
+      </div>
+    );
+  }
+  const choose = (chosen: string) => {
+    if (store !== undefined) onChoose({ tenant: path.tenant, store, month: chosen });
+  };
+  return (
+    <div className={classes.chartRow}>
+      {months.data === null && (
+        <p className={classes.muted}>Too many months to draw: choose a store.</p>
+      )}
+      {months.data && months.data.length > 0 && (
+        <TimeChart
+          bars={months.data}
+          of="month"
+          resetKey={path.tenant}
+          {...(store === undefined ? {} : { onChoose: choose })}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Its library is loaded when it is first shown. Without its chart a page still does what one came for. */
+export function TimeChart({
+  resetKey,
+  ...props
+}: TimeChartProps & { resetKey: string }): ReactNode {
+  return (
+    <CatchBoundary getResetKey={() => resetKey} errorComponent={NoChart}>
+      <Suspense>
+        <LazyChart {...props} />
+      </Suspense>
+    </CatchBoundary>
+  );
+}
+
+function NoChart(): ReactNode {
+  return <p className={classes.muted}>The chart cannot be drawn. Load the page again.</p>;
+}

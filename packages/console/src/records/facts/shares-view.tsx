@@ -1,0 +1,123 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { RecordFacts } from '../../api/types.ts';
+import { formatCount, formatShare } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
+import classes from './shares.module.css';
+import { countOfOthers, sampleText } from './shares-text.ts';
+
+export type SharesViewProps = {
+  shares: UseQueryResult<RecordFacts>;
+  /** Such as `2001-03-01 … 2001-03-05`, when days are chosen. */
+  days: string | null;
+  onFilter: (filter: { kind: string } | { source: string }) => void;
+};
+
+/** What the records are: kinds, sources and models, and of how many records that was read. */
+export function SharesView({ shares, days, onFilter }: SharesViewProps): ReactNode {
+  const failure = useFailure(shares);
+  const facts = shares.data;
+  return (
+    <div className={classes.view}>
+      <p className={classes.head} role="status">
+        {facts === undefined ? '' : headText(facts, days)}
+      </p>
+      {facts === undefined && failure !== null && (
+        <FailurePanel error={failure} onRetry={() => void shares.refetch()} />
+      )}
+      {facts === undefined && failure === null && <SkeletonRows rows={8} label="Loading facts" />}
+      {facts !== undefined && facts.sampled > 0 && (
+        <div className={classes.columns}>
+          <Shares
+            name="KIND"
+            shares={facts.kinds}
+            sampled={facts.sampled}
+            onChoose={(kind) => onFilter({ kind })}
+          />
+          <Shares
+            name="SOURCE"
+            shares={facts.sources}
+            sampled={facts.sampled}
+            onChoose={(source) => onFilter({ source })}
+          />
+          <Shares name="MODEL" shares={facts.models} sampled={facts.sampled} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function headText(facts: RecordFacts, days: string | null): string {
+  if (facts.count === 0) return 'No records here.';
+  const where = days === null ? '' : ` of ${days}`;
+  return `Kinds, sources and models ${sampleText(facts)}${where}`;
+}
+
+function Shares(props: {
+  name: string;
+  shares: RecordFacts['kinds'];
+  sampled: number;
+  /** Shows the records with that value. */
+  onChoose?: (value: string) => void;
+}): ReactNode {
+  const { name, shares, sampled, onChoose } = props;
+  const others = countOfOthers(shares, sampled);
+  return (
+    <table className={classes.table}>
+      <thead>
+        <tr>
+          <th scope="col">{name}</th>
+          <th scope="col">
+            <span className="visually-hidden">Bar</span>
+          </th>
+          <th scope="col" className={classes.number}>
+            RECORDS
+          </th>
+          <th scope="col" className={classes.number}>
+            SHARE
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {shares.map(({ value, count }) => (
+          <ShareRow key={value ?? ''} count={count} sampled={sampled}>
+            {value === null && <span className={classes.none}>none</span>}
+            {value !== null && onChoose === undefined && <span title={value}>{value}</span>}
+            {value !== null && onChoose !== undefined && (
+              <button type="button" title={`Records of ${value}`} onClick={() => onChoose(value)}>
+                {value}
+              </button>
+            )}
+          </ShareRow>
+        ))}
+        {others > 0 && (
+          <ShareRow count={others} sampled={sampled}>
+            <span className={classes.none}>others</span>
+          </ShareRow>
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+function ShareRow(props: { count: number; sampled: number; children: ReactNode }): ReactNode {
+  const { count, sampled } = props;
+  return (
+    <tr>
+      <th scope="row">{props.children}</th>
+      <td>
+        <svg
+          className={classes.bar}
+          viewBox="0 0 100 6"
+          preserveAspectRatio="none"
+          aria-hidden="true"
+        >
+          <rect width={Math.max(1, (100 * count) / sampled)} height="6" />
+        </svg>
+      </td>
+      <td className={classes.number}>{formatCount(count)}</td>
+      <td className={classes.number}>{formatShare(count / sampled)}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,136 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { DatasetRow } from '../api/types.ts';
+import { useSession } from '../frame/session.tsx';
+import { DaysView } from './calendar/days-view.tsx';
+import { useDays, useSpan } from './calendar/use-days.ts';
+import { chosenDays } from './chosen-days.ts';
+import { NodeChart } from './facts/node-chart.tsx';
+import { SharesView } from './facts/shares-view.tsx';
+import { useShares } from './facts/use-shares.ts';
+import type { NodePath } from './node.ts';
+import { TagButton } from './node-actions.tsx';
+import { RecordsPart } from './records-part.tsx';
+import { changeFilters, changeSearch, type RecordsSearch, sliceOf } from './search.ts';
+import type { useRecords } from './table/use-records.ts';
+import { windowText } from './tags/tag-window.ts';
+import { TagsView } from './tags/tags-view.tsx';
+import { useTags } from './tags/use-tags.ts';
+import type { UpdateSearch } from './use-records-search.ts';
+import { useVersions } from './versions/use-versions.ts';
+import { VersionsView } from './versions/versions-view.tsx';
+
+/** The queries of the views; only those of the one that is shown are read. */
+export function useNodeViews(
+  search: RecordsSearch,
+  path: NodePath | null,
+  facts: DatasetRow | null | undefined,
+) {
+  const { view } = search;
+  const slice = sliceOf(search);
+  const span = useSpan(path, facts, search.year);
+  const days = useDays(path, span, view === 'days');
+  const shares = useShares(slice, facts?.digest, view === 'facts');
+  const tags = useTags(slice, view === 'tags');
+  const versions = useVersions(path?.tenant, view === 'versions');
+  const all = { days, facts: shares, tags, versions };
+  const watched: UseQueryResult[] = view === undefined || view === 'records' ? [] : [all[view]];
+  return { span, days, shares, tags, versions, watched };
+}
+
+export type NodeViewProps = {
+  search: RecordsSearch;
+  update: UpdateSearch;
+  path: NodePath;
+  facts: UseQueryResult<DatasetRow | null>;
+  records: ReturnType<typeof useRecords>;
+  views: ReturnType<typeof useNodeViews>;
+  onChoose: (path: NodePath) => void;
+  onTag: () => void;
+  onRecord: (key: string) => void;
+  onVersion: (id: string) => void;
+};
+
+/** What the hash names of the chosen node: its records, or another view of it. */
+export function NodeView(props: NodeViewProps): ReactNode {
+  const { search, update, path, facts, views } = props;
+  const { hasScope } = useSession();
+  const mayWrite = hasScope('datasets:write');
+  const range = chosenDays(search, facts.data);
+  const rangeText = range === null ? null : windowText(range.from, range.to);
+  const onDays = (from: string | undefined, to: string | undefined) =>
+    update((before) => changeFilters(before, { from, to }));
+  switch (search.view) {
+    case 'days':
+      return <Days {...props} />;
+    case 'facts':
+      return (
+        <SharesView
+          shares={views.shares}
+          days={rangeText}
+          onFilter={(filter) =>
+            update((before) => changeSearch(changeFilters(before, filter), { view: undefined }))
+          }
+        />
+      );
+    case 'tags':
+      return (
+        <TagsView
+          tags={views.tags}
+          mayTag={mayWrite}
+          days={rangeText}
+          onAllDays={() => onDays(undefined, undefined)}
+        />
+      );
+    case 'versions':
+      return (
+        <VersionsView
+          tenant={path.tenant}
+          versions={views.versions}
+          open={search.version}
+          mayFreeze={mayWrite}
+          onOpen={props.onVersion}
+        />
+      );
+    case 'records':
+    case undefined:
+      return (
+        <>
+          <NodeChart
+            path={path}
+            facts={facts}
+            from={search.from}
+            to={search.to}
+            onChoose={props.onChoose}
+            onDays={onDays}
+          />
+          <RecordsPart
+            search={search}
+            update={update}
+            records={props.records}
+            facts={facts.data}
+            onOpen={props.onRecord}
+          />
+        </>
+      );
+  }
+}
+
+function Days({ search, update, path, facts, views, onTag }: NodeViewProps): ReactNode {
+  return (
+    <DaysView
+      path={path}
+      span={views.span}
+      days={views.days}
+      range={chosenDays(search, facts.data)}
+      tagButton={<TagButton text="TAG these days…" onTag={onTag} />}
+      onRange={(range) =>
+        update((before) => changeFilters(before, { from: range?.from, to: range?.to }), {
+          replace: true,
+        })
+      }
+      onYear={(year) => update((before) => changeSearch(before, { year }), { replace: true })}
+      onRecords={() => update((before) => changeSearch(before, { view: undefined }))}
+    />
+  );
+}

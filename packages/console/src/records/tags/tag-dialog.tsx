@@ -1,0 +1,180 @@
+import { Button, Modal, Radio, Textarea, TextInput } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { DatasetName, Tagged } from '../../api/types.ts';
+import { formatBytes, formatCount } from '../../ui/format.ts';
+import { useFailure } from '../../ui/freshness.tsx';
+import { WarningIcon } from '../../ui/icons.tsx';
+import { SkeletonText } from '../../ui/skeleton.tsx';
+import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
+import formClasses from '../../webhooks/form.module.css';
+import { countOf } from '../../webhooks/words.ts';
+import { DatasetChoice } from './dataset-choice.tsx';
+import {
+  datasetWords,
+  faultOf,
+  type TagPlace,
+  type TagValues,
+  tagOf,
+  valuesOf,
+} from './tag-window.ts';
+import classes from './tags.module.css';
+import { useCreateTag, useTagPreview } from './use-tags.ts';
+
+export type TagDialogProps = { place: TagPlace; onClose: () => void };
+
+/** Which dataset, which days; how many records that is, and whether some would be in both. */
+export function TagDialog({ place, onClose }: TagDialogProps): ReactNode {
+  const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size={520}
+      lockScroll={false}
+      title={`Tag days of ${name}`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <TagForm place={place} onClose={onClose} />
+    </Modal>
+  );
+}
+
+function TagForm({ place, onClose }: TagDialogProps): ReactNode {
+  const [values, setValues] = useState(() => valuesOf(place));
+  const fault = faultOf(values);
+  const preview = useTagPreview(fault === null ? tagOf(place, values) : null);
+  const create = useCreateTag(onClose);
+  const set = (change: Partial<TagValues>) => {
+    setValues((all) => ({ ...all, ...change }));
+    if (create.error !== null) create.reset();
+  };
+  // Of other days, it would be confirmed unseen.
+  const known = fault !== null || preview.isPlaceholderData ? undefined : preview.data;
+  return (
+    <form
+      className={formClasses.form}
+      aria-label="A new tag"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (known !== undefined && !create.isPending) create.mutate(tagOf(place, values));
+      }}
+    >
+      <DatasetChoice value={values.dataset} onChange={(dataset) => set({ dataset })} />
+      <WindowChoice place={place} values={values} set={set} />
+      <Textarea
+        label="Note"
+        description="For people: why these days. May be empty."
+        maxLength={1000}
+        autosize
+        minRows={1}
+        maxRows={4}
+        value={values.note}
+        onChange={(event) => set({ note: event.currentTarget.value })}
+      />
+      <Preview fault={fault} known={known} preview={preview} dataset={values.dataset} />
+      <div className={formClasses.answers}>
+        <p className={classes.fault} role="alert">
+          {create.error === null ? '' : reasonOf(create.error)}
+        </p>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          type="submit"
+          variant="filled"
+          disabled={known === undefined}
+          loading={create.isPending}
+        >
+          {known === undefined ? 'TAG' : `TAG ${countOf(known.count, 'record')}`}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function WindowChoice(props: {
+  place: TagPlace;
+  values: TagValues;
+  set: (change: Partial<TagValues>) => void;
+}): ReactNode {
+  const { place, values, set } = props;
+  return (
+    <Radio.Group label="Days" value={values.window} onChange={(window) => set({ window })}>
+      <div className={classes.windows}>
+        {place.month !== undefined && <Radio value="month" size="xs" label={place.month} />}
+        <Radio value="all" size="xs" label="all days, with those to come" />
+        <div className={classes.range}>
+          <Radio value="range" size="xs" label="from" />
+          <DayInput
+            label="First day"
+            value={values.from}
+            onChange={(from) => set({ from, window: 'range' })}
+          />
+          <span>to</span>
+          <DayInput
+            label="Last day"
+            value={values.to}
+            onChange={(to) => set({ to, window: 'range' })}
+          />
+        </div>
+      </div>
+    </Radio.Group>
+  );
+}
+
+function DayInput(props: {
+  label: string;
+  value: string;
+  onChange: (day: string) => void;
+}): ReactNode {
+  return (
+    <TextInput
+      aria-label={props.label}
+      placeholder="YYYY-MM-DD"
+      autoComplete="off"
+      maxLength={10}
+      className={classes.dayInput}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value.trim())}
+    />
+  );
+}
+
+/** Always of the same height: nothing moves when the answer comes. */
+function Preview(props: {
+  fault: string | null;
+  known: Tagged | undefined;
+  preview: UseQueryResult<Tagged>;
+  dataset: DatasetName;
+}): ReactNode {
+  const { fault, known, preview, dataset } = props;
+  const failure = useFailure(preview);
+  const [warning] = known?.warnings ?? [];
+  return (
+    <div className={classes.preview} role="status">
+      {fault !== null && <p className={classes.fault}>{fault}</p>}
+      {fault === null && known === undefined && failure !== null && (
+        <p className={classes.fault}>{reasonOf(failure)}</p>
+      )}
+      {fault === null && known === undefined && failure === null && <SkeletonText width="260px" />}
+      {known !== undefined && (
+        <p>
+          <strong>{countOf(known.count, 'record')}</strong> · {formatBytes(known.bytes)}, and what
+          arrives in these days later.
+        </p>
+      )}
+      {warning !== undefined && (
+        <p className={classes.warning}>
+          <WarningIcon />
+          <span>
+            <strong>{formatCount(warning.count)}</strong> of them will be in both datasets: they are{' '}
+            {datasetWords[other(dataset)]} data already. Each still counts once as covered.
+          </span>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function other(dataset: DatasetName): DatasetName {
+  return dataset === 'training' ? 'fine_tuning' : 'training';
+}

@@ -1,0 +1,74 @@
+import type { DatasetName, NewTag } from '../../api/types.ts';
+import { daysIn, monthEnds } from '../search.ts';
+
+/** Which days a new tag covers: all there are and will be, the month of the node, or a range. */
+export const windowKinds = ['all', 'month', 'range'] as const;
+export type WindowKind = (typeof windowKinds)[number];
+
+/** What a new tag is about: a tenant or a store, and the days that are chosen on the page. */
+export type TagPlace = {
+  readonly tenant: string;
+  readonly store?: string | undefined;
+  readonly month?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+};
+
+export type TagValues = {
+  readonly dataset: DatasetName;
+  readonly window: WindowKind;
+  readonly from: string;
+  readonly to: string;
+  readonly note: string;
+};
+
+export const datasetWords: Readonly<Record<DatasetName, string>> = {
+  training: 'training',
+  fine_tuning: 'fine-tuning',
+};
+
+/** Begins with what is chosen: the range of days, else the month, else all days. */
+export function valuesOf(place: TagPlace): TagValues {
+  const { month } = place;
+  const [first = '', last = ''] = month === undefined ? [] : monthEnds(month);
+  const { from = first, to = last } = place;
+  const window = place.from !== undefined ? 'range' : month === undefined ? 'all' : 'month';
+  return { dataset: 'training', window, from, to, note: '' };
+}
+
+/** What is wrong with the days, in a sentence. */
+export function faultOf({ window, from, to }: TagValues): string | null {
+  if (window !== 'range') return null;
+  if (!isDay(from) || !isDay(to)) return 'Give the first and the last day, such as 2026-03-05.';
+  return from > to ? 'The first day lies after the last one.' : null;
+}
+
+export function tagOf(place: TagPlace, values: TagValues): NewTag {
+  const { tenant, store, month } = place;
+  const { window, from, to, dataset, note } = values;
+  return {
+    tenant,
+    ...(store !== undefined && { store }),
+    ...(window === 'month' && month !== undefined && { month }),
+    ...(window === 'range' && { from, to }),
+    dataset,
+    ...(note.trim() !== '' && { note: note.trim() }),
+  };
+}
+
+/** 2001-03, 2001-02-01 … 2001-03-05, or all days. */
+export function windowText(from: string | null, to: string | null): string {
+  if (from === null && to === null) return 'all days';
+  if (from === null) return `until ${to}`;
+  if (to === null) return `from ${from} on`;
+  if (from === to) return from;
+  const month = from.slice(0, 7);
+  const isMonth = from.endsWith('-01') && to === `${month}-${daysIn(month)}`;
+  return isMonth ? month : `${from} … ${to}`;
+}
+
+function isDay(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}

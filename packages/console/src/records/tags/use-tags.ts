@@ -1,0 +1,103 @@
+import {
+  type QueryClient,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { api } from '../../api/client.ts';
+import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
+import { notify } from '../../ui/toasts.tsx';
+import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
+import { countOf } from '../../webhooks/words.ts';
+import type { SliceParams } from '../search.ts';
+import { treeKey } from '../tree/branch-pages.ts';
+import { noPlaceholder, usePoll } from '../use-poll.ts';
+import { datasetWords } from './tag-window.ts';
+
+/** Half of what a tenant may have; more at once nobody reads. */
+const mostTags = 500;
+
+/** Tags that touch a slice, the latest first. */
+export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryResult<Page<Tag>> {
+  return useQuery<Page<Tag>>({
+    queryKey: ['records', 'tags', JSON.stringify(slice)],
+    enabled: slice !== null && isShown,
+    refetchInterval: usePoll(),
+    placeholderData: noPlaceholder,
+    queryFn: ({ signal }) =>
+      api.get<Page<Tag>>('/enrichment/tags', { ...slice, limit: mostTags }, signal),
+  });
+}
+
+/** What a tag would cover; null: not asked. */
+export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
+  const asked = tag === null ? null : { ...tag, note: undefined, dry_run: true };
+  return useQuery<Tagged>({
+    queryKey: ['records', 'tag-preview', JSON.stringify(asked)],
+    enabled: asked !== null,
+    staleTime: 0,
+    gcTime: 0,
+    queryFn: ({ signal }) => api.post<Tagged>('/enrichment/tags', asked, { signal }),
+  });
+}
+
+/** Tags, and offers to undo it. */
+export function useCreateTag(onDone: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (tag: NewTag) => api.post<Tagged>('/enrichment/tags', tag),
+    onSuccess: (tag) => {
+      const { id } = tag;
+      notify({
+        text: `Tagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.`,
+        ...(id !== null && {
+          action: { text: 'UNDO', run: () => void undo(client, id, tag.tenant) },
+        }),
+      });
+      onDone();
+    },
+    onSettled: (_tag, _error, { tenant }) => refreshCoverage(client, tenant),
+  });
+}
+
+export function useDeleteTag(onDone: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (tag: Tag) => api.delete(tagPath(tag.id)),
+    onSuccess: (_, tag) => {
+      notify({ text: `Untagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.` });
+      onDone();
+    },
+    onSettled: (_answer, _error, { tenant }) => refreshCoverage(client, tenant),
+  });
+}
+
+async function undo(client: QueryClient, id: string, tenant: string): Promise<void> {
+  try {
+    await api.delete(tagPath(id));
+    notify({ text: 'The tag is gone again.' });
+  } catch (error) {
+    notify({ text: `Not undone. ${error instanceof Error ? reasonOf(error) : ''}` });
+  }
+  refreshCoverage(client, tenant);
+}
+
+function tagPath(id: string): string {
+  return `/enrichment/tags/${encodeURIComponent(id)}`;
+}
+
+/** Reads again what a tag of this tenant changes: of the tree only the root and what is open below it. */
+function refreshCoverage(client: QueryClient, tenant: string): void {
+  void client.invalidateQueries({
+    queryKey: treeKey,
+    predicate: ({ queryKey }) => {
+      const branch = queryKey[treeKey.length];
+      if (typeof branch !== 'string') return false;
+      return branch === '' || branch === tenant || branch.startsWith(`${tenant}/`);
+    },
+  });
+  for (const part of ['facts', 'days', 'tags']) {
+    void client.invalidateQueries({ queryKey: ['records', part] });
+  }
+}

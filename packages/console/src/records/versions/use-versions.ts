@@ -1,0 +1,88 @@
+import {
+  type QueryClient,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { api } from '../../api/client.ts';
+import type { DatasetVersion, NewVersion, Page } from '../../api/types.ts';
+import { usePolling } from '../../ui/freshness.tsx';
+import { notify } from '../../ui/toasts.tsx';
+import { noPlaceholder, usePoll } from '../use-poll.ts';
+
+const versionsKey = ['records', 'versions'] as const;
+const path = '/enrichment/dataset-versions';
+const followMs = 1_000;
+const mostVersions = 200;
+
+/** The dataset versions of a tenant, the latest first; followed closely while one is being counted. */
+export function useVersions(
+  tenant: string | undefined,
+  isShown: boolean,
+): UseQueryResult<Page<DatasetVersion>> {
+  const closely = usePolling(followMs) as unknown as (query: unknown) => number;
+  const calmly = usePoll();
+  return useQuery<Page<DatasetVersion>>({
+    queryKey: [...versionsKey, 'of', tenant],
+    enabled: tenant !== undefined && isShown,
+    placeholderData: noPlaceholder,
+    refetchInterval: (query) =>
+      query.state.data?.data.some(isCounting) ? closely(query) : calmly(query),
+    queryFn: ({ signal }) =>
+      api.get<Page<DatasetVersion>>(path, { tenant, limit: mostVersions }, signal),
+  });
+}
+
+export function useVersion(id: string | undefined): UseQueryResult<DatasetVersion> {
+  const closely = usePolling(followMs) as unknown as (query: unknown) => number;
+  const calmly = usePoll();
+  return useQuery<DatasetVersion>({
+    queryKey: [...versionsKey, 'one', id],
+    enabled: id !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: (query) =>
+      query.state.data !== undefined && isCounting(query.state.data)
+        ? closely(query)
+        : calmly(query),
+    queryFn: ({ signal }) => api.get<DatasetVersion>(pathOf(id ?? ''), {}, signal),
+  });
+}
+
+export function useFreeze(onDone: (version: DatasetVersion) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (version: NewVersion) => api.post<DatasetVersion>(path, version),
+    onSuccess: (version) => {
+      client.setQueryData([...versionsKey, 'one', version.id], version);
+      notify({ text: `Frozen as ${version.name}. Its records are being counted.` });
+      onDone(version);
+    },
+    onSettled: () => refresh(client),
+  });
+}
+
+export function useDeleteVersion(onDone: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (version: DatasetVersion) => api.delete(pathOf(version.id)),
+    onSuccess: (_, version) => {
+      notify({ text: `Deleted the version ${version.name}. Its records stay.` });
+      onDone();
+      client.removeQueries({ queryKey: [...versionsKey, 'one', version.id] });
+    },
+    onSettled: () => refresh(client),
+  });
+}
+
+function refresh(client: QueryClient): void {
+  void client.invalidateQueries({ queryKey: [...versionsKey, 'of'] });
+}
+
+function isCounting({ state }: DatasetVersion): boolean {
+  return state === 'counting';
+}
+
+function pathOf(id: string): string {
+  return `${path}/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,234 @@
+import { Button, Modal } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import type { DatasetVersion } from '../../api/types.ts';
+import { CopyButton } from '../../ui/copy-button.tsx';
+import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
+import { DrawerShell } from '../../webhooks/drawer-shell.tsx';
+import formClasses from '../../webhooks/form.module.css';
+import { countOf } from '../../webhooks/words.ts';
+import drawerClasses from '../drawer/drawer.module.css';
+import pageClasses from '../page.module.css';
+import { shellLine } from '../shell-line.ts';
+import { DatasetMark } from '../tags/dataset-choice.tsx';
+import { windowText } from '../tags/tag-window.ts';
+import tagClasses from '../tags/tags.module.css';
+import { useDeleteVersion, useVersion } from './use-versions.ts';
+import { sharesText, VersionState } from './version-marks.tsx';
+import classes from './versions.module.css';
+
+export type VersionDrawerProps = { id: string; mayDelete: boolean; onClose: () => void };
+
+/** One dataset version: what is in it, how it is proved, how to export it. */
+export function VersionDrawer({ id, mayDelete, onClose }: VersionDrawerProps): ReactNode {
+  const query = useVersion(id);
+  const failure = useFailure(query);
+  const [isAsking, setAsking] = useState(false);
+  const version = query.data;
+  return (
+    <DrawerShell
+      kind="VERSION"
+      title={version?.name ?? ''}
+      id={id}
+      closeLabel="Close version"
+      onClose={onClose}
+    >
+      <section
+        className={drawerClasses.body}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
+        tabIndex={0}
+        aria-label="The version"
+      >
+        {version === undefined && failure === null && (
+          <SkeletonRows rows={10} label="Loading the version" />
+        )}
+        {version === undefined && failure !== null && (
+          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+        )}
+        {version !== undefined && (
+          <>
+            <Fields version={version} />
+            <Export version={version} />
+            <Splits version={version} />
+            <Slices version={version} />
+            {mayDelete ? (
+              <Button onClick={() => setAsking(true)}>DELETE…</Button>
+            ) : (
+              <span className={pageClasses.lacks}>DELETE needs datasets:write</span>
+            )}
+          </>
+        )}
+      </section>
+      {isAsking && version !== undefined && (
+        <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
+      )}
+    </DrawerShell>
+  );
+}
+
+function Fields({ version }: { version: DatasetVersion }): ReactNode {
+  const [zone] = useZone();
+  const at = (instant: string) => `${formatInstant(instant, zone)} ${zoneName(zone)}`;
+  const { current } = version;
+  return (
+    <dl className={drawerClasses.fields}>
+      <Field name="tenant">{version.tenant}</Field>
+      <Field name="dataset">
+        <DatasetMark dataset={version.dataset} />
+      </Field>
+      <Field name="state">
+        <VersionState version={version} />
+      </Field>
+      {version.error !== null && <Field name="error">{version.error}</Field>}
+      <Field name="records">{formatCount(version.count)}</Field>
+      <Field name="bytes">
+        {formatCount(version.bytes)} ({formatBytes(version.bytes)})
+      </Field>
+      <Field name="digest">
+        <code>{version.digest}</code>
+        <CopyButton value={version.digest} label="Copy digest" />
+      </Field>
+      {version.change !== null && (
+        <Field name={`${version.change} since`}>
+          {version.changed_at === null ? '' : at(version.changed_at)}
+        </Field>
+      )}
+      {current !== null && current.digest !== version.digest && (
+        <Field name="left of it">
+          {formatCount(current.count)} records · digest <code>{current.digest}</code>
+        </Field>
+      )}
+      <Field name="recorded before">{at(version.recorded_before)}</Field>
+      <Field name="frozen">
+        {at(version.created_at)} by {version.created_by}
+      </Field>
+      <Field name="note">{version.note ?? '–'}</Field>
+    </dl>
+  );
+}
+
+function Field({ name, children }: { name: string; children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Export({ version }: { version: DatasetVersion }): ReactNode {
+  const line = shellLine([
+    ...['svcctl', 'analytics', 'export', '--tenant', version.tenant],
+    ...['--version', version.name, '--format', 'parquet', '--async'],
+  ]);
+  return (
+    <>
+      <h3 className={drawerClasses.title}>EXPORT IT</h3>
+      <div className={pageClasses.command}>
+        <code>{line}</code>
+        <CopyButton value={line} label="Copy command" />
+      </div>
+    </>
+  );
+}
+
+function Splits({ version }: { version: DatasetVersion }): ReactNode {
+  const { splits, shares } = version;
+  if (shares === null) return null;
+  return (
+    <table className={classes.small}>
+      <caption>SPLIT {sharesText(version)}</caption>
+      <thead>
+        <tr>
+          <th scope="col">PART</th>
+          <th scope="col" className={tagClasses.number}>
+            SHARE
+          </th>
+          <th scope="col" className={tagClasses.number}>
+            RECORDS
+          </th>
+          <th scope="col">DIGEST</th>
+        </tr>
+      </thead>
+      <tbody>
+        {(['train', 'validation', 'test'] as const).map((name) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td className={tagClasses.number}>{shares[name]} %</td>
+            <td className={tagClasses.number}>
+              {splits === null ? '…' : formatCount(splits[name].count)}
+            </td>
+            <td>{splits === null ? '…' : <code>{splits[name].digest}</code>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Slices({ version }: { version: DatasetVersion }): ReactNode {
+  return (
+    <table className={classes.small}>
+      <caption>TAGS AS THEY WERE</caption>
+      <thead>
+        <tr>
+          <th scope="col">STORE</th>
+          <th scope="col">DAYS</th>
+          <th scope="col">NOTE</th>
+        </tr>
+      </thead>
+      <tbody>
+        {version.slices.map((slice) => (
+          <tr key={slice.tag_id}>
+            <td>{slice.store ?? 'all stores'}</td>
+            <td>{windowText(slice.from, slice.to)}</td>
+            <td>{slice.note ?? '–'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function DeleteQuestion(props: {
+  version: DatasetVersion;
+  onDeleted: () => void;
+  onClose: () => void;
+}): ReactNode {
+  const { version, onClose } = props;
+  const remove = useDeleteVersion(props.onDeleted);
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      centered
+      lockScroll={false}
+      title={`Delete the version ${version.name}?`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p>
+        It cannot be exported any more, and retention need not keep its{' '}
+        {countOf(version.count, 'record')}. Records and tags stay.
+      </p>
+      <p className={tagClasses.fault} role="alert">
+        {remove.error === null ? '' : reasonOf(remove.error)}
+      </p>
+      <div className={formClasses.answers}>
+        <Button onClick={onClose} data-autofocus>
+          Keep it
+        </Button>
+        <Button
+          variant="filled"
+          color="red.9"
+          loading={remove.isPending}
+          onClick={() => remove.mutate(version)}
+        >
+          DELETE
+        </Button>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,139 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { DatasetVersion, Page } from '../../api/types.ts';
+import { formatInstant } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { FreezeIcon } from '../../ui/icons.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { countOf } from '../../webhooks/words.ts';
+import { NeedsScope } from '../needs-scope.tsx';
+import { DatasetMark } from '../tags/dataset-choice.tsx';
+import tagClasses from '../tags/tags.module.css';
+import { FreezeDialog } from './freeze-dialog.tsx';
+import { recordsText, sharesText, VersionState } from './version-marks.tsx';
+import classes from './versions.module.css';
+
+export type VersionsViewProps = {
+  tenant: string;
+  versions: UseQueryResult<Page<DatasetVersion>>;
+  /** Id of the version in the drawer. */
+  open: string | undefined;
+  mayFreeze: boolean;
+  onOpen: (id: string) => void;
+};
+
+/** The frozen datasets of the chosen tenant, the latest first. */
+export function VersionsView(props: VersionsViewProps): ReactNode {
+  const { tenant, versions, mayFreeze } = props;
+  const failure = useFailure(versions);
+  const [isFreezing, setFreezing] = useState(false);
+  const page = versions.data;
+  return (
+    <div className={tagClasses.view}>
+      <div className={tagClasses.bar}>
+        <p className={tagClasses.muted}>{page === undefined ? '' : headText(tenant, page)}</p>
+        <NeedsScope scope="datasets:write" has={mayFreeze}>
+          {(refused) => (
+            <Button
+              leftSection={<FreezeIcon />}
+              {...refused}
+              onClick={() => mayFreeze && setFreezing(true)}
+            >
+              FREEZE…
+            </Button>
+          )}
+        </NeedsScope>
+      </div>
+      {page === undefined && failure === null && <SkeletonRows rows={4} label="Loading versions" />}
+      {page === undefined && failure !== null && (
+        <FailurePanel error={failure} onRetry={() => void versions.refetch()} />
+      )}
+      {page !== undefined && page.data.length > 0 && (
+        <VersionsTable versions={page.data} open={props.open} onOpen={props.onOpen} />
+      )}
+      {isFreezing && (
+        <FreezeDialog
+          tenant={tenant}
+          onFrozen={(version) => {
+            setFreezing(false);
+            props.onOpen(version.id);
+          }}
+          onClose={() => setFreezing(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+function headText(tenant: string, { data, next_cursor }: Page<DatasetVersion>): string {
+  if (data.length === 0) {
+    return `No version of ${tenant} yet. FREEZE… keeps what is tagged now as a version that never changes.`;
+  }
+  const versions = countOf(data.length, 'version');
+  return next_cursor === null
+    ? `${versions} of ${tenant}, the latest first`
+    : `The latest ${versions} of ${tenant}`;
+}
+
+function VersionsTable(props: {
+  versions: readonly DatasetVersion[];
+  open: string | undefined;
+  onOpen: (id: string) => void;
+}): ReactNode {
+  const [zone] = useZone();
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
+    <section className={tagClasses.scroll} tabIndex={0} aria-label="Dataset versions">
+      <table className={tagClasses.table}>
+        <thead>
+          <tr>
+            <th scope="col">NAME</th>
+            <th scope="col">DATASET</th>
+            <th scope="col" className={tagClasses.number}>
+              RECORDS
+            </th>
+            <th scope="col">SPLIT</th>
+            <th scope="col">STATE</th>
+            <th scope="col">FROZEN ({zoneName(zone)})</th>
+            <th scope="col">BY</th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.versions.map((version) => (
+            <tr
+              key={version.id}
+              className={classes.row}
+              aria-current={version.id === props.open ? 'true' : undefined}
+              onClick={() => props.onOpen(version.id)}
+            >
+              <td>
+                <button
+                  type="button"
+                  className={classes.name}
+                  onClick={(event) => {
+                    event.stopPropagation();
+                    props.onOpen(version.id);
+                  }}
+                >
+                  {version.name}
+                </button>
+              </td>
+              <td>
+                <DatasetMark dataset={version.dataset} />
+              </td>
+              <td className={tagClasses.number}>{recordsText(version)}</td>
+              <td>{sharesText(version)}</td>
+              <td>
+                <VersionState version={version} />
+              </td>
+              <td>{formatInstant(version.created_at, zone).slice(0, 16)}</td>
+              <td>{version.created_by}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
