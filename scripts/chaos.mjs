@@ -1,9 +1,9 @@
-// npm run chaos [-- webhooks|retention] [--rounds N | --quick]: builds what has changed, then kills the
+// npm run chaos [-- webhooks|retention|exports] [--rounds N | --quick]: builds what has changed, then kills the
 // service and PostgreSQL under load and counts what came of it. A whole run writes its table into the docs.
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-const wholeRuns = { webhooks: 50, retention: 100 };
+const wholeRuns = { webhooks: 50, retention: 100, exports: 50 };
 
 try {
   const { names, rounds, isQuick } = readArguments(process.argv.slice(2));
@@ -36,7 +36,7 @@ function readArguments(args) {
     return { names: positionals.length === 0 ? names : positionals, rounds, isQuick: values.quick };
   } catch (error) {
     process.stderr.write(
-      `error: ${error.message}\nusage: npm run chaos [-- webhooks|retention] [--rounds N | --quick]\n`,
+      `error: ${error.message}\nusage: npm run chaos [-- webhooks|retention|exports] [--rounds N | --quick]\n`,
     );
     process.exit(2);
   }

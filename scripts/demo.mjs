@@ -72,6 +72,8 @@ async function load(child, signal) {
     );
   }
   if (values.cold !== undefined) await moveCold(service, values.cold);
+  const { tagDemoSlices } = await import('./demo-datasets.mjs');
+  await tagDemoSlices(service);
   const { startDemoWebhooks } = await import('./demo-webhooks.mjs');
   const { count } = await startDemoWebhooks(service, signal);
   process.stdout.write(`${number(count)} incidents reported, and one more every few seconds.\n`);

@@ -26,7 +26,14 @@ export async function generateLeaves(db, { tenants, stores, months, hasDays = tr
     select tenant, store, ${sums} from leaf_months group by tenant, store`);
   await db.query(`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
     select tenant, ${sums} from leaf_stores group by tenant`);
-  await db.query('vacuum (analyze) leaf_days, leaf_months, leaf_stores, leaf_tenants');
+  await db.query(`insert into tenant_days (tenant, day, count, bytes, digest, first_at, last_at)
+    select tenant, start::date, sum(count) / 28, sum(bytes) / 28,
+      mod(sum(digest), 18446744073709551616), start, start + interval '23:59:59'
+    from leaf_months
+    cross join generate_series(0, 27) number
+    cross join lateral (select first_at + make_interval(days => number) as start) day
+    group by tenant, start`);
+  await db.query('vacuum (analyze) leaf_days, leaf_months, leaf_stores, tenant_days, leaf_tenants');
 }
 
 async function generateDays(db) {

@@ -50,11 +50,12 @@ function announcedUrl(dataDir, pid) {
 }
 
 /** Asks the API; answers status and parsed body. */
-export async function call({ origin, token }, method, path, body) {
+export async function call({ origin, token }, method, path, body, headers = {}) {
   const response = await fetch(`${origin}/api/v1${path}`, {
     method,
     headers: {
       authorization: `Bearer ${token}`,
+      ...headers,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

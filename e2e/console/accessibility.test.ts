@@ -45,7 +45,7 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await visit('records-drawer', page);
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'EXPORT CSV' }).click();
+  await page.getByRole('button', { name: 'EXPORT…' }).click();
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   await visit('records-export', page);
   await page.keyboard.press('Escape');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
@@ -16,7 +17,7 @@ import {
   recordRows,
   signIn,
 } from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
 
 const run = promisify(execFile);
 const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.js', import.meta.url));
@@ -48,7 +49,7 @@ const gatedPicker = `
 const readFileState = (page: Page) => page.evaluate<Record<string, unknown>>('window.file');
 
 async function openExport(page: Page, rows: string): Promise<void> {
-  await page.getByRole('button', { name: 'EXPORT CSV' }).click();
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
   await drawerOf(page).getByText(rows, { exact: true }).waitFor();
 }
 
@@ -78,6 +79,44 @@ test('cancels midway and leaves no file, even when all of it has come already', 
   await close();
 });
 
+test.each([
+  ['NDJSON', 'TX_DFW_2001-03.ndjson', 'rows = count: 1,200 = 1,200'],
+  ['Parquet', 'TX_DFW_2001-03.parquet', 'All of it came: 1,200 rows'],
+])('writes %s into a picked file, and claims no more than it saw', async (name, file, claim) => {
+  const options = { initScripts: [gatedPicker] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  await page.getByText(name, { exact: true }).click();
+  await page.getByText(`as ${name}`).waitFor();
+  await page.evaluate('window.openGate()');
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await drawerOf(page).getByText(claim).waitFor();
+  await drawerOf(page).getByText(file).first().waitFor();
+  expect(await readFileState(page)).toMatchObject({ isSaved: true });
+  expectQuiet();
+  await close();
+});
+
+test('downloads gzip NDJSON by the one-use link, under a telling name', async () => {
+  const options = { initScripts: ['delete window.showSaveFilePicker;'] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  await page.getByText('NDJSON', { exact: true }).click();
+  await page.getByLabel('Compression').selectOption('gzip');
+  const coming = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'START download' }).click();
+  const download = await coming;
+  expect(download.suggestedFilename()).toMatch(/^TX_DFW_2001-03.*\.ndjson\.gz$/);
+  const lines = gunzipSync(await readFile(await download.path()))
+    .toString('utf8')
+    .trimEnd();
+  expect(lines.split('\n')).toHaveLength(bigLeafSize);
+  expectQuiet();
+  await close();
+});
+
 test('goes on in the corner when its panel is closed, and can be cancelled from there', async () => {
   const options = { initScripts: [gatedPicker] };
   const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
@@ -103,7 +142,7 @@ test('tells a token without analytics:read why it may not export', async () => {
   await page.goto(`/#${bigLeaf}`);
   await signIn(page, answer.json.token);
   await recordRows(page).first().waitFor();
-  const button = page.getByRole('button', { name: 'EXPORT CSV' });
+  const button = page.getByRole('button', { name: /^EXPORT/ });
   expect(await button.getAttribute('aria-disabled')).toBe('true');
   await page.getByText('needs analytics:read').waitFor();
   // Reached by key as well as by mouse, and told to both.

@@ -118,7 +118,7 @@ test('downloads by the one-use link as many rows as it told', async () => {
   const options = { initScripts: [withoutPicker] };
   const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
   await openSignedIn(page, filled.service, bigLeaf);
-  await page.getByRole('button', { name: 'EXPORT CSV' }).click();
+  await page.getByRole('button', { name: 'EXPORT…' }).click();
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   const coming = page.waitForEvent('download');
   await page.getByRole('button', { name: 'START download' }).click();
@@ -135,7 +135,7 @@ test('writes into a picked file and shows both numbers of the check', async () =
   const options = { initScripts: [memoryPicker] };
   const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
   await openSignedIn(page, filled.service, bigLeaf);
-  await page.getByRole('button', { name: 'EXPORT CSV' }).click();
+  await page.getByRole('button', { name: 'EXPORT…' }).click();
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('rows = count: 1,200 = 1,200').waitFor();
   const saved: { text: string; isSaved: boolean } = await page.evaluate(

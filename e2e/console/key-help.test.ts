@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createJob } from '../lib/exports.ts';
 import {
   drawerOf,
   launchBrowser,
@@ -20,6 +21,7 @@ beforeAll(async () => {
     launchBrowser(),
   ]);
   await fillQueue(filled.service);
+  for (const tenant of ['CA', 'TX']) await createJob(filled.service, 'csv', { tenant });
 });
 afterAll(async () => {
   await browser?.close();
@@ -98,6 +100,15 @@ const onBars = (run: Check['run']): Check => ({
     await run(page, press);
   },
 });
+const expectDay = (page: Page, day: string) => expectFocus(page, `[data-day="${day}"]`);
+/** In the calendar of a store, on the first day of its last month. */
+const inCalendar = (run: Check['run']): Check => ({
+  from: '/records?tenant=TX&store=DFW&view=days',
+  run: async (page, press) => {
+    await page.locator('[data-day="2001-03-01"]').focus();
+    await run(page, press);
+  },
+});
 const inTable = (run: Check['run']): Check => ({
   from: bigLeaf,
   run: async (page, press) => {
@@ -128,6 +139,15 @@ const inQueue = (run: Check['run']): Check => ({
 /** In RETENTION, from its second tenant. */
 const inTenants = (run: Check['run']): Check => ({
   from: '/retention',
+  run: async (page, press) => {
+    await recordRows(page).nth(1).focus();
+    await run(page, press);
+  },
+});
+
+/** In EXPORTS, from its second export. */
+const inExports = (run: Check['run']): Check => ({
+  from: '/exports',
   run: async (page, press) => {
     await recordRows(page).nth(1).focus();
     await run(page, press);
@@ -167,6 +187,7 @@ const checks: Readonly<Record<string, Check>> = {
       await page.getByRole('tree').waitFor();
     },
   },
+  'Anywhere: Go to EXPORTS': goTo('/exports'),
   'Anywhere: Go to RETENTION': goTo('/retention'),
   'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
   'Anywhere: Go to DELIVERIES': goTo('/deliveries'),
@@ -278,6 +299,49 @@ const checks: Readonly<Record<string, Check>> = {
     await press(0);
     await expectNode(page, 'TX');
   }),
+  'On the chosen node of RECORDS: Tag its days': {
+    from: bigLeaf,
+    run: async (page, press) => {
+      await recordRows(page).first().waitFor();
+      await press(0);
+      await page.getByRole('dialog', { name: 'Tag days of TX › DFW' }).waitFor();
+      await page.keyboard.press('Escape');
+    },
+  },
+  'In the calendar of days: Previous, next day': inCalendar(async (page, press) => {
+    await press(1);
+    await expectDay(page, '2001-03-02');
+    await press(0);
+    await expectDay(page, '2001-03-01');
+  }),
+  'In the calendar of days: The same day a month before, after': inCalendar(async (page, press) => {
+    await press(0);
+    await expectDay(page, '2001-02-01');
+    await press(1);
+    await expectDay(page, '2001-03-01');
+  }),
+  'In the calendar of days: A year before, after': inCalendar(async (page, press) => {
+    await press(0);
+    await expectDay(page, '2001-02-01');
+    await press(1);
+    await expectDay(page, '2001-03-01');
+  }),
+  'In the calendar of days: First, last day of the month': inCalendar(async (page, press) => {
+    await press(1);
+    await expectDay(page, '2001-03-31');
+    await press(0);
+    await expectDay(page, '2001-03-01');
+  }),
+  'In the calendar of days: That day only': inCalendar(async (page, press) => {
+    await press(0);
+    await expectHash(page, 'from=2001-03-01&to=2001-03-01');
+  }),
+  'In the calendar of days: All days up to it': inCalendar(async (page, press) => {
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('ArrowRight');
+    await press('together');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-02');
+  }),
   'On the edge of the tree: Narrower, wider tree': {
     from: '/records',
     run: async (page, press) => {
@@ -293,6 +357,16 @@ const checks: Readonly<Record<string, Check>> = {
   },
   'In the table of records: Previous, next record': upAndDown,
   'In the table of records: The same, from a row': upAndDown,
+  'In the list of EXPORTS: Previous, next export': inExports(async (page, press) => {
+    await press(0);
+    await expectRow(page, 0);
+    await press(1);
+    await expectRow(page, 1);
+  }),
+  'In the list of EXPORTS: Open the export': inExports(async (page, press) => {
+    await press(0);
+    await page.getByRole('heading', { name: 'REQUEST' }).waitFor();
+  }),
   'In the lists of RETENTION: Previous, next tenant or move': inTenants(async (page, press) => {
     await press(0);
     await expectRow(page, 0);

@@ -217,7 +217,7 @@ test('draws its chart in a browser that was started without a locale', async () 
 
 test('keeps the page when the script of the chart cannot be loaded', async () => {
   const { page, close } = await openPage(browser, filled.service);
-  await page.route(/month-chart/, (route) => route.abort());
+  await page.route(/time-chart/, (route) => route.abort());
   await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW');
   await page.getByText('The chart cannot be drawn.').waitFor();
   await page.getByRole('treeitem', { name: /^TX/ }).waitFor();

@@ -7,6 +7,7 @@ const levels = {
   leaf_days: 'tenant, store, day',
   leaf_months: 'tenant, store, month',
   leaf_stores: 'tenant, store',
+  tenant_days: 'tenant, day',
   leaf_tenants: 'tenant',
 } as const;
 

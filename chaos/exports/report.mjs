@@ -1,0 +1,40 @@
+import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+
+/** What must be nothing. */
+const violations = [
+  ['jobs that failed, or were cancelled by nobody', 'failed'],
+  ['files with another SHA-256, digest or row count than an undisturbed export', 'otherFiles'],
+  ['downloads with another SHA-256 than their job', 'otherDownloads'],
+  ['objects left behind by cancelled and removed exports', 'strayObjects'],
+];
+
+const facts = [
+  ['kill -9 of the service', 'service'],
+  ['kill -9 of PostgreSQL', 'postgres'],
+  ['of these, while a job had some of its parts', 'midway'],
+  ['export jobs asked for', 'jobs'],
+  ['completed', 'completed'],
+  ['of all, taken up again after a kill', 'resumed'],
+  ['cancelled', 'cancelled'],
+  ['records stored meanwhile on days that were being exported', 'late'],
+  ['runs of retention meanwhile', 'runs'],
+  ['requests refused or broken off meanwhile, and sent again', 'refused'],
+];
+
+export function reportTable(found) {
+  return markdownTable(
+    ['counted', 'times:', 'must be'],
+    [
+      ...facts.map(([text, name]) => [text, formatCount(found[name]), '']),
+      ...violations.map(([text, name]) => [
+        text,
+        formatCount(found[name]),
+        goal('0', found[name] === 0),
+      ]),
+    ],
+  );
+}
+
+export function isKept(found) {
+  return violations.every(([, name]) => found[name] === 0);
+}

@@ -1,0 +1,372 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readCsv } from '../lib/csv.ts';
+import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  drawerOf,
+  keepScreen,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows as rowsOf,
+  signIn,
+} from './lib/browser.ts';
+import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
+
+// The tests follow one installation: first nobody works on its jobs, then it is started anew with all
+// roles, and does what waits.
+const withoutWorkers = { SVC_ROLES: 'api' };
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(withoutWorkers), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+async function openExports(page: Page, place = '/exports', token = filled.service.token) {
+  await page.goto(`/#${place}`);
+  await signIn(page, token);
+  await page.getByRole('group', { name: 'What is shown' }).waitFor();
+}
+
+const rowOf = (page: Page, id: string) => page.locator(`tbody tr[data-key="${id}"]`);
+const expectHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
+
+/** The id of the job that the page just asked for. */
+async function startJob(page: Page): Promise<string> {
+  const coming = page.waitForResponse((answer) => answer.request().method() === 'POST');
+  await page.getByRole('button', { name: 'START the job' }).click();
+  const answer = await coming;
+  expect(answer.status()).toBe(202);
+  return ((await answer.json()) as { id: string }).id;
+}
+
+async function openPanel(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
+}
+
+test('tells a token without analytics:read what the page needs', async () => {
+  const body = { name: 'reader', scopes: ['enrichment:read'] };
+  const made = await filled.service.call('POST', '/tokens', { body });
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.goto('/#/exports');
+  await signIn(page, made.json.token);
+  await page.getByRole('heading', { name: 'This page needs the scope analytics:read' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('says in a plain line that there are no exports yet', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openExports(page);
+  await page.getByRole('heading', { name: 'No exports yet' }).waitFor();
+  await page.getByLabel('State').selectOption('failed');
+  await page.getByRole('heading', { name: 'No exports with these filters' }).waitFor();
+  await expectHash(page, 'state=failed');
+  await page.getByRole('button', { name: 'Clear filters' }).last().click();
+  await page.getByRole('heading', { name: 'No exports yet' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+let waiting = '';
+
+test('asks for a job from the panel, which waits; cancels one, without a question', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openPanel(page);
+  await page.getByText('AS A JOB').click();
+  waiting = await startJob(page);
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'follow it' }).click();
+  await expectHash(page, `open=${waiting}`);
+  await drawerOf(page).getByText('waits for its turn').waitFor();
+  await page.keyboard.press('Escape');
+  await drawerOf(page).waitFor({ state: 'detached' });
+
+  const { id: unwanted } = await createJob(filled.service, 'parquet', { tenant: 'CA' });
+  await rowOf(page, unwanted).getByRole('button', { name: 'CANCEL' }).click();
+  await page.getByText(/^Cancelled CA/).waitFor();
+  await rowOf(page, unwanted).getByText('cancelled', { exact: true }).waitFor();
+  expect(await rowOf(page, unwanted).getByRole('button').count()).toBe(0);
+  await rowOf(page, waiting).getByText('queued', { exact: true }).waitFor();
+  const { json } = await filled.service.call('GET', `/exports/${unwanted}`);
+  expect(json).toMatchObject({ state: 'cancelled', has_file: false });
+  expectQuiet();
+  await close();
+});
+
+test('repaints a running job in place: focus and drawer stay', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
+  let done = 0;
+  const running = () => {
+    done += 100;
+    const numbers = { rows_done: done, percent: done / 12, rows_per_second: 50, eta_s: 9 };
+    return { ...job, state: 'running', rows_total: 1200, ...numbers };
+  };
+  await page.route('**/api/v1/exports?*', (route) =>
+    route.fulfill({ json: { data: [running()], next_cursor: null } }),
+  );
+  await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: running() }));
+  await openExports(page);
+  await rowOf(page, waiting)
+    .getByText(/of 1,200/)
+    .waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await drawerOf(page).getByText('50 rows/s').waitFor();
+  await page.locator('h2:focus').waitFor();
+  const bar = page.getByRole('progressbar').first();
+  const before = Number(await bar.getAttribute('value'));
+  await expect
+    .poll(async () => Number(await bar.getAttribute('value')), patient)
+    .toBeGreaterThan(before);
+  await page.locator('h2:focus').waitFor();
+  expect(await rowOf(page, waiting).getAttribute('aria-current')).toBe('true');
+  await page.keyboard.press('Escape');
+  await page.locator(`tr[data-key="${waiting}"]:focus`).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test(
+  'does what waited once the service is started anew, and downloads its whole file',
+  async () => {
+    await filled.service.stop();
+    const service = await filled.installation.start();
+    filled = { ...filled, service };
+    const { page, expectQuiet, close } = await openPage(browser, service);
+    await openExports(page, `/exports?open=${waiting}`);
+    await drawerOf(page).getByText('its file was read back and equals the slice').waitFor();
+    await untilCompleted(service, waiting);
+    const { json: job } = await service.call('GET', `/exports/${waiting}`);
+    expect(job).toMatchObject({ rows_total: bigLeafSize, rows_done: bigLeafSize });
+    await drawerOf(page).getByText('1,200 rows', { exact: true }).waitFor();
+    await drawerOf(page).getByText(job.sha256).waitFor();
+
+    const coming = page.waitForEvent('download');
+    await drawerOf(page)
+      .getByRole('link', { name: /^DOWNLOAD/ })
+      .click();
+    const download = await coming;
+    expect(download.suggestedFilename()).toBe(job.file_name);
+    const file = await readFile(await download.path());
+    expect(createHash('sha256').update(file).digest('hex')).toBe(job.sha256);
+    expect(readCsv(file.toString('utf8'))).toHaveLength(bigLeafSize + 1);
+    expectQuiet();
+    await close();
+  },
+  patient.timeout * 4,
+);
+
+test('shows what proves a file, and its manifest to download', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openExports(page);
+  await rowOf(page, waiting).click();
+  const { json: manifest } = await filled.service.call('GET', `/exports/${waiting}/manifest`);
+  const drawer = drawerOf(page);
+  await drawer.getByText(/rows and digest were computed anew/).waitFor();
+  expect(await drawer.getByText('equal', { exact: true }).count()).toBe(2);
+  expect(await drawer.getByText(manifest.digest, { exact: true }).count()).toBeGreaterThan(1);
+  const parts = drawer.getByRole('table', { name: 'Parts of the file' }).locator('tbody tr');
+  expect(await parts.count()).toBe(manifest.parts.length);
+  await drawer.getByText(`svcctl exports get ${waiting}`).waitFor();
+
+  const coming = page.waitForEvent('download');
+  await drawer.getByRole('link', { name: 'Download as JSON' }).click();
+  const saved = await readFile(await (await coming).path(), 'utf8');
+  expect(JSON.parse(saved)).toEqual(manifest);
+  expectQuiet();
+  await close();
+});
+
+test('exports Parquet of chosen columns and a field, and says the same as a command', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openPanel(page);
+  await page.getByText('Parquet', { exact: true }).click();
+  await page.getByText(/about .* as Parquet/).waitFor();
+  await page.getByRole('button', { name: 'none', exact: true }).click();
+  expect(await page.getByRole('button', { name: /^START/ }).isDisabled()).toBe(true);
+  await page.getByLabel('event_id').check();
+  await page.getByLabel('Fields of the enrichment').fill('origin.iata');
+  await page.getByText('AS A JOB').click();
+  const line = page.getByRole('region', { name: 'The same on the command line' }).locator('code');
+  expect(await line.innerText()).toBe(
+    'svcctl analytics export --tenant TX --store DFW --month 2001-03 --format parquet --columns event_id,enrichment.origin.iata --async --out TX_DFW_2001-03.parquet',
+  );
+  const id = await startJob(page);
+  await untilCompleted(filled.service, id);
+  const { json: job } = await filled.service.call('GET', `/exports/${id}`);
+  expect(job).toMatchObject({ format: 'parquet', rows_done: bigLeafSize });
+  expect(job.request).toMatchObject({ columns: ['event_id', 'enrichment.origin.iata'] });
+  const bytes = await downloadFile(filled.service, id);
+  expect(bytes.subarray(0, 4).toString()).toBe('PAR1');
+  await page.goto(`/#/exports?open=${id}`);
+  await drawerOf(page).getByText('event_id, enrichment.origin.iata').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('exports one split of a dataset version, whatever node was chosen', async () => {
+  const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
+  const tagged = await filled.service.call('POST', '/enrichment/tags', { body });
+  expect(tagged.status, tagged.text).toBe(201);
+  const shares = { train: 80, validation: 10, test: 10 };
+  const named = { tenant: 'TX', dataset: 'training', name: '2001-q1', shares };
+  const version = await freezeVersion(filled.service, named);
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records?tenant=TX');
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  const panel = drawerOf(page);
+  await panel.getByText('2,200', { exact: true }).waitFor();
+  await panel.getByLabel('Dataset', { exact: true }).selectOption('training');
+  await panel.getByText('1,200', { exact: true }).waitFor();
+  await panel.getByLabel('Version', { exact: true }).selectOption('2001-q1');
+  await panel.getByText(/^All that 2001-q1 froze of TX: 1,200 records/).waitFor();
+  expect(await panel.getByLabel('split', { exact: true }).isChecked()).toBe(true);
+  await panel.getByLabel('Split', { exact: true }).selectOption('train');
+  const { count } = version.splits.train;
+  await panel.getByText(`${count}`, { exact: true }).waitFor();
+  await panel.getByText('AS A JOB').click();
+  const id = await startJob(page);
+  expect(await untilCompleted(filled.service, id)).toMatchObject({ rows_done: count });
+  await page.goto(`/#/exports?open=${id}`);
+  const drawer = drawerOf(page);
+  await drawer.getByText('train', { exact: true }).first().waitFor();
+  await drawer.getByText(version.id).waitFor();
+  await drawer.getByText(version.splits.train.digest).first().waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('recommends a job above 500,000 rows, and leaves the choice', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const files = { csv: 4e8, ndjson: 5e8, parquet: 3e7 };
+  await page.route('**/api/v1/exports/estimate?*', (route) =>
+    route.fulfill({ json: { rows: 500_001, bytes: 5e8, files } }),
+  );
+  await openSignedIn(page, filled.service, bigLeaf);
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  await page.getByText('Above 500,000 rows a job is recommended.').waitFor();
+  await page.getByText('about 400 MB as CSV').waitFor();
+  await page.getByRole('button', { name: 'START the job' }).waitFor();
+  await page.getByText('DOWNLOAD NOW').click();
+  await page.getByRole('button', { name: /^START(:| download)/ }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('filters by tenant and state in the hash, and walks by key', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openExports(page, '/exports?tenant=TX&state=completed');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
+  await page.getByLabel('Tenant, exactly').fill('CA');
+  await page.getByLabel('State').selectOption('cancelled');
+  await expectHash(page, 'tenant=CA&state=cancelled');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(4);
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  const second = await rowsOf(page).nth(1).getAttribute('data-key');
+  await page.locator(`tr[data-key="${second}"]:focus`).waitFor();
+  await page.keyboard.press('Enter');
+  await drawerOf(page).waitFor();
+  await page.goBack();
+  await drawerOf(page).waitFor({ state: 'detached' });
+  expectQuiet();
+  await close();
+});
+
+test('says of a failed export why, and where its records are', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
+  const failed = {
+    ...{ ...job, state: 'failed', has_file: false, rows_done: 800, percent: 66.6 },
+    ...{ error_code: 'version_changed', error: '12 records were erased. Freeze a new version.' },
+  };
+  await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: failed }));
+  await openExports(page, `/exports?open=${waiting}`);
+  const fault = drawerOf(page).getByRole('alert');
+  await fault.getByText('Freeze a new version.').waitFor();
+  await drawerOf(page).getByRole('link', { name: 'GO TO ITS RECORDS' }).click();
+  await expectHash(page, 'tenant=TX&store=DFW&month=2001-03');
+  expectQuiet();
+  await close();
+});
+
+test('keeps what it shows while the API answers 503, and says so', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openExports(page);
+  await rowOf(page, waiting).waitFor();
+  await page.route('**/api/v1/exports?*', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      json: { code: 'database_unavailable', detail: 'The database does not answer.' },
+    }),
+  );
+  await page.getByRole('button', { name: 'Read again now' }).click();
+  await page.locator('[data-failing]').getByText('503 from the service').waitFor();
+  expect(await rowsOf(page).count()).toBe(4);
+  await page.unroute('**/api/v1/exports?*');
+  await page.getByRole('button', { name: 'RETRY' }).click();
+  await page.locator('[data-failing]').waitFor({ state: 'detached' });
+  expectQuiet([/503/]);
+  await close();
+});
+
+test.each(['light', 'dark'] as const)(
+  'has no accessibility findings, %s',
+  async (colorScheme) => {
+    const options = { colorScheme, initScripts: [await readAxe()] };
+    const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+    const visit = async (name: string) => {
+      expect(await listFindings(page), name).toEqual([]);
+      await keepScreen(page, `${name}-${colorScheme}`);
+    };
+    await openExports(page);
+    await rowsOf(page).first().waitFor();
+    await visit('exports');
+    await rowOf(page, waiting).click();
+    await drawerOf(page).getByText('FILE, READ BACK').waitFor();
+    await visit('exports-drawer');
+    await drawerOf(page).getByRole('button', { name: 'REMOVE FILE' }).click();
+    await page.getByRole('dialog', { name: 'Remove this file?' }).waitFor();
+    await visit('exports-remove');
+    await page.getByRole('button', { name: 'Keep it' }).click();
+    await page.goto(`/#${bigLeaf}`);
+    await openPanel(page);
+    await page.getByText('AS A JOB').click();
+    await visit('exports-panel');
+    expectQuiet();
+    await close();
+  },
+  patient.timeout * 4,
+);
+
+test('removes a file after a question; the entry stays', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openExports(page, `/exports?open=${waiting}`);
+  await drawerOf(page).getByRole('button', { name: 'REMOVE FILE' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByText(/^Removed the file/).waitFor();
+  await drawerOf(page).getByText('its file is gone').waitFor();
+  await rowOf(page, waiting).getByText('gone').waitFor();
+  const { json } = await filled.service.call('GET', `/exports/${waiting}`);
+  expect(json).toMatchObject({ state: 'completed', has_file: false });
+  expectQuiet();
+  await close();
+});

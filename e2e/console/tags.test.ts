@@ -1,0 +1,303 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  drawerOf,
+  keepScreen,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows,
+  signIn,
+} from './lib/browser.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { quietRetention, runRetention } from './lib/retention.ts';
+
+let filled: FilledService;
+let browser: Browser;
+let axeSource: string;
+beforeAll(async () => {
+  axeSource = await readAxe();
+  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
+  await runRetention(filled.service, 'CA');
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+afterEach(async () => {
+  for (const tag of await listTags())
+    await filled.service.call('DELETE', `/enrichment/tags/${tag.id}`);
+});
+
+async function listTags(): Promise<{ id: string; dataset: string; from: string | null }[]> {
+  return (await filled.service.call('GET', '/enrichment/tags')).json.data;
+}
+
+async function tag(body: Record<string, string>): Promise<void> {
+  const answer = await filled.service.call('POST', '/enrichment/tags', { body });
+  expect(answer.status).toBe(201);
+}
+
+const leaf = { tenant: 'TX', store: 'DFW', month: '2001-03' };
+const node = (page: Page, key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
+const day = (page: Page, date: string) => page.locator(`[data-day="${date}"]`);
+const facts = (page: Page) => page.getByRole('region', { name: 'The chosen node' });
+const dialog = (page: Page, name: string | RegExp) => page.getByRole('dialog', { name });
+const expectHash = (page: Page, part: string) =>
+  expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
+const expectText = (target: Locator, text: string | RegExp) =>
+  expect.poll(() => target.innerText(), patient).toMatch(text);
+const expectLabel = (target: Locator, text: string | RegExp) =>
+  expect.poll(() => target.getAttribute('aria-label'), patient).toMatch(text);
+
+test('says what a token lacks, and opens no dialog', async () => {
+  const { service } = filled;
+  const body = { name: 'reader', preset: 'support-readonly' };
+  const { token } = (await service.call('POST', '/tokens', { body })).json;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await page.goto(`/#${bigLeaf}`);
+  await signIn(page, token);
+  await recordRows(page).first().waitFor();
+  await page.getByText('needs datasets:write').waitFor();
+  await page.getByRole('button', { name: 'TAG…' }).click({ force: true });
+  await page.keyboard.press('t');
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expectQuiet();
+  await close();
+});
+
+test('keeps a fault of the days beside them', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).first().waitFor();
+  await page.getByRole('button', { name: 'TAG…' }).click();
+  const question = dialog(page, 'Tag days of TX › DFW');
+  await question.getByRole('button', { name: 'TAG 1,200 records' }).waitFor();
+  await question.getByLabel('Last day').fill('2001-02-01');
+  await question.getByText('The first day lies after the last one.').waitFor();
+  expect(await question.getByRole('button', { name: 'TAG', exact: true }).isDisabled()).toBe(true);
+  expectQuiet();
+  await close();
+});
+
+test('tags a month: its bar, its figures and its calendar follow in place, and UNDO takes it back', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, `${bigLeaf}&view=days`);
+  await expectLabel(day(page, '2001-03-01'), /^1, 2001-03-01: \d+ records, hot, 0 of/);
+  await page.keyboard.press('t');
+  const question = dialog(page, 'Tag days of TX › DFW');
+  await question.getByLabel('Note').fill('spring');
+  await question.getByRole('button', { name: 'TAG 1,200 records' }).click();
+  await question.waitFor({ state: 'detached' });
+  await page.getByText('Tagged 1,200 records as training.').waitFor();
+  await expectText(node(page, 'TX/DFW/2001-03'), /100 %/);
+  await expectText(node(page, 'TX/DFW'), /85 %/);
+  await expectText(node(page, 'TX'), /54 %/);
+  await expectText(facts(page), /1,200 of 1,200 covered, training 1,200, fine-tuning 0, in both 0/);
+  await expectLabel(day(page, '2001-03-01'), /(\d+) of \1 covered, training \1/);
+
+  await page.getByRole('button', { name: 'UNDO' }).click();
+  await page.getByText('The tag is gone again.').waitFor();
+  await expectText(node(page, 'TX'), /0 %/);
+  await expectLabel(day(page, '2001-03-01'), /hot, 0 of/);
+  expect(await listTags()).toEqual([]);
+  expectQuiet();
+  await close();
+});
+
+test('warns before records are in both datasets, and shows both', async () => {
+  await tag({ ...leaf, dataset: 'training' });
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records?tenant=TX');
+  await recordRows(page).first().waitFor();
+  await page.getByRole('button', { name: 'TAG…' }).click();
+  const question = dialog(page, 'Tag days of TX');
+  await question.getByLabel('fine-tuning').click();
+  await question.getByText(/^1,200 of them will be in both datasets/).waitFor();
+  await question.getByRole('button', { name: 'TAG 2,200 records' }).click();
+  await expectText(
+    facts(page),
+    /2,200 of 2,200 covered, training 1,200, fine-tuning 2,200, in both 1,200/,
+  );
+  await expectText(node(page, 'TX'), /100 %/);
+  expectQuiet();
+  await close();
+});
+
+test('lists the tags that touch a node, and untags after a question', async () => {
+  await tag({ ...leaf, dataset: 'training', note: 'spring' });
+  await tag({ tenant: 'TX', from: '2001-02-01', to: '2001-02-05', dataset: 'fine_tuning' });
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, `${bigLeaf}&view=tags`);
+  const rows = page.locator('tr[data-tag]');
+  await page.getByText('1 tag that touch').or(rows.first()).first().waitFor();
+  await expect.poll(() => rows.count(), patient).toBe(1);
+  await expectText(rows.first(), /training\s+DFW\s+2001-03\s+1,200\s+first admin\s+spring/);
+  await page.goto('/#/records?tenant=TX&view=tags');
+  await expect.poll(() => rows.count(), patient).toBe(2);
+  await expectText(rows.first(), /fine-tuning\s+all stores\s+2001-02-01 … 2001-02-05/);
+
+  await rows.first().getByRole('button', { name: 'UNTAG' }).click();
+  const question = dialog(page, 'Untag 2001-02-01 … 2001-02-05 of TX?');
+  await question.getByRole('button', { name: 'Keep the tag' }).click();
+  await question.waitFor({ state: 'detached' });
+  await rows.first().getByRole('button', { name: 'UNTAG' }).click();
+  await question.getByRole('button', { name: 'UNTAG' }).click();
+  await expect.poll(() => rows.count(), patient).toBe(1);
+  expectQuiet();
+  await close();
+});
+
+test('chooses days in the calendar by drag and by key, and tags them', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW&view=days');
+  await expectLabel(day(page, '2001-02-03'), /records, hot/);
+  await day(page, '2001-02-03').hover();
+  await page.mouse.down();
+  await day(page, '2001-02-10').hover();
+  await day(page, '2001-03-02').hover();
+  await page.mouse.up();
+  await expectHash(page, 'from=2001-02-03&to=2001-03-02');
+  await day(page, '2001-02-03').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.locator('[data-day="2001-03-03"]:focus').waitFor();
+  await page.keyboard.press('Enter');
+  await expectHash(page, 'from=2001-03-03&to=2001-03-03');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Shift+Enter');
+  await expectHash(page, 'from=2001-03-03&to=2001-03-04');
+
+  await page.getByRole('button', { name: 'TAG these days…' }).click();
+  const question = dialog(page, 'Tag days of TX › DFW');
+  expect(await question.getByLabel('First day').inputValue()).toBe('2001-03-03');
+  await question.getByRole('button', { name: /^TAG \d+ records/ }).click();
+  await expectLabel(day(page, '2001-03-04'), /(\d+) of \1 covered/);
+  await expectLabel(day(page, '2001-03-05'), /: \d+ records, hot, 0 of/);
+  await page.getByRole('button', { name: 'SHOW RECORDS' }).click();
+  await recordRows(page).first().getByText('2001-03-03').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('filters the records by dataset, and keeps that in the hash', async () => {
+  await tag({
+    tenant: 'TX',
+    store: 'DFW',
+    from: '2001-03-03',
+    to: '2001-03-04',
+    dataset: 'training',
+  });
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).first().getByText('2001-03-01').waitFor();
+  await page.getByLabel('Dataset').selectOption('training');
+  await recordRows(page).first().getByText('2001-03-03').waitFor();
+  const { by_dataset } = (
+    await filled.service.call('GET', '/enrichment/datasets?tenant=TX&store=DFW&month=2001-03')
+  ).json.data[0];
+  await page.getByText(`of ${by_dataset.training}`).waitFor();
+  await expectHash(page, 'dataset=training');
+  await page.getByLabel('Dataset').selectOption('fine_tuning');
+  await page.getByText('No records with these filters.').waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).first().click();
+  await recordRows(page).first().getByText('2001-03-01').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('freezes a version, follows it until it is ready, and deletes it', async () => {
+  await tag({ ...leaf, dataset: 'training' });
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records?tenant=TX&view=versions');
+  await page.getByText('No version of TX yet').waitFor();
+  await page.getByRole('button', { name: 'FREEZE…' }).click();
+  const question = dialog(page, 'Freeze a dataset of TX');
+  await question.getByLabel('Name').fill('2001-q1');
+  await question.getByLabel('test', { exact: true }).fill('5');
+  await question.getByText('80 + 10 + 5 = 95').waitFor();
+  expect(await question.getByRole('button', { name: 'FREEZE' }).isDisabled()).toBe(true);
+  await question.getByLabel('test', { exact: true }).fill('10');
+  await question.getByRole('button', { name: 'FREEZE' }).click();
+
+  const drawer = drawerOf(page);
+  await drawer.getByRole('heading', { name: 'VERSION 2001-q1' }).waitFor();
+  await drawer.getByText('ready', { exact: true }).waitFor();
+  await drawer
+    .getByText('svcctl analytics export --tenant TX --version 2001-q1 --format parquet --async')
+    .waitFor();
+  await expectHash(page, 'version=ver_');
+  const { data } = (await filled.service.call('GET', '/enrichment/dataset-versions?tenant=TX'))
+    .json;
+  const [version] = data;
+  for (const part of ['train', 'validation', 'test']) {
+    const row = drawer.getByRole('row', { name: new RegExp(`^${part}`) });
+    await expectText(row, new RegExp(`${version.splits[part].digest}$`));
+  }
+  await page.goBack();
+  await drawer.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: '2001-q1' }).click();
+  await drawer.getByRole('button', { name: 'DELETE…' }).click();
+  await dialog(page, 'Delete the version 2001-q1?').getByRole('button', { name: 'DELETE' }).click();
+  await page.getByText('No version of TX yet').waitFor();
+  await drawer.waitFor({ state: 'detached' });
+  expectQuiet();
+  await close();
+});
+
+test('says whether facts are of all records or of a sample, and leads to the records', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, `${bigLeaf}&view=facts`);
+  await page.getByText('Kinds, sources and models of all 1,200 records').waitFor();
+  await page.route('**/api/v1/enrichment/facts?tenant=CA**', async (route) => {
+    const response = await route.fetch();
+    const json = { ...(await response.json()), count: 355_905, is_exact: false };
+    await route.fulfill({ response, json });
+  });
+  await page.goto('/#/records?tenant=CA&view=facts');
+  await page.getByText('in a sample of 1,200 of 355,905 records').waitFor();
+  await page.getByRole('button', { name: 'arrival' }).click();
+  await expectHash(page, 'kind=arrival');
+  await recordRows(page).first().getByText('arrival').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test.each(['light', 'dark'] as const)('gives axe nothing to find, %s', async (colorScheme) => {
+  await tag({ ...leaf, dataset: 'training', note: 'spring' });
+  await tag({ tenant: 'CA', from: '2001-02-20', to: '2001-03-10', dataset: 'fine_tuning' });
+  await tag({ tenant: 'CA', store: 'DFW', dataset: 'training' });
+  const body = { tenant: 'CA', dataset: 'training', name: `axe-${colorScheme}` };
+  await filled.service.call('POST', '/enrichment/dataset-versions', { body });
+  const options = { colorScheme, initScripts: [axeSource] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const findings: Record<string, string[]> = {};
+  const check = async (name: string) => {
+    await keepScreen(page, `${name}-${colorScheme}`);
+    const found = await listFindings(page);
+    if (found.length > 0) findings[name] = found;
+  };
+  await openSignedIn(page, filled.service, '/records?tenant=CA&view=days');
+  await expectLabel(day(page, '2001-02-20'), /cold, .* covered/);
+  await day(page, '2001-02-21').click();
+  await page.getByRole('button', { name: 'SHOW RECORDS' }).waitFor();
+  await check('records-days');
+  await page.getByRole('button', { name: 'TAG…' }).click();
+  await page.getByText(/will be in both datasets/).waitFor();
+  await check('records-tag');
+  await page.keyboard.press('Escape');
+  await page.goto('/#/records?tenant=CA&view=facts');
+  await page.getByText('of all 1,200 records').waitFor();
+  await check('records-facts');
+  await page.goto('/#/records?tenant=CA&view=tags');
+  await page.locator('tr[data-tag]').first().waitFor();
+  await check('records-tags');
+  await page.goto('/#/records?tenant=CA&view=versions');
+  await page.getByRole('button', { name: `axe-${colorScheme}` }).click();
+  await drawerOf(page).getByText('ready', { exact: true }).waitFor();
+  await check('records-versions');
+  expect(findings).toEqual({});
+  expectQuiet();
+  await close();
+});
