@@ -325,6 +325,8 @@ create table leaf_days (
   constraint leaf_days_pkey PRIMARY KEY (tenant, store, day)
 );
 
+CREATE INDEX leaf_days_cold_idx ON public.leaf_days USING btree (tenant, day) WHERE (count <= cold_count);
+
 CREATE INDEX leaf_days_hot_idx ON public.leaf_days USING btree (tenant, day) WHERE (count > cold_count);
 
 create table leaf_months (

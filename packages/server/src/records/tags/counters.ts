@@ -1,4 +1,4 @@
-import { daysBetween, firstOfMonth, firstOfNextMonth } from './calendar.ts';
+import { dayAfter, firstOfMonth, firstOfNextMonth } from './calendar.ts';
 import type { Span } from './windows.ts';
 
 /** A tenant's days, or those of one of its stores. */
@@ -9,6 +9,9 @@ export type CounterTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
 /** Counters that follow each other, from a day to before another; of leaf_months in whole months. */
 export type CounterSpan = Span & { readonly table: CounterTable };
 export type CounterRun = Scope & CounterSpan;
+
+/** Counters that are to be added or taken away. */
+export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
 
 /** The counters that hold exactly the records of a span: months of a store where whole ones are in it. */
 export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[] {
@@ -28,10 +31,20 @@ export function runsOf({ tenant, store }: Scope, span: Span): CounterRun[] {
   return spansOf(store !== null, span).map((own) => ({ tenant, store, ...own }));
 }
 
-/** About how many counters there are to read. */
-export function costOf(spans: readonly CounterSpan[]): number {
-  return spans.reduce((sum, { table, from, until }) => {
-    const days = daysBetween(from, until);
-    return sum + (table === 'leaf_months' ? days / 30 : days);
-  }, 0);
+/** Each day of the spans. */
+export function daysOf(spans: readonly Span[]): string[] {
+  return stepsOf(spans, dayAfter);
+}
+
+/** Each month of spans of whole months, as leaf_months names them. */
+export function monthsOf(spans: readonly Span[]): string[] {
+  return stepsOf(spans, firstOfNextMonth).map((day) => day.slice(0, 'YYYY-MM'.length));
+}
+
+function stepsOf(spans: readonly Span[], next: (day: string) => string): string[] {
+  const steps: string[] = [];
+  for (const { from, until } of spans) {
+    for (let day = from; day < until; day = next(day)) steps.push(day);
+  }
+  return steps;
 }

@@ -35,13 +35,15 @@ function rowOf(store: string | null, days: readonly StoreDay[]): CountedRow {
 function coverage(rows: readonly CountedRow[], days: readonly StoreDay[], tags: TestTag[]) {
   const { known, shares } = planCoverage(rows, new Map([['TX', toWindows(tags)]]));
   const sums = known.map((one) => ({ ...one }));
-  for (const { row, run, weight } of shares) {
-    const sum = sums[row];
-    if (sum === undefined) throw new Error('a share of no row');
-    const count = read(run, days);
-    sum.covered += weight.covered * count;
-    sum.training += weight.training * count;
-    sum.fine_tuning += weight.fine_tuning * count;
+  for (const { places, run, weight } of shares) {
+    for (const { row, ...scope } of places) {
+      const sum = sums[row];
+      if (sum === undefined) throw new Error('a share of no row');
+      const count = read({ ...run, ...scope }, days);
+      sum.covered += weight.covered * count;
+      sum.training += weight.training * count;
+      sum.fine_tuning += weight.fine_tuning * count;
+    }
   }
   return sums;
 }

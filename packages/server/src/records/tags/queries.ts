@@ -4,9 +4,15 @@ import { instantText } from '../../platform/postgres/instant-sql.ts';
 import { where } from '../conditions/queries.ts';
 import type { DatasetName } from '../contract.ts';
 import type { DayWindow, Slice } from '../slice.ts';
-import type { CounterRun, CounterTable } from './counters.ts';
+import {
+  type CounterRun,
+  type CounterTable,
+  daysOf,
+  monthsOf,
+  type SignedSpan,
+} from './counters.ts';
 import type { Weight } from './stretches.ts';
-import { beyondLastDay, firstDay } from './windows.ts';
+import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
 /** The windows of these tenants' tags, as they were made: a thousand a tenant at most. */
 export async function listTaggedDays(
@@ -160,6 +166,67 @@ function columnsOf(runs: readonly CounterRun[], table: CounterTable): Sql[] {
     sql`${runs.map(({ from }) => from.slice(0, length))}::${type}`,
     sql`${runs.map(({ until }) => until.slice(0, length))}::${type}`,
   ];
+}
+
+/**
+ * What the counters of these spans, which do not overlap, add up to for each of a tenant's stores. One pass
+ * for all of them: a probe of the primary key for each store and span took two to four times as long.
+ */
+export async function sumStores(
+  db: Queryable,
+  of: { tenant: string; stores: readonly string[] },
+  spans: readonly SignedSpan[],
+): Promise<{ name: string; count: number }[]> {
+  const counters = signs.flatMap((sign) => {
+    const own = spans.filter((span) => span.sign === sign);
+    const months = own.filter(({ table }) => table === 'leaf_months');
+    const days = own.filter(({ table }) => table === 'leaf_days');
+    const from = (table: CounterTable, condition: Sql) => sql`
+      select store, ${signed[sign]} as count from ${raw(table)}
+      where tenant = ${of.tenant} and store = any(${[...of.stores]}::text[]) and ${condition}`;
+    return [
+      ...(months.length === 0
+        ? []
+        : [from('leaf_months', sql`month = any(${monthsOf(months)}::text[])`)]),
+      // Every day is one or the other: said so that the two partial indexes by (tenant, day) can be used.
+      ...(days.length === 0
+        ? []
+        : [
+            from('leaf_days', sql`${inDays(days)} and (count > cold_count or count <= cold_count)`),
+          ]),
+    ];
+  });
+  return db.query(sql`
+    select store as name, sum(count)::bigint as count
+    from (${join(counters, ' union all ')}) counter group by store`);
+}
+
+/** The same of each tenant, of its days. */
+export async function sumTenants(
+  db: Queryable,
+  tenants: readonly string[],
+  spans: readonly SignedSpan[],
+): Promise<{ name: string; count: number }[]> {
+  const sums = signs.flatMap((sign) => {
+    const own = spans.filter((span) => span.sign === sign);
+    if (own.length === 0) return [];
+    return [
+      sql`(select coalesce(sum(${signed[sign]}), 0) from tenant_days where tenant = name and ${inDays(own)})`,
+    ];
+  });
+  return db.query(sql`
+    select name, (${join(sums, ' + ')})::bigint as count
+    from unnest(${[...tenants]}::text[]) name`);
+}
+
+const signs = [1, -1] as const;
+const signed = { 1: raw('count'), [-1]: raw('-count') } as const;
+
+/** One range where it is one, which any release reads in one go; a list is better than many ranges. */
+function inDays(spans: readonly Span[]): Sql {
+  const [first, second] = spans;
+  if (first === undefined || second !== undefined) return sql`day = any(${daysOf(spans)}::date[])`;
+  return sql`day >= ${first.from}::date and day < ${first.until}::date`;
 }
 
 /** Counters of one day. */

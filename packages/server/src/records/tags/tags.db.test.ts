@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import { lockQueue } from '../../exports/jobs/queries.ts';
 
 let service: TestService;
 let curator: string;
@@ -263,4 +264,11 @@ test('a token whose tenant is its own tags, lists and untags it', async () => {
   expect((await service.call('GET', other)).json.code).toBe('cursor_invalid');
   const gone = await service.call('DELETE', `${path}/${made.json.id}`, { token: limited });
   expect(gone.status).toBe(204);
+});
+
+test('a tag is made while exports of its tenant wait to be queued', async () => {
+  await service.db.transaction(async (connection) => {
+    await lockQueue(connection, 'TX');
+    expect((await tag({})).status).toBe(201);
+  });
 });

@@ -1,0 +1,105 @@
+import { daysBetween, firstOfMonth, firstOfNextMonth } from './calendar.ts';
+import { type CounterSpan, spansOf } from './counters.ts';
+import { clipStretches, type Stretch, type Weight } from './stretches.ts';
+import type { Span } from './windows.ts';
+
+/** How stretches tell on a row: as often as this all of its records, and what the counters of parts say. */
+export type RowPlan = { readonly whole: Weight; readonly parts: readonly Part[] };
+export type Part = { readonly run: CounterSpan; readonly weight: Weight };
+
+export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
+
+/**
+ * Counts all records of a row as most of its months count, all of a month as most of its days do, and reads
+ * the counters of what differs: of a month that is cut by a window at most half of the days.
+ * `whole` says that instead how all records of the row count, as where it has those of other stores too.
+ */
+export function planRow(
+  stretches: readonly Stretch[],
+  days: Span,
+  { isOfStore, whole }: { isOfStore: boolean; whole?: Weight },
+): RowPlan {
+  const pieces = toPieces(clipStretches(stretches, days), days, isOfStore);
+  if (!isOfStore) return planPieces(pieces, 'tenant_days', whole);
+  const months: Stretch[] = [];
+  const cut = new Map<string, Stretch[]>();
+  for (const { weight, ...piece } of pieces) {
+    for (const { table, from, until } of spansOf(true, piece)) {
+      if (table === 'leaf_months') months.push({ from, until, weight });
+      else addCut(cut, { from, until, weight });
+    }
+  }
+  const inMonths = [...cut].map(([from, own]) => {
+    const { whole: weight, parts } = planPieces(own, 'leaf_days');
+    return { month: { from, until: firstOfNextMonth(from), weight }, parts };
+  });
+  const plan = planPieces([...months, ...inMonths.map(({ month }) => month)], 'leaf_months', whole);
+  return { whole: plan.whole, parts: [...plan.parts, ...inMonths.flatMap(({ parts }) => parts)] };
+}
+
+/**
+ * Stretches and the days between them. At its ends a row of a store takes in the whole month: it has nothing
+ * there, and a month is one counter instead of thirty.
+ */
+function toPieces(stretches: readonly Stretch[], row: Span, isOfStore: boolean): Stretch[] {
+  const pieces: Stretch[] = [];
+  let day = row.from;
+  for (const stretch of stretches) {
+    if (stretch.from > day) pieces.push({ from: day, until: stretch.from, weight: untagged });
+    pieces.push(stretch);
+    day = stretch.until;
+  }
+  if (day < row.until) pieces.push({ from: day, until: row.until, weight: untagged });
+  if (!isOfStore) return pieces;
+  const isEnd = row.until === firstOfMonth(row.until);
+  const until = isEnd ? row.until : firstOfNextMonth(row.until);
+  return pieces.map((piece) => ({
+    from: piece.from === row.from ? firstOfMonth(row.from) : piece.from,
+    until: piece.until === row.until ? until : piece.until,
+    weight: piece.weight,
+  }));
+}
+
+function planPieces(
+  pieces: readonly Stretch[],
+  table: CounterSpan['table'],
+  whole = mostOf(pieces),
+): RowPlan {
+  const parts = pieces
+    .filter(({ weight }) => !isSameWeight(weight, whole))
+    .map(({ from, until, weight }) => ({
+      run: { table, from, until },
+      weight: {
+        covered: weight.covered - whole.covered,
+        training: weight.training - whole.training,
+        fine_tuning: weight.fine_tuning - whole.fine_tuning,
+      },
+    }));
+  return { whole, parts };
+}
+
+/** How most days count. */
+function mostOf(pieces: readonly Stretch[]): Weight {
+  const sizes: { weight: Weight; days: number }[] = [{ weight: untagged, days: 0 }];
+  for (const { weight, from, until } of pieces) {
+    const own = sizes.find((size) => isSameWeight(size.weight, weight));
+    const days = daysBetween(from, until);
+    if (own === undefined) sizes.push({ weight, days });
+    else own.days += days;
+  }
+  return sizes.reduce((most, size) => (size.days > most.days ? size : most)).weight;
+}
+
+export function isSameWeight(a: Weight, b: Weight): boolean {
+  return a.covered === b.covered && a.training === b.training && a.fine_tuning === b.fine_tuning;
+}
+
+/** Days without a whole month are of one month, or of two. */
+function addCut(cut: Map<string, Stretch[]>, { from, until, weight }: Stretch): void {
+  const end = firstOfNextMonth(from);
+  const month = firstOfMonth(from);
+  const own = cut.get(month) ?? [];
+  own.push({ from, until: until < end ? until : end, weight });
+  cut.set(month, own);
+  if (until > end) addCut(cut, { from: end, until, weight });
+}

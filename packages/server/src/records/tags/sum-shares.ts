@@ -1,0 +1,84 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { CounterSpan, Scope, SignedSpan } from './counters.ts';
+import { isSameWeight } from './plan-row.ts';
+import { sumStores, sumTenants } from './queries.ts';
+import type { Weight } from './stretches.ts';
+import { sumRuns } from './sum-runs.ts';
+
+/** Where the counters of a tenant or a store are to be added. */
+export type Place = Scope & { readonly row: number };
+
+/**
+ * Counters whose sums are to be added to rows, as often as the weight says. Shares of the same rows have
+ * the very same `places`, which are all stores of one tenant, or all tenants.
+ */
+export type Share = {
+  readonly places: readonly Place[];
+  readonly run: CounterSpan;
+  readonly weight: Weight;
+};
+
+/**
+ * From how many rows on a pass over all of them takes less time than a probe for each row and span. A page
+ * has 500 rows: ten times as many at most share their days.
+ */
+const fewestPlaces = 50;
+
+/** Tells of each share what its counters add up to, in pieces: how much, where and how often. */
+export async function sumShares(
+  db: Queryable,
+  shares: readonly Share[],
+  add: (row: number, weight: Weight, count: number) => void,
+): Promise<void> {
+  const passes = toPasses(shares.filter(({ places }) => places.length >= fewestPlaces));
+  for (const pass of passes) {
+    const { places, weight } = pass;
+    const counts = await readPass(db, pass);
+    for (const { row, tenant, store } of places) add(row, weight, counts.get(store ?? tenant) ?? 0);
+  }
+  const singles = shares.flatMap(({ places, run, weight }) =>
+    places.length >= fewestPlaces
+      ? []
+      : places.map(({ row, tenant, store }) => ({ row, weight, run: { ...run, tenant, store } })),
+  );
+  const sums = await sumRuns(
+    db,
+    singles.map(({ run }) => run),
+  );
+  for (const [i, { row, weight }] of singles.entries()) add(row, weight, sums[i]?.count ?? 0);
+}
+
+/** Spans of the same places that count the same, but for the sign. */
+type Pass = Pick<Share, 'places' | 'weight'> & { readonly runs: SignedSpan[] };
+
+function toPasses(shares: readonly Share[]): Pass[] {
+  const passes: Pass[] = [];
+  const byPlaces = new Map<readonly Place[], Pass[]>();
+  for (const { places, run, weight } of shares) {
+    const own = byPlaces.get(places) ?? [];
+    byPlaces.set(places, own);
+    const plus = own.find((pass) => isSameWeight(pass.weight, weight));
+    const minus = own.find((pass) => isSameWeight(pass.weight, negative(weight)));
+    const pass = plus ?? minus ?? { places, weight, runs: [] };
+    pass.runs.push({ ...run, sign: pass === minus ? -1 : 1 });
+    if (pass === plus || pass === minus) continue;
+    own.push(pass);
+    passes.push(pass);
+  }
+  return passes;
+}
+
+function negative({ covered, training, fine_tuning }: Weight): Weight {
+  return { covered: 0 - covered, training: 0 - training, fine_tuning: 0 - fine_tuning };
+}
+
+/** The records of each store or tenant of a pass. */
+async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<string, number>> {
+  const [first] = places;
+  const names = [...new Set(places.map(({ tenant, store }) => store ?? tenant))];
+  const sums =
+    first === undefined || first.store === null
+      ? await sumTenants(db, names, runs)
+      : await sumStores(db, { tenant: first.tenant, stores: names }, runs);
+  return new Map(sums.map(({ name, count }) => [name, count]));
+}
