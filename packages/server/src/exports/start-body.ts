@@ -52,12 +52,12 @@ export function startBody(
       if (piece.length > 0) await queue.push(piece, running === null);
     }
   };
-  let close = async () => {};
+  let encoding: TierRows | null = null;
   const run = async (onCounted: (rowCount: number) => void) => {
     const { rows, rowCount } = await inSnapshot(async (connection) => {
       const { isHot, ...snapshot } = await openSnapshot({ ...source, connection, slice, signal });
       const opened = await form.openRows(snapshot, isHot);
-      close = () => opened.close();
+      encoding = opened;
       const counted = countsFirst ? await countRows(snapshot) : null;
       if (counted !== null) onCounted(counted);
       await push(opened.whileConnected());
@@ -81,7 +81,7 @@ export function startBody(
       } finally {
         running = null;
         aborting.abort(closed());
-        await close();
+        await encoding?.close();
       }
     };
     ending = finish().then(
@@ -97,6 +97,7 @@ export function startBody(
 
   return {
     rowCount,
+    rowsSoFar: () => encoding?.rowCount ?? 0,
     chunks: () => queue.chunks(),
     layout: () => form.layout(),
     async close() {

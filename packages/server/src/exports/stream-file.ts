@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import { countSlice, type KeyRange, type Slice } from '../records/index.ts';
 import type { Compression } from './contract.ts';
-import { compress } from './formats/compress.ts';
+import { compress, compressTail } from './formats/compress.ts';
 import type { Body, DonePart, FileFormat } from './formats/format.ts';
 import type { ExportSource } from './source.ts';
 
@@ -66,7 +66,7 @@ export function startFile(source: ExportSource, request: FileRequest): FileStrea
     }
     const rows = done.reduce((sum, part) => sum + part.rows, 0);
     if (rows !== expected) throw wrongCount(rows, expected);
-    yield* compress([format.tail(done)], compression);
+    yield* compressTail(format, done, compression);
   };
   return {
     rowCount,

@@ -43,6 +43,7 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
       notify({ text: `Deleted ${endpoint.url}` });
       props.onDeleted();
     },
+    endpoint.id,
   );
   const close = () => setQuestion(null);
   return (
@@ -89,8 +90,15 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
   );
 }
 
-/** A call that changes the endpoint, and tells when it was refused. */
-function useAction<T>(call: () => Promise<T>, onSuccess: (answer: T) => void) {
+/**
+ * A call that changes the endpoint, and tells when it was refused. `goneId`: it is gone afterwards, so that
+ * the drawer, which may be open for a moment longer, must not read it again.
+ */
+function useAction<T>(
+  call: () => Promise<T>,
+  onSuccess: (answer: T) => void,
+  goneId: string | null = null,
+) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: call,
@@ -98,7 +106,11 @@ function useAction<T>(call: () => Promise<T>, onSuccess: (answer: T) => void) {
     onError: (error: Error) => {
       if (!isStepUp(error)) notify({ text: `Not done. ${reasonOf(error)}` });
     },
-    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: (_, error) =>
+      client.invalidateQueries({
+        queryKey: webhooksKey,
+        predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,
+      }),
   });
 }
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { decompress, init } from '@bokuweb/zstd-wasm';
 import { beforeAll, expect, test } from 'vitest';
-import { compress } from './compress.ts';
+import { compress, compressTail } from './compress.ts';
 
 beforeAll(() => init());
 
@@ -51,6 +51,36 @@ test.each(['none', 'gzip', 'zstd'] as const)(
     expect(Buffer.concat(await run([Buffer.alloc(0)], compression))).toHaveLength(0);
   },
 );
+
+test.each(['none', 'gzip', 'zstd'] as const)(
+  'a file of nothing is one that %s unpacks to nothing, and nothing is added to any other',
+  async (compression) => {
+    const end = async (head: string, sizeBytes: number, tail = '') => {
+      const pieces: Buffer[] = [];
+      const format = { head: Buffer.from(head), tail: () => Buffer.from(tail) };
+      const parts = [{ rows: 0, sizeBytes, layout: null }];
+      for await (const piece of compressTail(format, parts, compression)) pieces.push(piece);
+      return Buffer.concat(pieces);
+    };
+    const file = await end('', 0);
+    expect(unpack(file, compression)).toHaveLength(0);
+    expect(file.length > 0).toBe(compression !== 'none');
+    expect(await end('a,b', 0)).toHaveLength(0);
+    expect(await end('', 1)).toHaveLength(0);
+    expect(unpack(await end('', 0, 'tail'), compression).toString()).toBe('tail');
+  },
+);
+
+function unpack(file: Buffer, compression: 'none' | 'gzip' | 'zstd'): Buffer {
+  switch (compression) {
+    case 'none':
+      return file;
+    case 'gzip':
+      return gunzipSync(file);
+    case 'zstd':
+      return Buffer.from(decompress(file));
+  }
+}
 
 test('a source that fails fails the compression, and its thread ends', async () => {
   const failing = async function* () {

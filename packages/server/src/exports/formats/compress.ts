@@ -3,11 +3,13 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { gzip } from 'node:zlib';
 import type { Compression } from '../contract.ts';
+import type { DonePart, FileFormat } from './format.ts';
 
 /** Each a gzip member or zstd frame of its own: then the same bytes come out however they came in. */
 const blockBytes = 4 * 1024 * 1024;
 const worker = fileURLToPath(new URL('../../../bin/zstd-worker.js', import.meta.url));
 const gzipBlock = promisify(gzip);
+const nothing = Buffer.alloc(0);
 
 /**
  * Compresses one piece of a file: its head, the body of a part, or its tail. Depends on nothing but the
@@ -26,14 +28,41 @@ export async function* compress(
       for await (const block of inBlocks(pieces)) yield await gzipBlock(block, { level: 3 });
       return;
     case 'zstd':
-      yield* zstd(pieces);
+      yield* zstd(inBlocks(pieces));
   }
 }
 
-async function* zstd(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+/**
+ * The tail of a file as it is stored. A file of nothing is a member or frame of nothing: no bytes at all
+ * are neither gzip nor zstd.
+ */
+export async function* compressTail(
+  { head, tail }: Pick<FileFormat, 'head' | 'tail'>,
+  parts: readonly DonePart[],
+  compression: Compression,
+): AsyncGenerator<Buffer> {
+  const piece = tail(parts);
+  const isNothing =
+    head.length === 0 && piece.length === 0 && parts.every(({ sizeBytes }) => sizeBytes === 0);
+  yield* isNothing ? compressNothing(compression) : compress([piece], compression);
+}
+
+async function* compressNothing(compression: Compression): AsyncGenerator<Buffer> {
+  switch (compression) {
+    case 'none':
+      return;
+    case 'gzip':
+      yield await gzipBlock(nothing);
+      return;
+    case 'zstd':
+      yield* zstd([nothing]);
+  }
+}
+
+async function* zstd(blocks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let thread: ZstdThread | undefined;
   try {
-    for await (const block of inBlocks(pieces)) {
+    for await (const block of blocks) {
       thread ??= startThread();
       yield await thread.compress(block);
     }
@@ -46,22 +75,17 @@ type ZstdThread = { compress(block: Buffer): Promise<Buffer>; end(): Promise<voi
 
 function startThread(): ZstdThread {
   const thread = new Worker(worker);
+  // It may die while no block is with it, too.
+  const died = new Promise<never>((_, reject) => {
+    thread.on('error', reject).on('exit', () => reject(new Error('the zstd thread ended')));
+  });
+  died.catch(() => {});
   return {
-    compress(block) {
-      return new Promise((resolve, reject) => {
-        const done = () => thread.off('message', onFrame).off('error', onError).off('exit', onExit);
-        const onFrame = (frame: Uint8Array) => {
-          done();
-          resolve(Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength));
-        };
-        const onError = (error: Error) => {
-          done();
-          reject(error);
-        };
-        const onExit = () => onError(new Error('the zstd thread ended'));
-        thread.on('message', onFrame).on('error', onError).on('exit', onExit);
-        thread.postMessage(block);
-      });
+    async compress(block) {
+      const framed = new Promise<Uint8Array>((resolve) => thread.once('message', resolve));
+      thread.postMessage(block);
+      const frame = await Promise.race([framed, died]);
+      return Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
     },
     async end() {
       await thread.terminate();

@@ -49,6 +49,8 @@ export type Body = {
    * they are counted first, once the last has come. Rejects if the snapshot cannot be opened or read.
    */
   readonly rowCount: Promise<number>;
+  /** Rows that were encoded by now, in chunks. */
+  rowsSoFar(): number;
   /** Ends with an error, and then the body is not whole, unless exactly `rowCount` rows came. */
   chunks(): AsyncGenerator<Buffer>;
   /** JSON for `tail` and `prove`, once `chunks` has ended; null where they need none. */

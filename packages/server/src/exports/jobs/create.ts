@@ -90,6 +90,8 @@ async function pinVersion(
   slice: Selection['slice'],
   { id, name }: { id: string; name: string },
 ): Promise<Pinned> {
+  // Whose records go either finds the job, or is waited for and known here.
+  await queries.lockQueue(connection, slice.tenant);
   const state = await queries.findVersionState(connection, { tenant: slice.tenant, id });
   const { recordedBefore } = slice;
   if (state === undefined || recordedBefore === undefined) {

@@ -61,3 +61,6 @@ export type StoredJob = JobId & {
   readonly attempts: number;
   readonly failures: number;
 };
+
+/** A job without what grows with its parts and tags. */
+export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest'>;

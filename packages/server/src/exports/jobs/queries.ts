@@ -3,15 +3,15 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { instantText } from '../../platform/postgres/instant-sql.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../jobs.contract.ts';
-import type { JobId, JobVersion, PinnedJobSlice, StoredJob } from './job.ts';
+import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
 
 /** Any number that no other advisory lock uses as its first half. */
-const queueLockClass = 734_013;
+const queueLockClass = 734_016;
 
-/** All of a job, as `StoredJob` has it. */
-export const jobColumns = sql`tenant, id, format, state, request, options, file_name, slice,
+/** What is shown of a job, as `ShownJob` has it. */
+const shownColumns = sql`tenant, id, format, state, request, options, file_name,
   ${instantText('recorded_before')} as recorded_before, version, rows_total, bytes_total,
-  digest::text as digest, parts_total, rows_done, size_bytes, sha256, ends, manifest, requested_by,
+  digest::text as digest, parts_total, rows_done, size_bytes, sha256, requested_by,
   ${instantText('created_at')} as created_at, ${instantText('started_at')} as started_at,
   ${instantText('finished_at')} as finished_at, ${instantText('expires_at')} as expires_at,
   state = 'completed' and files_removed_at is null and expires_at > now() as has_file,
@@ -22,6 +22,9 @@ export const jobColumns = sql`tenant, id, format, state, request, options, file_
       then ((rows_done - rows_before) / extract(epoch from finished_at - taken_at))::bigint
   end as rows_per_second,
   error_code, error, runner, attempts, failures`;
+
+/** All of a job, as `StoredJob` has it. */
+export const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
 
 /**
  * Until the end of the transaction no other job of the tenant is made, and none is looked for by an
@@ -134,7 +137,7 @@ export async function listJobs(
   db: Queryable,
   { tenant, state, reach }: JobFilter,
   page: { after: readonly string[] | null; limit: number },
-): Promise<StoredJob[]> {
+): Promise<ShownJob[]> {
   const [createdAt, id] = page.after ?? [null, null];
   const ofTenant = tenant === undefined ? raw('true') : sql`tenant = ${tenant}`;
   const inState = state === undefined ? raw('true') : sql`state = ${state}`;
@@ -143,8 +146,8 @@ export async function listJobs(
     page.after === null
       ? raw('true')
       : sql`(exports.created_at, id) < (${createdAt}::timestamptz, ${id})`;
-  return db.query<StoredJob>(sql`
-    select ${jobColumns} from exports where ${ofTenant} and ${inState} and ${inReach} and ${behind}
+  return db.query<ShownJob>(sql`
+    select ${shownColumns} from exports where ${ofTenant} and ${inState} and ${inReach} and ${behind}
     order by exports.created_at desc, id desc limit ${page.limit}`);
 }
 

@@ -4,6 +4,13 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { cutParts, measureSlice } from '../../records/index.ts';
 import { freeze } from '../../records/tiers/testing/freeze.ts';
+import { everybody } from '../../records/tiers/testing/walk.ts';
+import type { ExportFormat, ExportRequest } from '../contract.ts';
+import { createFormat } from '../formats/index.ts';
+import { toSelection } from '../select.ts';
+import { startFile } from '../stream-file.ts';
+import { toFileOptions } from './file-options.ts';
+import { lockQueue } from './queries.ts';
 import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
@@ -62,6 +69,70 @@ test('an export of a version is the same bytes again, whatever arrived and moved
   }
 });
 
+const files = [
+  ['csv', { compression: 'none' }],
+  ['csv', { compression: 'gzip', header: false }],
+  ['csv', { compression: 'zstd', profile: 'spreadsheet' }],
+  ['csv', { columns: ['split', 'event_id', 'enrichment.n'] }],
+  ['csv', { columns: ['datasets'] }],
+  ['ndjson', { compression: 'none' }],
+  ['ndjson', { compression: 'gzip' }],
+  ['ndjson', { compression: 'zstd', columns: ['enrichment.n', 'split'] }],
+  ['parquet', {}],
+  ['parquet', { columns: ['split'] }],
+  ['csv', { split: 'test' }],
+  ['parquet', { split: 'validation' }],
+] as const;
+
+test('a job’s file of a version is to the byte what is streamed of it', async () => {
+  await insertVersion('ver_s');
+  for (const [format, own] of files) {
+    const body = { tenant: 'T', version: 'ver_s', ...own } as ExportRequest;
+    const { id } = await exports.create(format, body);
+    await exports.work();
+    const job = await exports.job(id);
+    expect(job, job.error ?? '').toMatchObject({ state: 'completed' });
+    expect((await exports.file(id)).equals(await streamed(format, body)), job.file_name).toBe(true);
+  }
+});
+
+test.each([
+  ['csv', 'none'],
+  ['csv', 'gzip'],
+  ['csv', 'zstd'],
+  ['ndjson', 'none'],
+  ['ndjson', 'gzip'],
+  ['ndjson', 'zstd'],
+] as const)('%s of no rows and no header with %s is the same both ways too', async (format, by) => {
+  const body = {
+    tenant: 'NOBODY',
+    compression: by,
+    ...(format === 'csv' ? { header: false } : {}),
+  };
+  const { id } = await exports.create(format, body);
+  await exports.work();
+  expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 0 });
+  const file = await exports.file(id);
+  expect(file.equals(await streamed(format, body))).toBe(true);
+  expect(file.length > 0).toBe(by !== 'none');
+});
+
+async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buffer> {
+  const { db, source } = exports.context();
+  const { slice, version } = await toSelection(db, body, everybody, '/');
+  const options = toFileOptions(format, body, slice);
+  const file = startFile(source, {
+    format: createFormat(options),
+    compression: options.compression,
+    slice,
+    parts: version?.parts ?? null,
+  });
+  const pieces: Buffer[] = [];
+  for await (const piece of file.chunks()) pieces.push(piece);
+  await file.close();
+  return Buffer.concat(pieces);
+}
+
 test('its splits are counted, and are all of it together', async () => {
   const { count } = await insertVersion('ver_2');
   let rows = 0;
@@ -95,6 +166,23 @@ test('a version that is being counted for the first time is what its counters sa
   const { count } = await insertVersion('ver_4', { state: 'counting' });
   const { rows_total } = await exports.create('csv', { tenant: 'T', version: 'ver_4' });
   expect(rows_total).toBe(count);
+});
+
+test('a version that loses records while a job of it is being made is measured', async () => {
+  await insertVersion('ver_5');
+  const made = await exports.db.transaction(async (connection) => {
+    await lockQueue(connection, 'T');
+    await connection.query(sql`
+      update dataset_versions set state = 'counting', change = 'erased' where id = 'ver_5'`);
+    const job = exports.create('csv', { tenant: 'T', version: 'ver_5' });
+    await expect
+      .poll(() =>
+        exports.db.query(sql`select pid from pg_locks where locktype = 'advisory' and not granted`),
+      )
+      .toHaveLength(1);
+    return { job };
+  });
+  expect((await made.job).rows_total).toBeNull();
 });
 
 test('a damaged segment fails the job at once', async () => {

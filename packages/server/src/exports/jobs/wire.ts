@@ -1,9 +1,9 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import type { ExportJob } from '../jobs.contract.ts';
-import type { StoredJob } from './job.ts';
+import type { ShownJob } from './job.ts';
 
 /** A job as the API answers it. */
-export function toExportJob(job: StoredJob): ExportJob {
+export function toExportJob(job: ShownJob): ExportJob {
   const { rows_done, rows_total, rows_per_second } = job;
   const left = rows_total === null ? null : rows_total - rows_done;
   return {
@@ -39,7 +39,7 @@ export function toExportJob(job: StoredJob): ExportJob {
 }
 
 /** With one decimal. Without rows there is nothing between the beginning and the end. */
-function percentOf({ state, rows_done, rows_total }: StoredJob): number | null {
+function percentOf({ state, rows_done, rows_total }: ShownJob): number | null {
   if (state === 'completed') return 100;
   if (rows_total === null) return null;
   return rows_total === 0 ? 0 : Math.floor((1000 * rows_done) / rows_total) / 10;

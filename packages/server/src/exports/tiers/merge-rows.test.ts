@@ -69,6 +69,28 @@ test('a side that ends within a row is an error', async () => {
   await expect(merged.next()).rejects.toThrow('not whole');
 });
 
+test('both sides are let go of when the reader leaves early, or one of them fails', async () => {
+  const left: string[] = [];
+  const rows = Buffer.from(`"k1","${'a'.repeat(300_000)}"\n"k2","b"\n`);
+  const watched = async function* (name: string, isFailing: boolean) {
+    try {
+      yield rows;
+      if (isFailing) throw new Error('it failed');
+      yield rows;
+    } finally {
+      left.push(name);
+    }
+  };
+  const options = { kind: 'csv', onRows: () => {} } as const;
+  for await (const _ of mergeRows(watched('a', false), watched('b', false), options)) break;
+  expect(left.splice(0)).toEqual(['a', 'b']);
+  const failing = async () => {
+    for await (const _ of mergeRows(watched('a', false), watched('b', true), options));
+  };
+  await expect(failing()).rejects.toThrow('it failed');
+  expect(left.sort()).toEqual(['a', 'b']);
+});
+
 async function* stream(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
   yield* pieces;
 }

@@ -23,6 +23,18 @@ export async function* mergeRows(
   const { onRows } = options;
   const cutRow = options.kind === 'csv' ? cutCsvRow : cutJsonRow;
   const sides = [new KeyedRows(left, cutRow), new KeyedRows(right, cutRow)] as const;
+  try {
+    yield* merge(sides, onRows);
+  } finally {
+    // Whoever left early, or one of them: the other has a file open.
+    await Promise.all(sides.map((side) => side.close()));
+  }
+}
+
+async function* merge(
+  sides: readonly [KeyedRows, KeyedRows],
+  onRows: (count: number) => void,
+): AsyncGenerator<Buffer> {
   let text = '';
   let count = 0;
   for (;;) {
@@ -104,6 +116,11 @@ class KeyedRows {
       }
       this.#read(this.#rest + value.toString('latin1'));
     }
+  }
+
+  /** Lets go of what the rows come from. */
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
   }
 
   #read(text: string): void {

@@ -34,6 +34,7 @@ test.each([
     '/enrichment/records/one?tenant=a&store=b&occurred_at=2001-01-01T00:00:00Z&event_id=%00',
     400,
   ],
+  ['an id of 5,000 characters', `/enrichment/dataset-versions/${'x'.repeat(5000)}`, 404],
 ])('%s is part of the input, and never a 500', async (_name, path, status) => {
   const answer = await service.call('GET', path);
   expect(answer.status, answer.text).toBe(status);

@@ -79,6 +79,11 @@ function toAppError(raw: unknown): AppError {
         detail: 'The path is not a valid URL.',
         cause: raw,
       });
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new AppError('route_not_found', {
+        detail: 'A part of the path is longer than any id or name.',
+        cause: raw,
+      });
     default:
       return new AppError('internal_error', { cause: raw });
   }

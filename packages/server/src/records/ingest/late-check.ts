@@ -124,8 +124,9 @@ async function lookUp(
       await object.release();
     }
   } catch (error) {
-    const isMissing = error instanceof ObjectMissing;
-    if (isMissing && !(await isLiveSegment(db, place.tenant, place.segment_id))) return 'replaced';
+    // A file may go when it is open already: a name is all that DuckDB has of it.
+    const mayBeGone = error instanceof ObjectMissing || error instanceof DuckDbError;
+    if (mayBeGone && !(await isLiveSegment(db, place.tenant, place.segment_id))) return 'replaced';
     throw readFault(error, places);
   }
 }

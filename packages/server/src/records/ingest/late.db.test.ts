@@ -262,31 +262,36 @@ test('a hot record that becomes cold while its content is compared is a conflict
   expect(await counted('left')).toEqual({ days: 2, tenant: 2, cold: 2 });
 });
 
-test('a segment that was replaced and removed while it was to be read is looked up where it is now', async () => {
-  await batch(...records('replaced', 4));
-  const path = await freezer.freeze('replaced');
-  const rewritten = path.replace('.parquet', '-2.parquet');
-  const openObject = freezer.objects.open.bind(freezer.objects);
-  let isFirst = true;
-  freezer.objects.open = async (ref, options) => {
-    if (!isFirst) return openObject(ref, options);
-    isFirst = false;
-    await rename(path, rewritten);
-    await db.query(
-      sql`update segments set id = id || '-2', object_key = id || '-2.parquet' where tenant = 'replaced'`,
-    );
-    await db.query(
-      sql`update segment_days set segment_id = segment_id || '-2' where tenant = 'replaced'`,
-    );
-    return openObject(ref, options);
-  };
-  expect(await batch(record('replaced', 0), record('replaced', 20))).toMatchObject({
-    accepted: 1,
-    duplicates: 1,
-  });
-  expect(isFirst).toBe(false);
-  freezer.objects.open = openObject;
-});
+test.each(['before', 'after'])(
+  'a segment that was replaced and removed %s it was opened is looked up where it is now',
+  async (when) => {
+    const tenant = `replaced ${when}`;
+    await batch(...records(tenant, 4));
+    const path = await freezer.freeze(tenant);
+    const rewritten = path.replace('.parquet', '-2.parquet');
+    const openObject = freezer.objects.open.bind(freezer.objects);
+    let isFirst = true;
+    freezer.objects.open = async (ref, options) => {
+      if (!isFirst) return openObject(ref, options);
+      isFirst = false;
+      const opened = when === 'after' ? await openObject(ref, options) : null;
+      await rename(path, rewritten);
+      await db.query(
+        sql`update segments set id = id || '-2', object_key = id || '-2.parquet' where tenant = ${tenant}`,
+      );
+      await db.query(
+        sql`update segment_days set segment_id = segment_id || '-2' where tenant = ${tenant}`,
+      );
+      return opened ?? openObject(ref, options);
+    };
+    expect(await batch(record(tenant, 0), record(tenant, 20))).toMatchObject({
+      accepted: 1,
+      duplicates: 1,
+    });
+    expect(isFirst).toBe(false);
+    freezer.objects.open = openObject;
+  },
+);
 
 test('days whose cold records never rest answer 503 after some attempts and store nothing', async () => {
   await batch(...records('restless', 4));

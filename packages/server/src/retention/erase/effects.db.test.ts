@@ -127,10 +127,11 @@ test('with all days of a store go all tags of it', async () => {
   await seed('store');
   await addTag(mover.db, 'store', { store: 'ORD' });
   await addTag(mover.db, 'store', { store: 'ORD', from: third });
+  await addTag(mover.db, 'store', { store: 'ORD', from: '1960-01-01', to: third });
   await addTag(mover.db, 'store', { store: 'DFW', to: first });
   await freezeVersion(mover.db, 'store');
   const receipt = await erase(mover, { tenant: 'store', store: 'ORD' });
-  expect(receipt).toMatchObject({ tags_removed: 2, versions_changed: 1 });
+  expect(receipt).toMatchObject({ tags_removed: 3, versions_changed: 1 });
   await count();
   expect(await versionOf('store')).toMatchObject({ state: 'ready', count: 20, current_count: 5 });
 });

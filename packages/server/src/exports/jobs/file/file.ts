@@ -14,8 +14,7 @@ import { createFormat } from '../../formats/index.ts';
 import { ReaderGone } from '../../send-stream.ts';
 import type { FileEnds, StoredJob } from '../job.ts';
 import { getJob, manifestOf } from '../list.ts';
-import { doneRow } from '../runner/make-parts.ts';
-import { listParts } from '../runner/queries.ts';
+import { listObjects } from '../runner/queries.ts';
 import { type Piece, piecesOf, slicePieces } from './pieces.ts';
 import { type ByteRange, matchesEtag, parseRange } from './range.ts';
 import { sendPieces } from './send-pieces.ts';
@@ -60,7 +59,7 @@ export async function sendFile(
       detail: `The file has ${file.sizeBytes} bytes. Ask for some of those, or leave the Range out.`,
     });
   }
-  const parts = (await listParts(db, job)).map(doneRow).filter((part) => part !== null);
+  const parts = await listObjects(db, job);
   const all = { start: 0, end: file.sizeBytes };
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
   // A download that goes on is the same one.

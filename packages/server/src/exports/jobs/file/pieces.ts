@@ -1,13 +1,13 @@
 import type { ObjectRef } from '../../../platform/objects/objects.ts';
 import type { FileEnds } from '../job.ts';
-import type { DoneRow } from '../runner/queries.ts';
+import type { PartObject } from '../runner/queries.ts';
 import type { ByteRange } from './range.ts';
 
 /** A stretch of an object that is a stretch of the file. */
 export type Piece = { readonly ref: ObjectRef } & ByteRange;
 
 /** The file as pieces in its order: head, parts, tail. */
-export function piecesOf(ends: FileEnds, parts: readonly DoneRow[]): Piece[] {
+export function piecesOf(ends: FileEnds, parts: readonly PartObject[]): Piece[] {
   const { head_bytes, tail_bytes } = ends;
   const own: ObjectRef = {
     key: ends.object_key,
@@ -16,10 +16,10 @@ export function piecesOf(ends: FileEnds, parts: readonly DoneRow[]): Piece[] {
   };
   return [
     { ref: own, start: 0, end: head_bytes },
-    ...parts.map(({ objectKey, sizeBytes, sha256 }) => ({
-      ref: { key: objectKey, sizeBytes, sha256 },
+    ...parts.map(({ object_key, size_bytes, sha256 }) => ({
+      ref: { key: object_key, sizeBytes: size_bytes, sha256 },
       start: 0,
-      end: sizeBytes,
+      end: size_bytes,
     })),
     { ref: own, start: head_bytes, end: own.sizeBytes },
   ].filter(({ start, end }) => end > start);

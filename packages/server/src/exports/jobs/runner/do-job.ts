@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { cutParts, measureSlice, sumTriples, type Triple } from '../../../records/index.ts';
+import { compress, compressTail } from '../../formats/compress.ts';
 import type { DonePart } from '../../formats/format.ts';
 import type { StoredJob } from '../job.ts';
 import { insertParts } from '../queries.ts';
 import type { WorkContext } from './context.ts';
 import { whileHeld } from './fenced.ts';
-import { assertSame, complete, packPiece, writeEnds } from './finish.ts';
+import { assertSame, complete, writeEnds } from './finish.ts';
 import { doneRow, makeParts, type Tally } from './make-parts.ts';
 import { type DoneRow, listParts, type PartRow, updateTotals } from './queries.ts';
 import type { Progress } from './watch.ts';
@@ -35,7 +36,7 @@ export async function doJob(context: WorkContext, call: JobCall): Promise<void> 
     if (done !== null) counts.done(done);
   }
   const { compression } = job.options;
-  const head = await packPiece(format.head, compression);
+  const head = await collect(compress([format.head], compression));
   const made = await makeParts(context, parts, {
     job,
     format,
@@ -44,11 +45,17 @@ export async function doJob(context: WorkContext, call: JobCall): Promise<void> 
     tally: counts,
   });
   assertSame(made.parts, totals);
-  const tail = await packPiece(format.tail(made.parts.map(toDonePart)), compression);
+  const tail = await collect(compressTail(format, made.parts.map(toDonePart), compression));
   const ends = await writeEnds(context, { head, tail }, { job, signal });
   signal.throwIfAborted();
   const sha256 = made.hash.update(tail).digest();
   await complete(context, job, { format, parts: made.parts, ends, sha256, totals });
+}
+
+async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
 }
 
 function toDonePart({ rows, bodyBytes, layout }: DoneRow): DonePart {

@@ -3,8 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatDigest, sumDigests } from '../../../kernel/digest.ts';
 import { AppError } from '../../../kernel/errors.ts';
-import type { Compression } from '../../contract.ts';
-import { compress } from '../../formats/compress.ts';
 import type { FileFormat } from '../../formats/format.ts';
 import type { Manifest } from '../../jobs.contract.ts';
 import type { FileEnds, StoredJob, StoredManifest } from '../job.ts';
@@ -29,15 +27,6 @@ export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
   throw new AppError('export_mismatch', {
     detail: `${difference} when the export was asked for. Records of it were erased or deleted since, or changed in storage: GET /retention/moves tells the first. Start the export again.`,
   });
-}
-
-/** A piece of the file as it is stored. */
-export async function packPiece(piece: Buffer, compression: Compression): Promise<Buffer> {
-  const packed: Buffer[] = [];
-  if (piece.length > 0) {
-    for await (const chunk of compress([piece], compression)) packed.push(chunk);
-  }
-  return Buffer.concat(packed);
 }
 
 /** Stores head and tail as one object, and reads it back. */

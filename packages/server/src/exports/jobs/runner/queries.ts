@@ -186,6 +186,20 @@ export type DoneRow = {
   readonly layout: unknown;
 };
 
+/** What the file is read from. */
+export type PartObject = {
+  readonly object_key: string;
+  readonly size_bytes: number;
+  readonly sha256: Buffer;
+};
+
+/** Of the parts that are done, in the order of the file. */
+export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise<PartObject[]> {
+  return db.query<PartObject>(sql`
+    select object_key, size_bytes, sha256 from export_parts
+    where tenant = ${tenant} and export_id = ${id} and rows is not null order by number`);
+}
+
 export async function finishPart(
   db: Queryable,
   { tenant, id }: JobId,

@@ -10,7 +10,6 @@ import type { FileFormat } from '../../formats/format.ts';
 import type { StoredJob } from '../job.ts';
 import { partKey } from '../object-keys.ts';
 import type { WorkContext } from './context.ts';
-import { createRowCounter } from './count-rows.ts';
 import { whileHeld } from './fenced.ts';
 import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
 
@@ -18,7 +17,7 @@ export type PartCall = {
   readonly job: StoredJob & { readonly runner: string };
   readonly format: FileFormat;
   readonly signal: AbortSignal;
-  /** Rows of this part that were written by now. */
+  /** Rows of this part that were encoded by now. */
   readonly onRows: (rows: number) => void;
 };
 
@@ -86,26 +85,25 @@ type Written = { path: string; rows: number; sizeBytes: number; layout: unknown 
 async function writeBody(
   { source }: WorkContext,
   slice: Slice,
-  { job, format, signal, onRows, path }: PartCall & { path: string },
+  { format, signal, onRows, path }: PartCall & { path: string },
 ): Promise<Written> {
   signal.throwIfAborted();
-  const body = format.startBody(source, slice);
+  // Not counted first: it is read back, and all parts together are compared with what was pinned.
+  const body = format.startBody(source, slice, { countsFirst: false });
   const close = () => void body.close();
   signal.addEventListener('abort', close, { once: true });
   let file: FileHandle | undefined;
   try {
-    const rows = await body.rowCount;
-    const count = createRowCounter(job.options.format);
     file = await open(path, 'wx', 0o600);
     let sizeBytes = 0;
     for await (const chunk of body.chunks()) {
       signal.throwIfAborted();
       await writeAll(file, chunk);
       sizeBytes += chunk.length;
-      onRows(Math.min(rows, count(chunk)));
+      onRows(body.rowsSoFar());
     }
     signal.throwIfAborted();
-    return { path, rows, sizeBytes, layout: body.layout() };
+    return { path, rows: await body.rowCount, sizeBytes, layout: body.layout() };
   } finally {
     signal.removeEventListener('abort', close);
     await file?.close();
@@ -145,9 +143,9 @@ async function packBody(
   { compression, signal }: { compression: Compression; signal: AbortSignal },
 ): Promise<{ path: string; sizeBytes: number; sha256: Buffer }> {
   const hash = createHash('sha256');
-  const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1024 * 1024 });
+  const read = (): AsyncIterable<Buffer> => createReadStream(path, { highWaterMark: 1024 * 1024 });
   if (compression === 'none') {
-    for await (const chunk of chunks) {
+    for await (const chunk of read()) {
       signal.throwIfAborted();
       hash.update(chunk);
     }
@@ -156,7 +154,7 @@ async function packBody(
   let sizeBytes = 0;
   const file = await open(target, 'wx', 0o600);
   try {
-    for await (const chunk of compress(chunks, compression)) {
+    for await (const chunk of compress(read(), compression)) {
       signal.throwIfAborted();
       hash.update(chunk);
       sizeBytes += chunk.length;

@@ -16,8 +16,7 @@ import type { StoredJob } from '../job.ts';
 import { findJob } from '../queries.ts';
 import { attemptJob } from '../runner/attempt.ts';
 import type { WorkContext } from '../runner/context.ts';
-import { doneRow } from '../runner/make-parts.ts';
-import { listParts } from '../runner/queries.ts';
+import { listObjects } from '../runner/queries.ts';
 import { takeNextJob } from '../runner/take.ts';
 
 export type TestExports = {
@@ -93,11 +92,7 @@ export async function startTestExports(): Promise<TestExports> {
     async file(id) {
       const { ends } = await job(id);
       if (ends === null) throw new Error('the job has no file');
-      const parts = await listParts(db, await job(id));
-      const pieces = piecesOf(
-        ends,
-        parts.map(doneRow).filter((part) => part !== null),
-      );
+      const pieces = piecesOf(ends, await listObjects(db, await job(id)));
       return Buffer.concat(await Promise.all(pieces.map((piece) => readPiece(cold, piece))));
     },
     async keys() {

@@ -46,7 +46,7 @@ export async function deleteTagsWithin(
 ): Promise<number> {
   const rows = await connection.query(sql`
     delete from tags where tenant = ${tenant} and (${store}::text is null or store = ${store})
-      and coalesce(first_day, ${firstDay}::date) >= ${from}::date
+      and greatest(first_day, ${firstDay}::date) >= ${from}::date
       and coalesce(least(last_day, ${beyondLastDay}::date - 1) + 1, ${beyondLastDay}::date) <= ${until}::date
     returning id`);
   return rows.length;
