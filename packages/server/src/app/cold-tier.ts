@@ -61,7 +61,8 @@ export async function openColdTier(
     store,
     objects,
     duckdb: start(0, readerBytes),
-    jobDuckdb: start(5, jobBytes, idleMillis),
+    // With 5 pages waited behind it.
+    jobDuckdb: start(15, jobBytes, idleMillis),
     moverDuckdb: start(10, moverBytes, idleMillis),
     spoolDir,
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { link, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { assertObjectKey, temporaryFolder } from './object-key.ts';
@@ -31,13 +31,13 @@ export function createFileStore(
 
   return {
     location: root,
-    async put(key, path, signal) {
+    async put(key, path, signal, { mayTake = false } = {}) {
       const target = pathOf(key);
       const half = join(temporary, `${process.pid}-${randomUUID()}`);
       signal?.throwIfAborted();
       try {
         await makeFolder(temporary);
-        await copyDurably(path, half, signal);
+        if (!mayTake || !(await linkDurably(path, half))) await copyDurably(path, half, signal);
         await makeFolder(dirname(target));
         signal?.throwIfAborted();
         await rename(half, target);
@@ -109,6 +109,23 @@ async function copyDurably(from: string, to: string, signal?: AbortSignal): Prom
     createWriteStream(to, { flags: 'wx', flush: true }),
     signal === undefined ? {} : { signal },
   );
+}
+
+/** False where the file lies on another file system, or links cannot be made. */
+async function linkDurably(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (isMissing(error)) throw error;
+    return false;
+  }
+  const file = await open(to, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return true;
 }
 
 /** With the names of the folders that it makes on the disk. */

@@ -18,9 +18,15 @@ export type ObjectStore = {
   readonly location: string;
   /**
    * Stores a local file under a key. When it returns the object is durable and whole; before that
-   * nobody sees it. Again under the same key: replaces it.
+   * nobody sees it. Again under the same key: replaces it. `mayTake`: the file itself may become the object,
+   * so its owner only removes it from now on.
    */
-  put(key: string, path: string, signal?: AbortSignal): Promise<void>;
+  put(
+    key: string,
+    path: string,
+    signal?: AbortSignal,
+    options?: { readonly mayTake?: boolean },
+  ): Promise<void>;
   /**
    * Reads an object anew from the store into a local file, which it makes or replaces. Throws
    * ObjectMissing.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../../kernel/errors.ts';
 import { measureSlice, type Slice } from '../../../records/index.ts';
@@ -41,11 +41,12 @@ export async function writePart(
     const slice = partSlice(job.slice, part);
     const body = await writeBody(context, slice, { ...call, path: join(dir, 'body') });
     const digest = await proveBody(context, slice, { ...call, ...body, dir });
-    const packed = await packBody(body.path, join(dir, 'packed'), {
-      compression: job.options.compression,
-      signal,
-    });
-    await store.put(objectKey, packed.path, signal);
+    const { compression } = job.options;
+    const packed =
+      compression === 'none'
+        ? body
+        : await packBody(body.path, join(dir, 'packed'), { compression, signal });
+    await store.put(objectKey, packed.path, signal, { mayTake: true });
     const done: DoneRow = {
       number: part.number,
       objectKey,
@@ -79,7 +80,7 @@ export function partSlice(slice: Slice, part: PartRow): Slice {
   return { ...slice, range };
 }
 
-type Written = { path: string; rows: number; sizeBytes: number; layout: unknown };
+type Written = { path: string; rows: number; sizeBytes: number; sha256: Buffer; layout: unknown };
 
 /** From a snapshot of its own: every part sees the same pinned records in whichever. */
 async function writeBody(
@@ -96,14 +97,18 @@ async function writeBody(
   try {
     file = await open(path, 'wx', 0o600);
     let sizeBytes = 0;
+    const hash = createHash('sha256');
     for await (const chunk of body.chunks()) {
       signal.throwIfAborted();
-      await writeAll(file, chunk);
+      const written = writeAll(file, chunk);
+      hash.update(chunk);
+      await written;
       sizeBytes += chunk.length;
       onRows(body.rowsSoFar());
     }
     signal.throwIfAborted();
-    return { path, rows: await body.rowCount, sizeBytes, layout: body.layout() };
+    const rows = await body.rowCount;
+    return { path, rows, sizeBytes, sha256: hash.digest(), layout: body.layout() };
   } finally {
     signal.removeEventListener('abort', close);
     await file?.close();
@@ -136,25 +141,18 @@ async function proveBody(
   return (await measureSlice(db, slice, source.cold)).digest;
 }
 
-/** As it is stored. What needs no compression stays the file that it is. */
+/** As it is stored. */
 async function packBody(
   path: string,
   target: string,
   { compression, signal }: { compression: Compression; signal: AbortSignal },
 ): Promise<{ path: string; sizeBytes: number; sha256: Buffer }> {
   const hash = createHash('sha256');
-  const read = (): AsyncIterable<Buffer> => createReadStream(path, { highWaterMark: 1024 * 1024 });
-  if (compression === 'none') {
-    for await (const chunk of read()) {
-      signal.throwIfAborted();
-      hash.update(chunk);
-    }
-    return { path, sizeBytes: (await stat(path)).size, sha256: hash.digest() };
-  }
   let sizeBytes = 0;
   const file = await open(target, 'wx', 0o600);
   try {
-    for await (const chunk of compress(read(), compression)) {
+    const read: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1024 * 1024 });
+    for await (const chunk of compress(read, compression)) {
       signal.throwIfAborted();
       hash.update(chunk);
       sizeBytes += chunk.length;

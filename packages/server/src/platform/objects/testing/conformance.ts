@@ -189,6 +189,16 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       expect(await store.head('a')).not.toBeNull();
     });
 
+    test('keeps an object whose file it might take, and that was removed then', async () => {
+      const store = await open();
+      const path = await fileOf(Buffer.from('taken'));
+      await store.put('a', path, undefined, { mayTake: true });
+      await rm(path);
+      expect((await contentOf(store, 'a')).toString()).toBe('taken');
+      await store.put('a', await fileOf(Buffer.from('another')), undefined, { mayTake: true });
+      expect((await contentOf(store, 'a')).toString()).toBe('another');
+    });
+
     test('keeps one whole object of many that are put under one key at once', async () => {
       const store = await open();
       const contents = Array.from({ length: 6 }, (_, i) => Buffer.alloc(200_000, i + 1));
