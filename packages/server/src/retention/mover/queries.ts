@@ -268,18 +268,22 @@ export async function listSmallSegments(
     order by segments.first_day, segments.last_day, id limit 1000`);
 }
 
-/** Pairs of these segments that both have records of the same store's day. */
+/**
+ * Pairs of these segments that both have records of the same store's day. By groups, not by a join of the days
+ * with themselves: right after a large move, before PostgreSQL has counted them, that took minutes.
+ */
 export async function listOverlaps(
   db: Queryable,
   tenant: string,
   ids: readonly string[],
 ): Promise<{ a: string; b: string }[]> {
   return db.query(sql`
-    select distinct a.segment_id as a, b.segment_id as b from segment_days a
-    join segment_days b on b.tenant = a.tenant and b.store = a.store and b.day = a.day
-      and b.segment_id > a.segment_id
-    where a.tenant = ${tenant} and a.segment_id = any(${ids}) and b.segment_id = any(${ids})
-    limit 10000`);
+    select distinct a.id as a, b.id as b from (
+      select array_agg(segment_id) as ids from segment_days
+      where tenant = ${tenant} and segment_id = any(${ids}) group by store, day having count(*) > 1
+    ) shared
+    cross join lateral unnest(shared.ids) a(id) cross join lateral unnest(shared.ids) b(id)
+    where b.id > a.id limit 10000`);
 }
 
 /** The triples that the catalogue has of live segments. */
