@@ -23,8 +23,8 @@ const files = [
 
 test('a job survives kill -9 of service and database, and its file is that of an undisturbed one', async () => {
   let service = await installation.start(settings);
-  // Some 100 MB, so that there are several parts.
-  for (let at = 0; at < 800; at += 100) {
+  // Some 140 MB, so that there are several parts.
+  for (let at = 0; at < 1200; at += 100) {
     const records = Array.from({ length: 100 }, (_, n) =>
       makeRecord(`e-${at + n}`, at + n, {
         enrichment: { noise: randomBytes(90_000).toString('base64') },

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../lib/wait.mjs';
 
 const tenants = ['NY', 'TX'];
-/** Some 130 MB a tenant: several parts of every file. */
-const records = 1300;
+/** Some 200 MB a tenant: several parts of every file. */
+const records = 2000;
 const noiseBytes = 75_000;
 const dayCount = 120;
 const dayMillis = 86_400_000;

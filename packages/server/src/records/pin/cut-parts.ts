@@ -3,7 +3,7 @@ import type { KeyRange, Slice } from '../slice.ts';
 import { listParts } from './queries.ts';
 
 /** Large enough that a part's own costs vanish, small enough that little is done twice after a kill. */
-export const usualPart = { rows: 100_000, bytes: 48 * 1024 * 1024 };
+export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
 
 /**
  * Cuts a slice into stretches of whole store-days, in key order. Records that arrive later may fall

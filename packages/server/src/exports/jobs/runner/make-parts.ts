@@ -6,8 +6,8 @@ import { hashObject } from './hash-object.ts';
 import type { DoneRow, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
 
-/** Of one job: while one waits for the store another reads. */
-const partsAtOnce = 2;
+/** Of one job: one is encoded, one is read back, one is on its way to the disk. */
+const partsAtOnce = 3;
 
 /** How far the parts are: done ones, and rows of those under way. */
 export type Tally = {
