@@ -27,8 +27,8 @@ beforeAll(async () => {
   service = await installation.start({
     SVC_DATABASE_CONNECTIONS: '6',
     SVC_INGEST_MAX_RECORDS: '100',
-    // One stream reserves 24 MiB.
-    SVC_INGEST_IN_FLIGHT_BYTES: '30MiB',
+    // One stream reserves 768 KiB: another is taken once it has given them back.
+    SVC_INGEST_IN_FLIGHT_BYTES: '1MiB',
     SVC_EXPORT_SPILL_BYTES: '1MiB',
     SVC_EXPORT_STALL_SECONDS: '1',
     SVC_RATE_LIMIT: '0',
@@ -55,12 +55,11 @@ test('an ingest that is hung up on leaves its whole parts, and nothing else', as
       socket.write(text.replaceAll('"TX"', `"${tenant}"`));
       await waitFor('two parts to be stored', async () => (await storedCount(tenant)) === 200);
       socket[hangUp]();
+      await untilBytesAreBack();
     }
   }
   await expectNothingHeld(service);
   expect(await storedCount('destroy-3')).toBe(200);
-  // A part may wait for its turn without a connection: nobody writes once all bytes are given back.
-  await waitFor('the bytes in flight to be given back', () => isStreamTaken(service));
   await expectCountersTrue(url, patient);
 });
 
@@ -74,11 +73,10 @@ test('an ingest that is hung up on between two bytes of gzip ends, and so do its
     socket.write(coded.subarray(0, coded.length / 2));
     await waitFor('parts to be stored', async () => (await storedCount('GZ')) >= 1000);
     socket.destroy();
+    await untilBytesAreBack();
   }
   await expectNothingHeld(service);
   expect(await storedCount('GZ')).toBeLessThan(5000);
-  // A part may wait for its turn without a connection: nobody writes once all bytes are given back.
-  await waitFor('the bytes in flight to be given back', () => isStreamTaken(service));
   await expectCountersTrue(url, patient);
   expect(await ingestStream(service, records)).toMatchObject({ rejected_count: 0 });
   expect(await storedCount('GZ')).toBe(5000);
@@ -227,6 +225,11 @@ async function storedCount(tenant: string): Promise<number> {
     [tenant],
   );
   return row?.count ?? 0;
+}
+
+/** A part may wait for its turn without a connection: nobody writes once the bytes are given back. */
+async function untilBytesAreBack(): Promise<void> {
+  await waitFor('the bytes in flight to be given back', () => isStreamTaken(service));
 }
 
 async function isStreamTaken(of: Service): Promise<boolean> {

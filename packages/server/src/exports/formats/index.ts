@@ -3,8 +3,6 @@ import type { FileFormat, FileOptions } from './format.ts';
 import { createNdjsonFormat } from './ndjson.ts';
 import { createParquetFormat } from './parquet/parquet.ts';
 
-export { compress } from './compress.ts';
-
 /** The format of a file, see `FileFormat`. */
 export function createFormat(options: FileOptions): FileFormat {
   switch (options.format) {
