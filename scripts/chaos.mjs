@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-const wholeRuns = { webhooks: 50, retention: 100, exports: 50 };
+const wholeRuns = { webhooks: 50, retention: 100, exports: 25 };
 
 try {
   const { names, rounds, isQuick } = readArguments(process.argv.slice(2));

@@ -1,11 +1,11 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../lib/wait.mjs';
 
 const tenants = ['NY', 'TX'];
-/** Some 200 MB a tenant: several parts of every file. */
-const records = 2000;
-const noiseBytes = 75_000;
+/** Some 400 MB a tenant: several parts of every file. */
+const records = 3500;
+const repeats = 24_000;
 const dayCount = 120;
 const dayMillis = 86_400_000;
 const firstDay = Date.UTC(2001, 0, 1);
@@ -140,7 +140,7 @@ async function store(world, tenant, { at, count }) {
       store: `store-${number % 3}`,
       event_id: `e-${number}`,
       occurred_at: new Date(time).toISOString(),
-      enrichment: { number, noise: randomBytes(noiseBytes).toString('base64') },
+      enrichment: { number, text: `${number} `.repeat(repeats) },
     };
   });
   return ask(world, 'POST', '/enrichment/records', { records: made });

@@ -87,7 +87,7 @@ async function passTime() {
 
 /** Until a job that is running has parts, and not all; after a while any moment will do. */
 async function awaitPart(world) {
-  const deadline = performance.now() + 4000;
+  const deadline = performance.now() + 10_000;
   while (performance.now() < deadline) {
     const [{ found }] = await world.database.rows(`
       select exists (
