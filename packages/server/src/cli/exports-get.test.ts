@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -331,12 +332,84 @@ test('a terminal sees how much of the file is there, how fast it comes, and how 
   );
 });
 
-test('two runs at once end in one whole file', async () => {
-  offerFile(api, content);
-  const codes = (await Promise.all([get('--out x'), get('--out x')])).map(({ code }) => code);
-  expect(codes).toContain(0);
-  expect(await readFile(join(cwd, 'x'))).toEqual(content);
-  expect(await files()).toEqual(['x']);
+/** For machines that have much else to do. */
+const slow = { timeout: 30_000 };
+
+describe('of runs at once to one file', () => {
+  test('one that ends after another has the name leaves nothing of its own', async () => {
+    let isFirstDone = () => {};
+    const firstDone = new Promise<void>((resolve) => {
+      isFirstDone = resolve;
+    });
+    let requests = 0;
+    const serve = servesFile(content);
+    offerFile(api, content, {
+      file: async (request, response) => {
+        requests += 1;
+        // Its name is looked at and free; its part is begun once the other has become the file.
+        if (requests === 1) await firstDone;
+        await serve(request, response);
+      },
+    });
+    const late = get('--out x');
+    await expect.poll(() => requests, slow).toBe(1);
+    expect((await get('--out x')).code).toBe(0);
+    isFirstDone();
+    const { code, stderr } = await late;
+    expect(code).toBe(1);
+    expect(stderr).toContain('exists already');
+    expect(stderr).not.toContain('Go on');
+    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await files()).toEqual(['x']);
+  });
+
+  test('one whose part another has begun anew does not say that it lies there', async () => {
+    let requests = 0;
+    const interrupt = new AbortController();
+    offerFile(api, content, {
+      file: (_request, response) => {
+        requests += 1;
+        response.writeHead(200, { etag: `"v${requests}"`, 'content-length': content.length });
+        response.write(content.subarray(0, requests * 5000));
+      },
+    });
+    const first = get('--out x', { signal: interrupt.signal });
+    await expect.poll(() => sizeOf('x.part'), slow).toBe(5000);
+    await rm(join(cwd, 'x.part.json'));
+    const second = get('--out x', { signal: interrupt.signal });
+    await expect.poll(() => sizeOf('x.part'), slow).toBe(10_000);
+    interrupt.abort();
+    expect((await first).stderr).not.toContain('Go on');
+    expect((await second).stderr).toContain('10.0 kB of 60.0 kB lie in');
+    expect(await files()).toEqual(['x.part', 'x.part.json']);
+  });
+
+  test.each([
+    'exports get exp_1 --out x',
+    'analytics export --tenant TX --month 2001-02 --format parquet --out x',
+  ])('%s: at least one is whole, and nothing else is left, however they meet', async (words) => {
+    offerFile(api, content);
+    api.on('POST /exports/parquet', (_request, response) => {
+      const digest = createHash('sha256').update(content).digest('base64');
+      response.writeHead(200, { 'x-record-count': '1', trailer: 'Repr-Digest' });
+      response.write(content);
+      response.addTrailers({ 'Repr-Digest': `sha-256=:${digest}:` });
+      response.end();
+    });
+    for (let round = 0; round < 12; round += 1) {
+      const runs = Array.from({ length: 3 }, () =>
+        run(words.split(' '), { cwd, env: { ...api.env, NO_COLOR: '1' } }),
+      );
+      const results = await Promise.all(runs);
+      expect(results.map(({ code }) => code)).toContain(0);
+      for (const { code, stderr } of results.filter((result) => result.code !== 0)) {
+        expect([code, stderr]).toEqual([1, expect.stringContaining('(file_unreadable)')]);
+      }
+      expect(await readFile(join(cwd, 'x'))).toEqual(content);
+      expect(await files()).toEqual(['x']);
+      await rm(join(cwd, 'x'));
+    }
+  });
 });
 
 test('--wait follows a job that is at work, and then gets its file', async () => {

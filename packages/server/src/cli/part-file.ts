@@ -1,4 +1,5 @@
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { AppError } from '../kernel/errors.ts';
 
 /** A file that appears under its name only when it is whole; until then it is `FILE.part`. */
@@ -16,16 +17,11 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
   const part = `${path}.part`;
   let handle: FileHandle;
   try {
-    // What a killed export left. Removed rather than overwritten: if its writer still lives, it goes
-    // on writing into a file without a name, and `isOurs` tells it so.
-    await rm(part, { force: true });
+    handle = await openPart(part);
     await rm(noteOf(part), { force: true });
-    handle = await open(part, 'wx');
   } catch (error) {
     throw unwritable(part, error);
   }
-  const { ino } = await handle.stat();
-  const isOurs = async () => (await stat(part).catch(() => null))?.ino === ino;
   let isKept = false;
   return {
     async write(piece) {
@@ -36,9 +32,7 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
     async keep() {
       try {
         await handle.sync();
-        if (!(await isOurs())) throw new Error('another export writes the same file');
-        await checkTarget(path, mayReplace);
-        await rename(part, path);
+        await keepPart(part, handle, { path, mayReplace });
         isKept = true;
         await handle.close();
       } catch (error) {
@@ -47,10 +41,70 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
     },
     async discard() {
       if (isKept) return;
-      if (await isOurs()) await rm(part, { force: true });
+      await removePart(part, handle);
       await handle.close();
     },
   };
+}
+
+/**
+ * Begins FILE.part. What a killed run left there is removed rather than overwritten: if its writer still
+ * lives, it goes on writing into a file without a name, and `isOurs` tells it so.
+ */
+export async function openPart(part: string): Promise<FileHandle> {
+  await rm(part, { force: true });
+  return open(part, 'wx');
+}
+
+/** Whether FILE.part is what was opened, and not that of another run which began after this one. */
+export async function isOurs(part: string, handle: FileHandle): Promise<boolean> {
+  const found = await stat(part).catch(() => null);
+  return found !== null && found.ino === (await handle.stat()).ino;
+}
+
+/** Gives FILE.part its name. Throws when it is another run's, or the name is taken: then it is gone. */
+export async function keepPart(
+  part: string,
+  handle: FileHandle,
+  { path, mayReplace }: { path: string; mayReplace: boolean },
+): Promise<void> {
+  const taken = await takePart(part, handle);
+  if (taken === null) throw new Error('another run writes the same file');
+  try {
+    await checkTarget(path, mayReplace);
+    await rename(taken, path);
+  } catch (error) {
+    await rm(taken, { force: true });
+    throw error;
+  }
+}
+
+/** Removes FILE.part and its note unless they are another run's. */
+export async function removePart(part: string, handle: FileHandle): Promise<void> {
+  const taken = await takePart(part, handle);
+  if (taken !== null) await rm(taken, { force: true });
+}
+
+/**
+ * Moves our FILE.part to a name that no other run knows. To look and then to rename or remove would act
+ * on the file of a run that begins in between; here it is looked at again where nobody replaces it.
+ */
+async function takePart(part: string, handle: FileHandle): Promise<string | null> {
+  if (!(await isOurs(part, handle))) return null;
+  const taken = `${part}.${randomUUID()}`;
+  try {
+    await rename(part, taken);
+  } catch {
+    return null;
+  }
+  if (await isOurs(taken, handle)) {
+    await rm(noteOf(part), { force: true });
+    return taken;
+  }
+  // The other run's. If yet another has begun meanwhile, the name is that one's.
+  await link(taken, part).catch(() => {});
+  await rm(taken, { force: true });
+  return null;
 }
 
 /** Beside a part that a later run may go on with: what it is a part of. */

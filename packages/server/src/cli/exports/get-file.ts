@@ -75,20 +75,23 @@ type Target = { job: ExportJob; sink: Sink; label: string; path: string | null }
 
 async function fetchKept(context: Context, client: Client, target: Target): Promise<Fetched> {
   const { job, sink, path } = target;
+  let isWhole = false;
   try {
     const fetched = await fetchFile(context, client.connection, target);
+    isWhole = true;
     await sink.keep();
     return fetched;
   } catch (error) {
-    if (error instanceof AppError && error.code === 'export_mismatch') await sink.discard();
-    else if (path !== null && sink.sizeBytes() > 0) {
+    // A whole file that cannot have its name has lost against another run, or the disk.
+    const isOfNoUse = isWhole || (error instanceof AppError && error.code === 'export_mismatch');
+    if (isOfNoUse || sink.sizeBytes() === 0) await sink.discard();
+    const left = await sink.leave();
+    if (left > 0) {
       context.note(
-        `${formatBytes(sink.sizeBytes())} of ${formatBytes(job.bytes)} lie in ${path}.part. Go on: svcctl exports get ${job.id} --out ${shellQuote(path)}`,
+        `${formatBytes(left)} of ${formatBytes(job.bytes)} lie in ${path}.part. Go on: svcctl exports get ${job.id} --out ${shellQuote(path ?? '')}`,
       );
-    } else await sink.discard();
+    }
     throw error;
-  } finally {
-    await sink.leave();
   }
 }
 

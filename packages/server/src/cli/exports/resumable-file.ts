@@ -1,7 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { AppError } from '../../kernel/errors.ts';
-import { checkTarget, noteOf, unwritable } from '../part-file.ts';
+import {
+  checkTarget,
+  isOurs,
+  keepPart,
+  noteOf,
+  openPart,
+  removePart,
+  unwritable,
+} from '../part-file.ts';
 import type { Writer } from '../writer.ts';
 
 /** Where a download goes that may break off and go on. */
@@ -19,8 +27,8 @@ export type Sink = {
   keep(): Promise<void>;
   /** Leaves nothing behind. */
   discard(): Promise<void>;
-  /** Leaves what is there for a later run. Harmless after `keep` and `discard`. */
-  leave(): Promise<void>;
+  /** Leaves what is there for a later run: answers how many bytes. None after `keep` and `discard`. */
+  leave(): Promise<number>;
 };
 
 /** What FILE.part.json says of FILE.part. */
@@ -51,8 +59,6 @@ export async function openResumableFile(
       etag = left.etag;
     }
   }
-  const isOurs = async () =>
-    handle !== undefined && (await stat(part).catch(() => null))?.ino === (await handle.stat()).ino;
   const close = async () => {
     await handle?.close();
     handle = undefined;
@@ -62,14 +68,12 @@ export async function openResumableFile(
     etag: () => etag,
     async begin(next) {
       try {
-        // Removed rather than cut to nothing: another download that still writes it goes on writing
-        // into a file without a name, and `isOurs` tells it so.
         await close();
-        await rm(part, { force: true });
-        await rm(note, { force: true });
+        // First, so that who comes too late for it leaves the other's note alone.
+        handle = await openPart(part);
         const written: Note | null = next === null ? null : { etag: next, sha256: options.sha256 };
-        if (written !== null) await writeFile(note, JSON.stringify(written));
-        handle = await open(part, 'wx');
+        if (written === null) await rm(note, { force: true });
+        else await writeFile(note, JSON.stringify(written));
       } catch (error) {
         throw unwritable(part, error);
       }
@@ -89,24 +93,23 @@ export async function openResumableFile(
     sha256: () => hash.copy().digest('hex'),
     async keep() {
       try {
-        await handle?.sync();
-        if (!(await isOurs())) throw new Error('another download writes the same file');
-        await checkTarget(path, options.mayReplace);
-        await rename(part, path);
-        await rm(note, { force: true });
+        if (handle === undefined) throw new Error('it was not begun');
+        await handle.sync();
+        await keepPart(part, handle, { path, mayReplace: options.mayReplace });
         await close();
       } catch (error) {
         throw error instanceof AppError ? error : unwritable(path, error);
       }
     },
     async discard() {
-      if (await isOurs()) {
-        await rm(part, { force: true });
-        await rm(note, { force: true });
-      }
+      if (handle !== undefined) await removePart(part, handle);
       await close();
     },
-    leave: close,
+    async leave() {
+      const left = handle !== undefined && (await isOurs(part, handle)) ? size : 0;
+      await close();
+      return left;
+    },
   };
 }
 
@@ -135,7 +138,7 @@ export function createStdoutSink(out: Writer): Sink {
     sha256: () => hash.copy().digest('hex'),
     keep: async () => {},
     discard: async () => {},
-    leave: async () => {},
+    leave: async () => 0,
   };
 }
 
