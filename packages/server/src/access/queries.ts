@@ -2,6 +2,7 @@ import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Scope } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../platform/postgres/locks.ts';
 
 export type TokenRow = {
   id: string;
@@ -171,7 +172,7 @@ export async function countTokens(db: Queryable): Promise<number> {
 
 /** Held until the end of the transaction: one process at a time makes the first token. */
 export async function lockFirstToken(db: Queryable): Promise<void> {
-  await db.query(sql`select pg_advisory_xact_lock(7340117002)`);
+  await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.firstToken})`);
 }
 
 /** The key of that name, made by the first process that asks. */

@@ -1,12 +1,10 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../jobs.contract.ts';
 import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
-
-/** Any number that no other advisory lock uses as its first half. */
-const queueLockClass = 734_016;
 
 /** What is shown of a job, as `ShownJob` has it. */
 const shownColumns = sql`tenant, id, format, state, request, options, file_name,
@@ -31,7 +29,9 @@ export const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
  * erasure: see `noteGoneExports`.
  */
 export async function lockQueue(connection: Connection, tenant: string): Promise<void> {
-  await connection.query(sql`select pg_advisory_xact_lock(${queueLockClass}, hashtext(${tenant}))`);
+  await connection.query(
+    sql`select pg_advisory_xact_lock(${advisoryLocks.exportQueue}, hashtext(${tenant}))`,
+  );
 }
 
 /** How many jobs of the tenant are queued or running. */

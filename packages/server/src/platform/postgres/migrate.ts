@@ -3,11 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import type { Connection, Database } from './database.ts';
+import { advisoryLocks } from './locks.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
 const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
-/** Any number: all processes of svcctl that share a database use the same one. */
-const lockKey = 7_340_117_001;
 
 type Migration = { name: string; text: string; checksum: string };
 
@@ -21,10 +20,10 @@ export async function migrate(database: Database): Promise<string[]> {
   return database.withConnection(async (connection) => {
     // Waiting for another process, and changing a large table, may take long.
     await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
-    await connection.query(sql`select pg_advisory_lock(${lockKey})`);
+    await connection.query(sql`select pg_advisory_lock(${advisoryLocks.migrations})`);
     const applied = await applyMissing(connection, migrations);
     // If it fails, the connection is thrown away, and the lock with it.
-    await connection.query(sql`select pg_advisory_unlock(${lockKey})`);
+    await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
     await connection.client.query('reset statement_timeout; reset lock_timeout');
     return applied;
   });

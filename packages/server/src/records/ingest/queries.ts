@@ -4,6 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { type Connection, type Queryable, sqlState } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 
 /** What a transaction added to one (tenant, store, day), or to one of the roll-ups above it. */
 export type Delta = {
@@ -267,7 +268,7 @@ export async function listPartitions(db: Queryable): Promise<string[]> {
 
 /** One process at a time makes partitions; until the end of the transaction. */
 export async function lockPartitions(connection: Connection): Promise<void> {
-  await connection.query(sql`select pg_advisory_xact_lock(7340117003)`);
+  await connection.query(sql`select pg_advisory_xact_lock(${advisoryLocks.partitions})`);
 }
 
 /**

@@ -1,11 +1,9 @@
 import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { dayConditions, where } from '../conditions/queries.ts';
 import type { KeyRange, Slice } from '../slice.ts';
-
-/** Any number that no other advisory lock uses as its first half. */
-const lockClass = 734_012;
 
 /**
  * Until the end of the transaction nobody pins a slice of these tenants. In one order, so that two
@@ -13,7 +11,7 @@ const lockClass = 734_012;
  */
 export async function lockPins(connection: Connection, tenants: readonly string[]): Promise<void> {
   await connection.query(sql`
-    select pg_advisory_xact_lock_shared(${lockClass}, hashtext(tenant))
+    select pg_advisory_xact_lock_shared(${advisoryLocks.pins}, hashtext(tenant))
     from (select tenant from unnest(${[...tenants]}::text[]) as own(tenant)
       order by hashtext(tenant)) ordered`);
 }
@@ -23,7 +21,9 @@ export async function lockPins(connection: Connection, tenants: readonly string[
  * transaction. Answers the time: all that is stored was recorded before it, whatever comes after it.
  */
 export async function lockWrites(connection: Connection, tenant: string): Promise<string> {
-  await connection.query(sql`select pg_advisory_xact_lock(${lockClass}, hashtext(${tenant}))`);
+  await connection.query(
+    sql`select pg_advisory_xact_lock(${advisoryLocks.pins}, hashtext(${tenant}))`,
+  );
   const rows = await connection.query<{ at: string }>(
     sql`select ${instantText('clock_timestamp()')} as at`,
   );

@@ -1,6 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { where } from '../conditions/queries.ts';
 import type { DatasetName } from '../contract.ts';
 import type { DayWindow, Slice } from '../slice.ts';
@@ -44,12 +45,11 @@ export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'da
 const columns = sql`tenant, id, store, first_day::text as "from", last_day::text as "to", dataset, note,
   ${instantText('created_at')} as created_at, created_by`;
 
-/** Any number that no other advisory lock uses as its first half. */
-const lockClass = 734_013;
-
 /** Lets one transaction at a time make tags of a tenant: what is counted after it stays so. */
 export async function lockTags(connection: Connection, tenant: string): Promise<void> {
-  await connection.query(sql`select pg_advisory_xact_lock(${lockClass}, hashtext(${tenant}))`);
+  await connection.query(
+    sql`select pg_advisory_xact_lock(${advisoryLocks.tags}, hashtext(${tenant}))`,
+  );
 }
 
 export async function countTags(db: Queryable, tenant: string): Promise<number> {

@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordDigest } from '../../kernel/digest.ts';
 import { literal } from '../../platform/parquet/duckdb.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { subtractTriples, sumTriples, tenantFolder } from '../../records/index.ts';
 import type { EraseReceipt, MoveState } from '../contract.ts';
 import { removeObjects } from '../mover/remove-objects.ts';
@@ -129,7 +130,7 @@ test('a tenant that a mover has answers 409 with when to come back', async () =>
   await seed('busy');
   const before = await state('busy');
   const session = await mover.db.openSession();
-  await session.query(sql`select pg_advisory_lock(7340119::int, hashtext('busy'))`);
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('busy'))`);
   const refused = eraseOnce(mover, { tenant: 'busy', store: 'DFW' }, { lockMillis: 0 });
   await expect(refused).rejects.toMatchObject({ code: 'tenant_busy', retryAfterSeconds: 60 });
   expect(await state('busy')).toEqual(before);

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isHeldLock } from '../../platform/postgres/locks.ts';
 import type { MoveState } from '../contract.ts';
 import { moveTenant } from './move-tenant.ts';
 import { planMove } from './plan-move.ts';
@@ -206,8 +207,7 @@ test('a lost lock ends the work', async () => {
     async onArrow(to, when) {
       if (to !== 'copied' || when !== 'after') return;
       await mover.db.query(sql`select pg_terminate_backend(pid) from pg_locks
-        where locktype = 'advisory' and classid = 7340119
-          and database = (select oid from pg_database where datname = current_database())`);
+        where ${isHeldLock('moves')}`);
       // Until the mover knows.
       await expect.poll(() => mover.move('lost', '1999-01-01')).toMatchObject({ isBusy: false });
     },

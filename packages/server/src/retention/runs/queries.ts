@@ -1,10 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { RunRow } from '../contract.ts';
-
-/** Advisory lock of a session: who holds it does the runs of this database, one after the other. */
-export const runLock = 7_340_120;
 
 /** A run and the tenants that it is limited to; null = all. */
 export type StoredRun = RunRow & { tenants: string[] | null };
@@ -82,8 +80,7 @@ export async function hasFreeRun(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ has_free: boolean }>(sql`
     select exists (select from retention_runs where state in ('queued', 'running'))
       and not exists (
-        select from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${runLock}
-          and database = (select oid from pg_database where datname = current_database())
+        select from pg_locks where ${isHeldLock('retentionRuns')}
       ) as has_free`);
   return rows[0]?.has_free ?? false;
 }
@@ -91,7 +88,7 @@ export async function hasFreeRun(db: Queryable): Promise<boolean> {
 /** Whether the lock was free and is this session's now. */
 export async function lockRuns(session: Queryable): Promise<boolean> {
   const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${runLock}::bigint) as is_locked`,
+    sql`select pg_try_advisory_lock(${advisoryLocks.retentionRuns}) as is_locked`,
   );
   return rows[0]?.is_locked ?? false;
 }

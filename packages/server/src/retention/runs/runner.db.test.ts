@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
+import { isHeldLock } from '../../platform/postgres/locks.ts';
 import {
   clearRetention,
   dayOfAge,
@@ -12,7 +13,7 @@ import {
   seedVersion,
 } from '../plan/testing/seed.ts';
 import type { Movers, TenantJob } from './do-run.ts';
-import { insertRun, pruneRuns, runLock, type StoredRun } from './queries.ts';
+import { insertRun, pruneRuns, type StoredRun } from './queries.ts';
 import { createScheduler, doRuns, type Runner, startRunner } from './runner.ts';
 import { parseSchedule } from './schedule.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
@@ -306,8 +307,7 @@ describe('runners', () => {
       if (tenant !== 'T2' || !isFirst) return;
       isFirst = false;
       await db.query(sql`
-        select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${runLock}
-          and database = (select oid from pg_database where datname = current_database())`);
+        select pg_terminate_backend(pid) from pg_locks where ${isHeldLock('retentionRuns')}`);
       await untilAborted(signal);
     });
     const runner = start(movers);

@@ -1,6 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
 const columns = sql`v.id, v.state,
@@ -62,13 +63,13 @@ function isVisible(reach: readonly string[] | null): Sql {
 /** One verifier over all processes, as long as its session lives. */
 export async function lockVerifier(session: Queryable): Promise<boolean> {
   const rows = await session.query<{ locked: boolean }>(
-    sql`select pg_try_advisory_lock(7340117061) as locked`,
+    sql`select pg_try_advisory_lock(${advisoryLocks.verifications}) as locked`,
   );
   return rows[0]?.locked ?? false;
 }
 
 export async function unlockVerifier(session: Queryable): Promise<void> {
-  await session.query(sql`select pg_advisory_unlock(7340117061)`);
+  await session.query(sql`select pg_advisory_unlock(${advisoryLocks.verifications})`);
 }
 
 export async function hasOpenVerification(db: Queryable): Promise<boolean> {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
 import {
   claimVerification,
@@ -324,7 +325,7 @@ test('one that somebody else has begun anew is changed no more', async () => {
 test('what another process is at is left to it', async () => {
   const id = await request();
   const holder = await data.db.openSession();
-  await holder.query(sql`select pg_advisory_lock(7340117061)`);
+  await holder.query(sql`select pg_advisory_lock(${advisoryLocks.verifications})`);
   await runOpenVerifications(data, new AbortController().signal);
   expect((await read(id)).state).toBe('queued');
   await holder.close();

@@ -11,6 +11,7 @@ import {
   reset,
   startReceiver,
 } from '../../../test/receiver.ts';
+import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { laneOf, newDeliveryId } from '../lanes.ts';
 import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
 
@@ -278,7 +279,7 @@ test('opens another session when it loses the one that holds its lanes', async (
   await world.db.query(sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()
-      and pid in (select pid from pg_locks where locktype = 'advisory' and classid = 7340118)`);
+      and pid in (select pid from pg_locks where ${isHeldLock('lanes')})`);
   await setImmediate();
   const [id = ''] = await world.report();
   await world.untilDelivery(id, isStatus('delivered'));

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { after, answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
 import { createLog, drainOnce, startService } from '../../app.ts';
 import { loadSettings } from '../../config/settings.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
 
 let world: World;
@@ -70,8 +71,7 @@ test("delivers an operator's retry though the breaker is open", async () => {
 
 const heldLanes = async () => {
   const rows = await world.db.query<{ lanes: number }>(sql`
-    select count(*) as lanes from pg_locks where locktype = 'advisory' and classid = 7340118
-      and database = (select oid from pg_database where datname = current_database())`);
+    select count(*) as lanes from pg_locks where ${isHeldLock('lanes')}`);
   return rows[0]?.lanes;
 };
 
@@ -90,19 +90,29 @@ test('gives the lanes to others at once when it stops, and ends what is under wa
   await world.untilDelivery(id, isStatus('delivered'));
 });
 
+test('a sole drainer has all lanes while retention moves records', async () => {
+  const mover = await world.db.openSession();
+  await mover.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('TX'))`);
+  const drainer = await startService(settings(), silent);
+  try {
+    await expect.poll(heldLanes, { timeout: 20_000 }).toBe(64);
+  } finally {
+    await drainer.close();
+    await mover.close();
+  }
+});
+
 test('shares the lanes among drainers on one database, and delivers each once', async () => {
   for (let n = 0; n < 16; n += 1) await world.addEndpoint(receiver.url(`/${n}`));
   const [before, duplicates] = [receiver.requests.length, receiver.duplicates];
   const drainers = await Promise.all([
-    startService(settings(), silent),
-    startService({ ...settings() }, silent),
+    startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent),
+    startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent),
   ]);
   try {
     const lanes = () =>
       world.db.query<{ lanes: number }>(sql`
-        select count(*) as lanes from pg_locks
-        where locktype = 'advisory' and classid = 7340118
-          and database = (select oid from pg_database where datname = current_database())
+        select count(*) as lanes from pg_locks where ${isHeldLock('lanes')}
         group by pid order by 1`);
     await expect.poll(lanes, { timeout: 20_000 }).toEqual([{ lanes: 32 }, { lanes: 32 }]);
     const ids = await world.report(20);

@@ -1,15 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Session } from '../../platform/postgres/database.ts';
+import { shortenKeepAlive } from '../../platform/postgres/keep-alive.ts';
 import { laneCount } from '../lanes.ts';
-import {
-  announceDrainer,
-  listenForDue,
-  lockLanes,
-  shortenKeepAlive,
-  surveyLanes,
-  unlockLanes,
-} from './queries.ts';
+import { announceDrainer, listenForDue, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
 const balanceMillis = 2000;
 const reconnectMillis = 500;

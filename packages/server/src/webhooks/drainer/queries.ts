@@ -1,14 +1,10 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { DeliveryStatus, FailureClass } from '../contract.ts';
 
 /** Endpoint ids separated by spaces, or `*`. */
 export const dueChannel = 'svcctl_due';
-
-/** Advisory locks of a session (class, lane): who holds one works the lane. */
-export const laneLockClass = 7_340_118;
-/** Held, shared, by every drainer: how many there are. */
-const presenceLockClass = 7_340_119;
 
 export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
   await db.query(sql`select pg_notify(${dueChannel}, ${endpointIds})`);
@@ -18,45 +14,31 @@ export async function listenForDue(db: Queryable): Promise<void> {
   await db.query(sql`listen ${raw(dueChannel)}`);
 }
 
-/**
- * Has the server look whether we are still there, if it supports that: it keeps the lanes of a machine that
- * vanished without closing its connections, by itself for two hours.
- */
-export async function shortenKeepAlive(db: Queryable): Promise<void> {
-  await db.query(sql`
-    select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
-      set_config('tcp_keepalives_count', '3', false)`);
-}
-
+/** By a lock that all drainers share for as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
-  await db.query(sql`select pg_advisory_lock_shared(${presenceLockClass}::int, 0)`);
+  await db.query(sql`select pg_advisory_lock_shared(${advisoryLocks.drainers}, 0)`);
 }
 
 /** How many drainers there are, and which lanes any of them holds. */
-export async function surveyLanes(
-  db: Queryable,
-): Promise<{ drainers: number; held: number[]; mine: number[] }> {
-  const rows = await db.query<{ drainers: number; held: number[]; mine: number[] }>(sql`
-    select count(distinct pid) filter (where classid = ${presenceLockClass}) as drainers,
-      coalesce(array_agg(objid::int) filter (where classid = ${laneLockClass}), '{}') as held,
-      coalesce(array_agg(objid::int) filter (where classid = ${laneLockClass} and pid = pg_backend_pid()), '{}') as mine
-    from pg_locks
-    where locktype = 'advisory' and granted and classid in (${laneLockClass}, ${presenceLockClass})
-      and database = (select oid from pg_database where datname = current_database())`);
-  return rows[0] ?? { drainers: 1, held: [], mine: [] };
+export async function surveyLanes(db: Queryable): Promise<{ drainers: number; held: number[] }> {
+  const rows = await db.query<{ drainers: number; held: number[] }>(sql`
+    select count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
+      coalesce(array_agg(objid::int) filter (where classid = ${advisoryLocks.lanes}), '{}') as held
+    from pg_locks where ${isHeldLock('lanes', 'drainers')}`);
+  return rows[0] ?? { drainers: 1, held: [] };
 }
 
-/** Which of these lanes were free and are ours now. */
+/** Which of these lanes were free and are ours now: who holds the lock of a lane works it. */
 export async function lockLanes(db: Queryable, lanes: readonly number[]): Promise<number[]> {
   const rows = await db.query<{ lane: number }>(sql`
     select lane from unnest(${lanes}::int[]) as wanted (lane)
-    where pg_try_advisory_lock(${laneLockClass}::int, lane)`);
+    where pg_try_advisory_lock(${advisoryLocks.lanes}, lane)`);
   return rows.map((row) => row.lane);
 }
 
 export async function unlockLanes(db: Queryable, lanes: readonly number[]): Promise<void> {
   await db.query(sql`
-    select pg_advisory_unlock(${laneLockClass}::int, lane) from unnest(${lanes}::int[]) as given (lane)`);
+    select pg_advisory_unlock(${advisoryLocks.lanes}, lane) from unnest(${lanes}::int[]) as given (lane)`);
 }
 
 export type DueEndpoint = {

@@ -1,20 +1,15 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Session } from '../../../platform/postgres/database.ts';
+import { advisoryLocks, isHeldLock } from '../../../platform/postgres/locks.ts';
 import type { FileEnds, JobId, StoredJob } from '../job.ts';
 import { jobColumns } from '../queries.ts';
-
-/** Any numbers that no other advisory lock uses as its first half. */
-const jobLockClass = 734_014;
-const takingLockClass = 734_015;
 
 /** A job as the process holds it that works on it. */
 export type Held = JobId & { readonly runner: string };
 
 /** Whether a session, in whatever process, has the lock of the job `e`; the locks are read once a statement. */
 export const isHeld = sql`(hashtext(e.id)::bigint & 4294967295)::oid in (
-  select l.objid from pg_locks l
-  where l.locktype = 'advisory' and l.granted and l.classid = ${jobLockClass}::int::oid and l.objsubid = 2
-    and l.database = (select oid from pg_database where datname = current_database()))`;
+  select objid from pg_locks where ${isHeldLock('exportJobs')})`;
 
 /** Whether a job waits, or was left behind, that nobody works on. */
 export async function hasFreeJob(db: Queryable): Promise<boolean> {
@@ -26,23 +21,13 @@ export async function hasFreeJob(db: Queryable): Promise<boolean> {
   return rows[0]?.has_free ?? false;
 }
 
-/**
- * Has the server look whether we are still there, if it supports that: it keeps the lock of a machine that
- * vanished without closing its connections, by itself for two hours.
- */
-export async function shortenKeepAlive(session: Session): Promise<void> {
-  await session.query(sql`
-    select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
-      set_config('tcp_keepalives_count', '3', false)`);
-}
-
 /** Until it is let go nobody else takes a job: who looks for one sees all that are held. */
 export async function lockTaking(session: Session): Promise<void> {
-  await session.query(sql`select pg_advisory_lock(${takingLockClass}, 0)`);
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.exportJobTaking}, 0)`);
 }
 
 export async function unlockTaking(session: Session): Promise<void> {
-  await session.query(sql`select pg_advisory_unlock(${takingLockClass}, 0)`);
+  await session.query(sql`select pg_advisory_unlock(${advisoryLocks.exportJobTaking}, 0)`);
 }
 
 /**
@@ -68,7 +53,7 @@ export async function findNextJob(session: Session, perTenant: number): Promise<
 /** For as long as the session lives; false when another one has it. */
 export async function lockJob(session: Session, { id }: JobId): Promise<boolean> {
   const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${jobLockClass}, hashtext(${id})) as is_locked`,
+    sql`select pg_try_advisory_lock(${advisoryLocks.exportJobs}, hashtext(${id})) as is_locked`,
   );
   return rows[0]?.is_locked ?? false;
 }

@@ -1,12 +1,11 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { instantText } from '../../../platform/postgres/instant-sql.ts';
+import { advisoryLocks } from '../../../platform/postgres/locks.ts';
 import { dayConditions, recordConditions, splitSql, where } from '../../conditions/queries.ts';
 import type { Slice } from '../../slice.ts';
 import type { Segment } from '../../tiers/queries.ts';
 import type { Version } from '../../versions.contract.ts';
-
-const countingLock = 7_340_121;
 
 /** A version that is to be counted. Digests are decimal text. */
 export type CountingVersion = {
@@ -23,7 +22,7 @@ export type CountingVersion = {
 /** Whether the lock was free and is this session's now. */
 export async function lockCounting(session: Queryable): Promise<boolean> {
   const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${countingLock}::bigint) as is_locked`,
+    sql`select pg_try_advisory_lock(${advisoryLocks.versionCounts}) as is_locked`,
   );
   return rows[0]?.is_locked ?? false;
 }

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { advisoryLocks } from '../../../platform/postgres/locks.ts';
 import type { MoveState } from '../../contract.ts';
 import type { MoverContext } from '../context.ts';
 import { removeObjects } from '../remove-objects.ts';
@@ -91,7 +92,7 @@ test('a hold set while it copies keeps everything', async () => {
 test('a tenant that another mover holds is busy', async () => {
   await seed('busy');
   const session = await mover.db.openSession();
-  await session.query(sql`select pg_advisory_lock(7340119::int, hashtext('busy'))`);
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('busy'))`);
   expect(await remove('busy', '2001-03-30')).toMatchObject({ deletedCount: 0, isBusy: true });
   await session.close();
 });

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../../test/service.ts';
-import { laneLockClass } from '../../drainer/queries.ts';
+import { advisoryLocks } from '../../../platform/postgres/locks.ts';
 import { laneOf } from '../../lanes.ts';
 import { seedBody, seedDelivery, seedEndpoint } from '../testing/seed.ts';
 
@@ -96,10 +96,10 @@ test('what is due says whether a drainer runs', async () => {
   const id = await seedDelivery(service.db, rated, { status: 'queued' });
   const due = await seedDelivery(service.db, await seedEndpoint(service.db), { status: 'queued' });
   await service.db.withConnection(async (drainer) => {
-    await drainer.query(sql`select pg_advisory_lock(${laneLockClass}::int, 3)`);
+    await drainer.query(sql`select pg_advisory_lock(${advisoryLocks.lanes}, 3)`);
     expect((await show(id)).json.waiting).toMatchObject({ reason: 'rate', until: null });
     expect((await show(due)).json.waiting.reason).toBe('due');
-    await drainer.query(sql`select pg_advisory_unlock(${laneLockClass}::int, 3)`);
+    await drainer.query(sql`select pg_advisory_unlock(${advisoryLocks.lanes}, 3)`);
   });
   expect((await show(id)).json.waiting.reason).toBe('no_drainer');
 });

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { instantText } from '../../../platform/postgres/instant-sql.ts';
+import { isHeldLock } from '../../../platform/postgres/locks.ts';
 import type { FailureClass } from '../../contract.ts';
-import { laneLockClass } from '../../drainer/queries.ts';
 import { type DeliveryRow, deliveryColumns } from '../lists/queries.ts';
 import type { WaitFacts } from './waiting.ts';
 
@@ -67,8 +67,7 @@ export async function listAttempts(
 export async function isDrainerRunning(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_running: boolean }>(sql`
     select exists (
-      select from pg_locks where locktype = 'advisory' and classid = ${laneLockClass}::oid and granted
-        and database = (select oid from pg_database where datname = current_database())
+      select from pg_locks where ${isHeldLock('lanes')}
     ) as is_running`);
   return rows[0]?.is_running ?? false;
 }
