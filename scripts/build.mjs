@@ -32,6 +32,7 @@ const targets = [
     compile: () => runTool('vite', ['build', webConsole, '--logLevel', 'warn']),
   },
 ];
+const buildNotes = '.tsbuildinfo';
 const sharedSettings = ['package.json', 'package-lock.json'];
 
 /** Builds what has changed; answers the folders it had to write. Throws when sources do not compile. */
@@ -48,6 +49,7 @@ async function buildTarget(target, force) {
   const before = fingerprint(target);
   if (!force && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === before) return false;
   rmSync(stampFile, { force: true });
+  if (force) rmSync(join(target.output, buildNotes), { force: true });
   await target.compile();
   // As of before the build: what was changed meanwhile is built the next time.
   writeFileSync(stampFile, before);
@@ -66,7 +68,13 @@ function fingerprint({ sources, settings }) {
 }
 
 async function compileServer() {
-  await runTool('tsc', ['--project', join(root, tsconfigOf(server)), '--noEmitOnError']);
+  const project = join(root, tsconfigOf(server));
+  // Its notes lie in the output: when that is removed, everything is written anew.
+  const notes = join(server, 'dist', buildNotes);
+  await runTool('tsc', [
+    ...['--project', project, '--noEmitOnError'],
+    ...['--incremental', '--tsBuildInfoFile', notes],
+  ]);
   removeStale(join(server, 'src'), join(server, 'dist'));
 }
 
@@ -83,6 +91,7 @@ function removeStale(source, output) {
       .map((path) => join(output, relative(source, path)).replace(/\.ts$/, '')),
   );
   for (const path of files(output)) {
+    if (path.endsWith(buildNotes)) continue;
     if (!wanted.has(path.replace(/\.js(\.map)?$/, ''))) rmSync(path);
   }
 }
