@@ -73,6 +73,16 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
+/** The question that a destructive action asks of a session which has not confirmed lately. */
+export function confirmDialog(page: Page): Locator {
+  return page.getByRole('dialog', { name: 'Confirm with your access token' });
+}
+
+export async function confirm(page: Page, token: string): Promise<void> {
+  await confirmDialog(page).getByLabel('Access token').fill(token);
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+}
+
 /** Opens a place of the console, signed in by token; it comes back to it. */
 export async function openSignedIn(page: Page, service: Service, place: string): Promise<void> {
   await page.goto(`/#${place}`);

@@ -31,6 +31,8 @@ export function StepUp(): ReactNode {
       lockScroll={false}
       centered
       title="Confirm with your access token"
+      // Above the question of the action itself, which may be open still.
+      zIndex={250}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <p style={{ marginTop: 0 }}>

@@ -1,7 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api } from '../api/client.ts';
+import { api, isStepUp } from '../api/client.ts';
 import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
@@ -91,7 +91,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
       )}
       <div className={formClasses.answers}>
         <p className={classes.fault} role="alert">
-          {start.error === null ? '' : reasonOf(start.error)}
+          {start.error === null || isStepUp(start.error) ? '' : reasonOf(start.error)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
         <Button

@@ -1,7 +1,10 @@
 import sql from 'sql-template-tag';
+import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
+import { createLog } from '../app.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
+import { createHttpServer } from '../platform/http/server.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -24,14 +27,59 @@ const confirmed = (minutes: number) =>
     sql`update sessions set confirmed_until = now() + make_interval(mins => ${minutes}::int)`,
   );
 
-const destructive: readonly RouteContract[] = Object.values(
-  apiContract as Record<string, RouteContract>,
-).filter((route) => route.stepUp);
+const routes = Object.values<RouteContract>(apiContract);
+const destructive = routes.filter(({ stepUp }) => stepUp === true);
 
-test('making and revoking tokens is destructive', () => {
-  expect(destructive.map(({ id }) => id)).toEqual(
-    expect.arrayContaining(['createToken', 'revokeToken']),
-  );
+/** Every other route that changes something or shows a secret, and why a session need not confirm first. */
+const harmless: Readonly<Record<string, string>> = {
+  signIn: 'gives the token itself',
+  signOut: 'ends no session but its own',
+  confirmSession: 'gives the token itself',
+  ingestRecords: 'only adds',
+  createTag: 'only adds',
+  deleteTag: 'tagging again undoes it',
+  createVersion: 'only adds',
+  exportCsv: 'reads',
+  exportNdjson: 'reads',
+  exportParquet: 'reads',
+  cancelExport: 'what it takes away is a copy, which another export makes again',
+  startVerification: 'reads',
+  createEndpoint: 'the secret that it shows protects nothing yet',
+  changeEndpoint: 'another change undoes it',
+  pingEndpoint: 'only adds',
+  reportIncident: 'only adds',
+  retryDeadLetter: 'a retry discards nothing',
+  retryDeadLetters: 'a retry discards nothing',
+  changeRetryJob: 'another change undoes it',
+  cancelRetryJob: 'leaves the rows as they are',
+};
+
+/** Whether an answer of the route holds something that is shown once. */
+function showsSecret({ responses }: RouteContract): boolean {
+  return /"(secret|token)":/.test(JSON.stringify(Object.values(responses).map((r) => r.schema)));
+}
+
+test('every route that changes something or shows a secret asks a session to confirm, or is said to be harmless', () => {
+  const all = routes.filter((route) => route.method !== 'GET' || showsSecret(route));
+  const unsaid = all.filter(({ id, stepUp }) => stepUp !== true && !(id in harmless));
+  expect(unsaid.map(({ id }) => id)).toEqual([]);
+  expect(destructive.map(({ id }) => id).filter((id) => id in harmless)).toEqual([]);
+  expect(Object.keys(harmless).filter((id) => !all.some((route) => route.id === id))).toEqual([]);
+});
+
+test('what deletes, discards, erases, mints, revokes, shortens or rotates asks a session to confirm', () => {
+  expect(destructive.map(({ id }) => id).toSorted()).toEqual([
+    'createToken',
+    'deleteEndpoint',
+    'deletePolicy',
+    'deleteVersion',
+    'eraseRecords',
+    'purgeDeadLetter',
+    'putPolicy',
+    'revokeToken',
+    'rotateSecret',
+    'startRun',
+  ]);
 });
 
 test.each(destructive.map(({ method, path }) => [method, path]))(
@@ -47,6 +95,48 @@ test.each(destructive.map(({ method, path }) => [method, path]))(
     });
   },
 );
+
+test.each([
+  [{ discard: true }, 403],
+  [{ discard: 'yes' }, 403],
+  [{ discard: false }, 200],
+  [{ discard: 0, other: 1 }, 403],
+  [{ other: 1 }, 400],
+  [undefined, 200],
+])('where only a field of the body is destructive, %j answers %i', async (body, status) => {
+  const http = createHttpServer({
+    jsonBodyMaxBytes: 1000,
+    log: createLog('silent'),
+    authenticate: async () => ({
+      ...{ tokenId: 'tok_1', name: 'ops', scopes: ['admin'], tenants: null, expiresAt: null },
+      session: { confirmedUntil: null },
+    }),
+    admit: () => {},
+    assertReady: () => {},
+  });
+  const contract = {
+    ...{ id: 'x', method: 'PATCH', path: '/x', tag: 'X', summary: 'X', scope: 'admin' },
+    stepUp: { when: 'discard' },
+    body: Type.Object({ discard: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+    responses: { 200: { description: 'Done.' } },
+  } as const satisfies RouteContract;
+  http.route(contract, async () => ({}));
+  const answer = await http.fastify.inject({
+    method: 'PATCH',
+    url: '/api/v1/x',
+    ...(body !== undefined && { payload: body }),
+  });
+  expect(answer.statusCode).toBe(status);
+  await http.fastify.close();
+});
+
+test('the field that makes a route destructive is one of its body', () => {
+  for (const { id, stepUp, body } of routes) {
+    if (typeof stepUp !== 'object') continue;
+    const { properties = {} } = (body ?? {}) as { properties?: object };
+    expect(Object.keys(properties), id).toContain(stepUp.when);
+  }
+});
 
 test('a token that lacks the scope is told so first', async () => {
   const { token } = await service.makeToken({ preset: 'curator' });

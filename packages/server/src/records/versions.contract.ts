@@ -157,6 +157,7 @@ export const versionsContract = {
     summary: 'Delete a dataset version',
     description: 'Records and tags stay; retention need not keep its records any more.',
     scope: 'datasets:write',
+    stepUp: true,
     params: byId,
     responses: { 204: { description: 'Done.' }, 404: problem },
   },

@@ -141,6 +141,7 @@ export const retentionContract = {
     description:
       'Queued for a process with the role retention, which looks every two seconds; one run at a time, one mover a tenant.',
     scope: 'admin',
+    stepUp: true,
     body: Type.Object(
       {
         ...scopeOfRun,

@@ -111,6 +111,7 @@ export const webhooksContract = {
     summary: 'Delete an endpoint',
     description: 'What was not delivered to it is discarded.',
     scope: 'admin',
+    stepUp: true,
     params: idParams,
     responses: { 204: { description: 'Deleted.' }, 404: problem },
   },

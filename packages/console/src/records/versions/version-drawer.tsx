@@ -1,5 +1,6 @@
 import { Button, Modal } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { isStepUp } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
@@ -214,7 +215,7 @@ function DeleteQuestion(props: {
         {countOf(version.count, 'record')}. Records and tags stay.
       </p>
       <p className={tagClasses.fault} role="alert">
-        {remove.error === null ? '' : reasonOf(remove.error)}
+        {remove.error === null || isStepUp(remove.error) ? '' : reasonOf(remove.error)}
       </p>
       <div className={formClasses.answers}>
         <Button onClick={onClose} data-autofocus>

@@ -16,8 +16,11 @@ export type RouteContract = {
   readonly description?: string;
   /** Scope needed; `any` = any valid token; null = open to all. */
   readonly scope: Scope | 'any' | null;
-  /** Whether a console session must have given its access token again within ten minutes. */
-  readonly stepUp?: true;
+  /**
+   * For what is destructive: a console session must have given its access token again within ten minutes.
+   * `when`: only where this field of the body says so, by being there and not false.
+   */
+  readonly stepUp?: true | { readonly when: string };
   readonly params?: TSchema;
   /** An object of text, integer and boolean properties. */
   readonly query?: TSchema;

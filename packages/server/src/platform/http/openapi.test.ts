@@ -68,6 +68,8 @@ test('a destructive route says that a session must confirm, and ends with its sc
     'Needs the scope `admin`.',
   ]);
   expect(operation('/tokens', 'get').description).not.toContain('confirm');
+  const inBody = only({ method: 'PATCH', stepUp: { when: 'discard' } }).description;
+  expect(inBody).toMatch(/^With `discard`, a console session must have confirmed/);
 });
 
 test('methods of one path stand together', () => {

@@ -173,11 +173,7 @@ const problemDocument = {
 
 function operationOf(contract: RouteContract): Operation {
   const { scope } = contract;
-  const paragraphs = [
-    contract.description,
-    contract.stepUp && stepUpSentence,
-    scopeSentence(scope),
-  ];
+  const paragraphs = [contract.description, stepUpSentence(contract.stepUp), scopeSentence(scope)];
   const parameters = [...pathParameters(contract), ...queryParameters(contract)];
   return {
     operationId: contract.id,
@@ -192,8 +188,11 @@ function operationOf(contract: RouteContract): Operation {
   };
 }
 
-const stepUpSentence =
-  'A console session must have confirmed with its access token within ten minutes (`POST /session/confirm`), else 403 `step_up_required`; a call with the token itself needs no more.';
+function stepUpSentence(stepUp: RouteContract['stepUp']): string {
+  if (stepUp === undefined) return '';
+  const who = stepUp === true ? 'A' : `With \`${stepUp.when}\`, a`;
+  return `${who} console session must have confirmed with its access token within ten minutes (\`POST /session/confirm\`), else 403 \`step_up_required\`; a call with the token itself needs no more.`;
+}
 
 function scopeSentence(scope: RouteContract['scope']): string {
   if (scope === null) return 'Open to all: needs no token.';

@@ -144,7 +144,7 @@ function addRoute<C extends RouteContract>(
       if (contract.scope !== null) {
         const actor = await options.authenticate(request);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
-        if (contract.stepUp) requireConfirmation(actor);
+        if (contract.stepUp === true) requireConfirmation(actor);
         // Before the input is looked at: what is refused costs as much as what is done.
         options.admit(actor);
         actors.set(request, actor);
@@ -154,6 +154,8 @@ function addRoute<C extends RouteContract>(
       queries.set(request, query);
     },
     preHandler: async (request) => {
+      const actor = actors.get(request);
+      if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
       checkBody(request.body ?? {});
     },
     handler: async (request, reply) => {
@@ -166,6 +168,13 @@ function addRoute<C extends RouteContract>(
       return handler({ ...input, actor: actors.get(request) ?? anyone, request, reply });
     },
   });
+}
+
+/** Looks at a body that is not checked yet: 403 comes before 400. */
+function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
+  if (typeof stepUp !== 'object' || typeof body !== 'object' || body === null) return false;
+  const value: unknown = Object.getOwnPropertyDescriptor(body, stepUp.when)?.value;
+  return value !== undefined && value !== false;
 }
 
 /** All behind the first question mark. */
