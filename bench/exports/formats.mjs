@@ -122,7 +122,7 @@ async function openCopy(coldDir, target) {
   return {
     async run() {
       const startedAt = performance.now();
-      await connection.run(`copy (select * from read_parquet('${coldDir}/tenant=*/*.parquet',
+      await connection.run(`copy (select * from read_parquet('${coldDir}/records/tenant=*/*.parquet',
         hive_partitioning = false)) to '${target}' (format parquet, compression zstd)`);
       const elapsedMs = performance.now() - startedAt;
       rmSync(target);

@@ -153,7 +153,7 @@ async function openDuckDb(coldDir, target) {
   const sql = `copy (select tenant, store, strftime(make_timestamp(epoch_us(occurred_at)), '%Y-%m') as month,
       event_id, ${time('occurred_at')} as occurred_at, ${time('recorded_at')} as recorded_at, kind, source,
       model, confidence, bytes, null as datasets, enrichment
-    from read_parquet('${coldDir}/**/*.parquet', hive_partitioning = false))
+    from read_parquet('${coldDir}/records/**/*.parquet', hive_partitioning = false))
     to '${target}' (format csv, header true,
       force_quote (tenant, store, event_id, kind, source, model, enrichment))`;
   return {

@@ -218,7 +218,7 @@ test('verifies that all is equal, and lists what is not once a byte is flipped',
     .waitFor();
   await drawerOf(page).getByText('object damaged').waitFor();
   await drawerOf(page)
-    .getByText(/^tenant=TX\/.*\.parquet$/)
+    .getByText(/^records\/tenant=TX\/.*\.parquet$/)
     .waitFor();
   await expect
     .poll(() => figure(page, 'LAST VERIFICATION').innerText(), patient)

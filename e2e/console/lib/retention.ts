@@ -36,7 +36,7 @@ export async function openRetention(
 
 /** Changes one byte in the middle of an object of the tenant. */
 export async function flipByte(dataDir: string, tenant: string): Promise<void> {
-  const folder = join(dataDir, 'cold', `tenant=${tenant}`);
+  const folder = join(dataDir, 'cold', 'records', `tenant=${tenant}`);
   const name = (await readdir(folder)).find((each) => each.endsWith('.parquet'));
   if (name === undefined) throw new Error(`${folder} holds no object`);
   const bytes = await readFile(join(folder, name));

@@ -120,7 +120,7 @@ test('what a dataset version has is kept, told, and deleted only when that is sa
 });
 
 test('verify finds a flipped byte, tells where, and ends with 1', async () => {
-  const folder = join(service.dataDir, 'cold', 'tenant=CA');
+  const folder = join(service.dataDir, 'cold', 'records', 'tenant=CA');
   const [name = ''] = await readdir(folder);
   const content = await readFile(join(folder, name));
   const at = Math.floor(content.length / 2);

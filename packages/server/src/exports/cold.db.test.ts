@@ -117,7 +117,7 @@ test('who hangs up before the first byte is no error of the service', async () =
 });
 
 test('a missing segment answers 500 and names the days', async () => {
-  await rm(join(cold.dir, 'tenant=BIG'), { recursive: true });
+  await rm(join(cold.dir, 'records', 'tenant=BIG'), { recursive: true });
   const answer = await service.call('POST', '/exports/csv', { body: { tenant: 'BIG' } });
   expect(answer.json).toMatchObject({ status: 500, code: 'segment_damaged' });
   expect(answer.json.detail).toContain('2001-03-01 … 2001-03-07');

@@ -30,7 +30,7 @@ export { hotTriple, removeHotRows } from './segments/replace/remove-hot-rows.ts'
 export { replaceSegments, type SegmentChange } from './segments/replace/replace-segments.ts';
 export { SourceChanged } from './segments/replace/source-changed.ts';
 export type { DayTriple, NewSegment, SegmentDay, StoreDay } from './segments/segment.ts';
-export { segmentKey, tenantFolder } from './segments/segment-key.ts';
+export { segmentFolders, segmentKey, tenantFolder } from './segments/segment-key.ts';
 export { digestSumSql, instantSql, readSegments, segmentOrder } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export {

@@ -7,6 +7,8 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, startTestService, type TestService } from '../../../test/service.ts';
+import { createLog } from '../../platform/log.ts';
+import { createDuckDb } from '../../platform/parquet/duckdb.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 
 /** Works on jobs. */
@@ -331,4 +333,40 @@ describe('a flipped byte of a part', () => {
     expect(answer).toMatchObject({ status: 500, json: { code: 'segment_damaged' } });
     expect(answer.headers.get('etag')).toBeNull();
   });
+});
+
+test('DuckDB counts the records below records/, whatever exports lie beside them', async () => {
+  await ingest(service, 'cold', 60);
+  const run = await service.call('POST', '/retention/run', { body: { tenant: 'cold' } });
+  await vi.waitUntil(
+    async () => (await service.call('GET', `/retention/runs/${run.json.id}`)).json.finished_at,
+    { timeout: 30_000 },
+  );
+  const queued = await service.call('POST', '/exports/parquet', {
+    body: { tenant: 'cold' },
+    headers: { prefer: 'respond-async' },
+  });
+  await vi.waitUntil(
+    async () => (await service.call('GET', `/exports/${queued.json.id}`)).json.finished_at,
+    { timeout: 30_000 },
+  );
+  const root = join(service.dataDir, 'cold');
+  expect((await readdir(root)).filter((name) => !name.startsWith('.')).sort()).toEqual([
+    'exports',
+    'records',
+  ]);
+  const duckdb = createDuckDb({
+    memoryBytes: 64 * 2 ** 20,
+    threads: 1,
+    tempDir: join(service.dataDir, 'duckdb'),
+    niceness: 0,
+    log: createLog('silent'),
+  });
+  const count = (options: string) =>
+    duckdb.run(`
+      select tenant, count(*)::int as count
+      from read_parquet('${root}/records/**/*.parquet'${options}) group by tenant`);
+  expect(await count('')).toEqual([{ tenant: 'cold', count: 60 }]);
+  expect(await count(', hive_partitioning = true')).toEqual([{ tenant: 'cold', count: 60 }]);
+  await duckdb.close();
 });

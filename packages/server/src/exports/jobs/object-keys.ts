@@ -7,9 +7,9 @@ export function jobFolder({ tenant, id }: JobId): string {
 }
 
 /**
- * Of a part, or of the ends. Another attempt writes another object, so that one which lost the job and
- * has not noticed yet overwrites nothing.
+ * Of a part, or of the ends. Another attempt, by whatever process and of whatever copy of the database,
+ * writes another object, so that one which lost the job and has not noticed yet overwrites nothing.
  */
-export function partKey(job: JobId & { readonly attempts: number }, name: number | 'ends'): string {
-  return `${jobFolder(job)}${name}.${job.attempts}`;
+export function partKey(job: JobId & { readonly runner: string }, name: number | 'ends'): string {
+  return `${jobFolder(job)}${name}.${job.runner}`;
 }

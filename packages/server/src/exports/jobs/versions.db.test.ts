@@ -186,7 +186,7 @@ test('a version that loses records while a job of it is being made is measured',
 });
 
 test('a damaged segment fails the job at once', async () => {
-  await rm(join(exports.cold.dir, 'tenant=T'), { recursive: true });
+  await rm(join(exports.cold.dir, 'records', 'tenant=T'), { recursive: true });
   const { id } = await exports.create('csv', { tenant: 'T' });
   await exports.work();
   expect(await exports.job(id)).toMatchObject({

@@ -1,6 +1,6 @@
 /** What an object must be: checked whenever it is opened. */
 export type ObjectRef = {
-  /** Below the store's root, with `/` between folders; such as `tenant=TX/seg_….parquet`. */
+  /** Below the store's root, with `/` between folders; such as `records/tenant=TX/seg_….parquet`. */
   readonly key: string;
   readonly sizeBytes: number;
   readonly sha256: Buffer;

@@ -5,9 +5,9 @@ const maxFolderBytes = 255;
 const hashChars = 16;
 
 /**
- * Where a segment lies: `tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as Hive-style
- * readers expect it. An encoded name that no file system takes is cut and told apart by a hash; the file
- * itself has the tenant whole.
+ * Where a segment lies: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as
+ * Hive-style readers expect it: below `records/` there is nothing else. An encoded name that no file system
+ * takes is cut and told apart by a hash; the file itself has the tenant whole.
  */
 export function segmentKey(segment: {
   tenant: string;
@@ -16,10 +16,19 @@ export function segmentKey(segment: {
   lastDay: string;
 }): string {
   const { tenant, id, firstDay, lastDay } = segment;
-  return `${tenantFolder(tenant)}/${firstDay}_${lastDay}_${id}.parquet`;
+  return `records/${tenantFolder(tenant)}/${firstDay}_${lastDay}_${id}.parquet`;
 }
 
-/** The folder of a tenant's segments, without the slash at its end. */
+/**
+ * Where a tenant's segments may lie: those that were written before `records/` lie at the store's root until
+ * they are merged or written anew.
+ */
+export function segmentFolders(tenant: string): string[] {
+  const folder = tenantFolder(tenant);
+  return [`records/${folder}/`, `${folder}/`];
+}
+
+/** What a tenant's folder is called, below `records/` and below `exports/`. */
 export function tenantFolder(tenant: string): string {
   const folder = `tenant=${encode(tenant)}`;
   if (folder.length <= maxFolderBytes) return folder;

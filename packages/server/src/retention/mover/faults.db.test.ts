@@ -73,7 +73,7 @@ test('a process that was taken for dead changes nothing any more', async () => {
 test('a move that begins anew writes under another key and leaves the old object to be removed', async () => {
   await addRecords(mover.db, makeRecords('anew', { days }));
   await expect(mover.move('anew', lastDay, dieAt('copied', 'before'))).rejects.toThrow('killed');
-  const [old] = (await objectKeys(mover)).filter((key) => key.startsWith('tenant=anew/'));
+  const [old] = (await objectKeys(mover)).filter((key) => key.startsWith('records/tenant=anew/'));
   expect(await mover.move('anew', lastDay)).toMatchObject({ movedCount: 20 });
   const segments = await mover.db.query(sql`select object_key from segments where tenant = 'anew'`);
   expect(segments).not.toContainEqual({ object_key: old });

@@ -37,7 +37,7 @@ test('moves the days up to the last one, and keeps all counters as they were', a
   );
   expect(hot).toEqual([{ day: '2001-03-05' }]);
   expect((await objectKeys(mover))[0]).toMatch(
-    /^tenant=TX\/2001-03-01_2001-03-02_seg_\w+\.parquet$/,
+    /^records\/tenant=TX\/2001-03-01_2001-03-02_seg_\w+\.parquet$/,
   );
 });
 

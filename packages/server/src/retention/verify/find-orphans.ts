@@ -68,15 +68,15 @@ function orphan(key: string, sizeBytes: number, location: string): VerifyProblem
 }
 
 /**
- * What an object's key tells: `tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, or
- * `exports/tenant=<tenant>/<export id>/<part>`.
+ * What an object's key tells: `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, the
+ * same without `records/` for what is older than that folder, or `exports/tenant=<tenant>/<export id>/<part>`.
  */
 function partsOf(
   key: string,
 ): Record<'tenant' | 'firstDay' | 'lastDay' | 'exportId', string | null> {
   const [, exported, exportedId = null] =
     /^exports\/tenant=([^/]+)\/([^/]+)\/[^/]+$/.exec(key) ?? [];
-  const [, stored = '', name = ''] = /^tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
+  const [, stored = '', name = ''] = /^(?:records\/)?tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
   const folder = exported ?? stored;
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];

@@ -145,12 +145,15 @@ test('an object that was cut off, and one that is gone, are found', async () => 
 
 test('an object that nobody names is an orphan, others are not', async () => {
   const name = (tenant: string, id: string) =>
-    `tenant=${tenant}/2001-01-01_2001-01-02_${id}.parquet`;
+    `records/tenant=${tenant}/2001-01-01_2001-01-02_${id}.parquet`;
+  // Segments lay at the root before there was the folder records/.
+  const old = name('TX', 'seg_old').replace('records/', '');
   const put = (key: string) => data.objects.put(key, path);
   for (const id of ['seg_orphan', 'seg_planned', 'seg_given_up', 'seg_replaced']) {
     await put(name('TX', id));
   }
   await put('notes.txt');
+  await put(old);
   await data.db.query(sql`
     insert into moves (tenant, id, kind, state, first_day, last_day, runner) values
       ('TX', 'mv_1', 'move', 'copied', '2001-01-01', '2001-01-02', 'r'),
@@ -169,7 +172,11 @@ test('an object that nobody names is an orphan, others are not', async () => {
     ['object_orphan', null, 'notes.txt'],
     ['object_orphan', 'TX', name('TX', 'seg_given_up')],
     ['object_orphan', 'TX', name('TX', 'seg_orphan')],
+    ['object_orphan', 'TX', old],
   ]);
+  const ofTenant = await verifyAll({ tenant: 'TX' });
+  expect(ofTenant.problems.map(({ object_key }) => object_key)).toContain(old);
+  expect(ofTenant.problem_count).toBe(3);
 });
 
 test.each([

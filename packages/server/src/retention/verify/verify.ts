@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { tenantFolder } from '../../records/index.ts';
+import { segmentFolders, tenantFolder } from '../../records/index.ts';
 import { checkSegment } from './check-segment.ts';
 import { checkCounters } from './counters/check-counters.ts';
 import { findOrphans } from './find-orphans.ts';
@@ -44,8 +44,7 @@ export async function verify(
 
 /** Of segments, and of files of exports. */
 function objectFolders(tenant: string): string[] {
-  const folder = tenantFolder(tenant);
-  return [`${folder}/`, `exports/${folder}/`];
+  return [...segmentFolders(tenant), `exports/${tenantFolder(tenant)}/`];
 }
 
 /** Where an object lies while it is read, if its store is no file system. */

@@ -33,7 +33,7 @@ export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
 export async function writeEnds(
   { store, source }: WorkContext,
   ends: { head: Buffer; tail: Buffer },
-  { job, signal }: { job: StoredJob; signal: AbortSignal },
+  { job, signal }: { job: StoredJob & { readonly runner: string }; signal: AbortSignal },
 ): Promise<FileEnds> {
   const bytes = Buffer.concat([ends.head, ends.tail]);
   const sha256 = createHash('sha256').update(bytes).digest();
