@@ -7,6 +7,7 @@ import {
   instantSchema,
   limitSchema,
   nameSchema,
+  newTenantSchema,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -48,7 +49,7 @@ export const newTokenSchema = Type.Object(
     preset: Type.Optional(presetSchema),
     scopes: Type.Optional(Type.Array(scopeSchema, { minItems: 1, uniqueItems: true })),
     tenants: Type.Optional(
-      Type.Array(tenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
+      Type.Array(newTenantSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }),
     ),
     expires_at: Type.Optional(instantSchema),
   },

@@ -9,6 +9,8 @@ import {
   labelSchema,
   limitSchema,
   monthSchema,
+  newStoreSchema,
+  newTenantSchema,
   nullable,
   oneOf,
   problem,
@@ -97,8 +99,8 @@ export const recordSchema = Type.Object({
 
 export const incomingRecordSchema = Type.Object(
   {
-    tenant: tenantSchema,
-    store: storeSchema,
+    tenant: newTenantSchema,
+    store: newStoreSchema,
     event_id: eventIdSchema,
     occurred_at: Type.String({
       format: 'date-time',

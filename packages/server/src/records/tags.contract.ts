@@ -6,6 +6,8 @@ import {
   instantSchema,
   labelSchema,
   limitSchema,
+  newStoreSchema,
+  newTenantSchema,
   nullable,
   oneOf,
   problem,
@@ -50,7 +52,8 @@ export const tagWarningSchema = Type.Object({
 export const newTagSchema = Type.Object(
   {
     ...sliceProperties,
-    tenant: tenantSchema,
+    tenant: newTenantSchema,
+    store: Type.Optional(newStoreSchema),
     dataset: oneOf(datasetNames),
     note: Type.Optional(noteSchema),
     dry_run: Type.Optional(

@@ -7,6 +7,7 @@ import {
   instantSchema,
   limitSchema,
   nameSchema,
+  newTenantSchema,
   nullable,
   oneOf,
   problem,
@@ -83,7 +84,7 @@ export type Version = Static<typeof versionSchema>;
 
 export const newVersionSchema = Type.Object(
   {
-    tenant: tenantSchema,
+    tenant: newTenantSchema,
     dataset: oneOf(datasetNames),
     name: nameSchema,
     shares: Type.Optional(sharesSchema),

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import {
   instantSchema,
+  newStoreSchema,
+  newTenantSchema,
   nullable,
   oneOf,
-  storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 
@@ -119,7 +120,7 @@ export const endpointSchema = Type.Object({
 
 export const newEndpointSchema = Type.Object(
   {
-    tenant: tenantSchema,
+    tenant: newTenantSchema,
     url: urlSchema,
     event_types: Type.Optional(eventTypesSchema),
     enabled: Type.Optional(Type.Boolean({ default: true })),
@@ -225,8 +226,8 @@ export const acceptedDeliverySchema = Type.Object({
 
 export const newIncidentSchema = Type.Object(
   {
-    tenant: tenantSchema,
-    store: Type.Optional(storeSchema),
+    tenant: newTenantSchema,
+    store: Type.Optional(newStoreSchema),
     type: eventTypeSchema,
     occurred_at: Type.Optional(instantSchema),
     data: Type.Unknown({ description: 'any JSON; 256 KiB with the rest of the payload' }),

@@ -32,13 +32,31 @@ export const eventIdSchema = Type.String({
   description: '1–200 characters, no control characters',
 });
 
+const nameLimits = '1–128 characters, no control characters, no "/"';
 export const tenantSchema = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: noControlNoSlash,
-  description: '1–128 characters, no control characters, no "/"',
+  description: nameLimits,
 });
 export const storeSchema = tenantSchema;
+
+/** `*` is the key of the default policy, `.` and `..` are folders. */
+export function isReservedName(name: string): boolean {
+  return name === '*' || name === '.' || name === '..';
+}
+export const newNameLimits = `${nameLimits}, not "*", "." or ".."`;
+/**
+ * A tenant or a store for which something is stored or allowed. What was stored under a reserved name before
+ * they were refused can be read, exported, moved and erased as ever: that takes the schemas above.
+ */
+export const newTenantSchema = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: noControlNoSlash.replace('^', '^(?![*]$|[.]{1,2}$)'),
+  description: newNameLimits,
+});
+export const newStoreSchema = newTenantSchema;
 
 /** A name that people give to things. */
 export const nameSchema = Type.String({

@@ -1,5 +1,6 @@
 import { parseInstant } from '../../kernel/instant.ts';
 import type { JsonFault, JsonScanner } from '../../kernel/json-text.ts';
+import { isReservedName } from '../../platform/http/schemas.contract.ts';
 
 /** A record as it was sent, checked (SPEC §2). */
 export type IncomingRecord = {
@@ -62,9 +63,12 @@ type Field = keyof typeof fields;
 const requiredFields = ['tenant', 'store', 'event_id', 'occurred_at', 'enrichment'] as const;
 const allRequired = requiredFields.reduce((bits, field) => bits | fields[field], 0);
 
+const nameRule =
+  'of 1 to 128 characters without control characters and "/", other than "*", "." and ".."';
+
 const rules: Record<Field, string> = {
-  tenant: 'tenant must be a string of 1 to 128 characters without control characters and "/"',
-  store: 'store must be a string of 1 to 128 characters without control characters and "/"',
+  tenant: `tenant must be a string ${nameRule}`,
+  store: `store must be a string ${nameRule}`,
   event_id: 'event_id must be a string of 1 to 200 characters without control characters',
   occurred_at:
     'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z, with at most 6 ' +
@@ -219,11 +223,11 @@ export class RecordReader {
     switch (name) {
       case 'tenant':
         record.tenant = value;
-        isAllowed = this.isName(value, 128) && !value.includes('/');
+        isAllowed = this.isName(value, 128) && !value.includes('/') && !isReservedName(value);
         break;
       case 'store':
         record.store = value;
-        isAllowed = this.isName(value, 128) && !value.includes('/');
+        isAllowed = this.isName(value, 128) && !value.includes('/') && !isReservedName(value);
         break;
       case 'event_id':
         record.eventId = value;

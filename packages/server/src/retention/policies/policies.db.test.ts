@@ -96,12 +96,25 @@ describe('refusals', () => {
 
   test('a limited token sets neither the default nor a foreign tenant, existing or not', async () => {
     await seedPolicy(api.db, { tenant: 'foreign', hotDays: 9 });
-    for (const tenant of ['*', 'foreign', 'nobody']) {
+    for (const tenant of ['foreign', 'nobody']) {
       const answer = await put(tenant, { hot_days: 1 }, limited);
       expect(answer.status).toBe(400);
       expect(answer.json.detail).toBe(
         'tenant: is not one that this token reaches; GET /me lists those',
       );
+    }
+    // Made before the name was refused.
+    const starred = await api.makeToken({ name: 'starred', preset: 'admin', tenants: ['x'] });
+    await api.db.query(
+      sql`update access_tokens set tenants = array['*', '.'] where name = 'starred'`,
+    );
+    for (const token of [starred, limited]) {
+      const answer = await put('*', { hot_days: 1 }, token);
+      expect(answer.status).toBe(400);
+      expect(answer.json.detail).toBe(
+        'tenant: the default is set by tokens that are not limited to tenants',
+      );
+      expect((await api.call('DELETE', '/retention/policies/*', { token })).status).toBe(400);
     }
     expect((await get('*')).json.hot_days).toBe(3);
     expect((await get('foreign')).json.hot_days).toBe(9);

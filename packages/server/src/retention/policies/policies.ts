@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
+import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { PolicyRow } from '../contract.ts';
 import { readPage } from '../journal/page.ts';
@@ -54,10 +55,10 @@ export async function putPolicy(
   tenant: string,
   change: PolicyChange,
 ): Promise<PolicyRow> {
-  if (!tenantName.test(tenant)) {
-    throw invalidInput('/tenant', 'must be 1–128 characters, no control characters, no "/"');
-  }
-  assertReach(act.actor, tenant);
+  if (tenant === queries.defaultTenant) assertUnlimited(act.actor);
+  else if (!tenantName.test(tenant) || isReservedName(tenant)) {
+    throw invalidInput('/tenant', `must be ${newNameLimits}`);
+  } else assertReach(act.actor, tenant);
   const { hot_days, delete_days = null, hold = false } = change;
   return db.transaction(async (connection) => {
     await queries.lockPolicies(connection);
@@ -105,6 +106,12 @@ async function note(
     before,
     after,
   });
+}
+
+/** The default is no tenant of that name, which a token may have been limited to. */
+function assertUnlimited(actor: Actor): void {
+  if (actor.tenants === null) return;
+  throw invalidInput('/tenant', 'the default is set by tokens that are not limited to tenants');
 }
 
 function maySee(actor: Actor, tenant: string): boolean {

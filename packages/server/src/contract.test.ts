@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { apiContract, type RouteContract } from './contract.ts';
+import { Validator } from './platform/http/validate.ts';
+
+const routes = Object.values<RouteContract>(apiContract);
+
+/** Routes with a body that names tenants or stores in order to read, to move or to take away. */
+const readsNames = [
+  'exportCsv',
+  'exportNdjson',
+  'exportParquet',
+  'startRun',
+  'startVerification',
+  'eraseRecords',
+  'retryDeadLetters',
+];
+
+type Schema = {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+};
+
+/** The schemas of all tenants and stores in a body. */
+function namesIn(schema: Schema): Schema[] {
+  const inner = [schema.items ?? {}, ...(schema.anyOf ?? [])].filter((each) => each !== schema);
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+      if (name === 'tenant' || name === 'store') return [property];
+      return name === 'tenants' && property.items ? [property.items] : namesIn(property);
+    }),
+    ...inner.flatMap((each) => (Object.keys(each).length > 0 ? namesIn(each) : [])),
+  ];
+}
+
+test('whatever stores or allows something refuses the names *, . and ..', () => {
+  const validator = new Validator();
+  const accepting = routes
+    .filter(({ body, streamedBody }) =>
+      [body, ...Object.values(streamedBody ?? {})].some((schema) =>
+        namesIn(schema ?? {}).some((name) => {
+          const check = validator.compile(name, '/');
+          expect(() => check('a.*')).not.toThrow();
+          return ['*', '.', '..'].some((value) => {
+            try {
+              check(value);
+              return true;
+            } catch {
+              return false;
+            }
+          });
+        }),
+      ),
+    )
+    .map(({ id }) => id);
+  expect(accepting.toSorted()).toEqual(readsNames.toSorted());
+});
+
+test('the walk finds tenants and stores wherever they stand', () => {
+  const found = routes.filter(({ body, streamedBody }) =>
+    [body, ...Object.values(streamedBody ?? {})].some((schema) => namesIn(schema ?? {}).length > 0),
+  );
+  const ids = found.map(({ id }) => id).filter((id) => !readsNames.includes(id));
+  expect(ids.toSorted()).toEqual([
+    'createEndpoint',
+    'createTag',
+    'createToken',
+    'createVersion',
+    'ingestRecords',
+    'reportIncident',
+  ]);
+});
