@@ -39,12 +39,15 @@ export type Service = ServiceProcess &
 /** A data dir and every process that works in it. */
 export type Installation = {
   readonly dataDir: string;
-  /** Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. */
-  spawn(env?: Environment): ServiceProcess;
+  /**
+   * Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. `words`
+   * go before the program: see container.ts.
+   */
+  spawn(env?: Environment, words?: readonly string[]): ServiceProcess;
   /** Runs another command of the built program on this data dir to its end. */
   run(args: readonly string[], env?: Environment): Promise<Exit & { output: string }>;
   /** Starts it and waits until it is ready. */
-  start(env?: Environment): Promise<Service>;
+  start(env?: Environment, words?: readonly string[]): Promise<Service>;
   postgresUrl(): Promise<string>;
   /** Pids of the processes that work in the cluster's directory. */
   listPostgresProcesses(): Promise<number[]>;
@@ -62,20 +65,20 @@ export async function createInstallation(): Promise<Installation> {
   const dataDir = realpathSync(await mkdtemp(join(tmpdir(), 'svcctl-e2e-')));
   const processes: ServiceProcess[] = [];
 
-  const spawnHere = (args: readonly string[], env: Environment = {}) => {
-    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env });
+  const spawnHere = (args: readonly string[], env: Environment = {}, words?: readonly string[]) => {
+    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env }, words);
     processes.push(started);
     return started;
   };
   const installation: Installation = {
     dataDir,
-    spawn: (env) => spawnHere(['serve'], env),
+    spawn: (env, words) => spawnHere(['serve'], env, words),
     async run(args, env) {
       const started = spawnHere(args, env);
       const exit = await started.waitForExit();
       return { ...exit, output: started.output() };
     },
-    start: (env) => waitUntilReady(dataDir, installation.spawn(env)),
+    start: (env, words) => waitUntilReady(dataDir, installation.spawn(env, words)),
     postgresUrl: () => findPostgresUrl(dataDir),
     listPostgresProcesses: () => listProcessesIn(join(dataDir, 'postgres')),
     async signalPostgres(signal) {
@@ -165,8 +168,13 @@ function refuseExit(started: ServiceProcess): void {
   throw new Error(`the service ended with ${exit.code ?? exit.signal}:\n${started.output()}`);
 }
 
-function spawnProgram(args: readonly string[], env: Environment): ServiceProcess {
-  const child = spawn(process.execPath, [program, ...args], {
+function spawnProgram(
+  args: readonly string[],
+  env: Environment,
+  words: readonly string[] = [],
+): ServiceProcess {
+  const command = [...words, process.execPath, program, ...args];
+  const child = spawn('/usr/bin/env', command, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     // Only what is given: no SVC_* of whoever runs the tests.

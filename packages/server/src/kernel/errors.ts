@@ -100,7 +100,12 @@ export const errorCatalogue = {
   move_failed: row(0, 1, false, 'A move failed; its source is kept.'),
   partly_done: row(0, 7, false, 'Some of it was done, the rest was refused.'),
   file_unreadable: row(0, 1, false, 'A file cannot be read or written.'),
-  database_unusable: row(0, 1, false, 'The database cannot be used by this version.'),
+  database_unusable: row(
+    0,
+    1,
+    false,
+    'The database cannot be used by this version, or on this machine.',
+  ),
   interrupted: row(0, 130, false, 'Interrupted.'),
 } as const satisfies Record<string, CatalogueRow>;
 

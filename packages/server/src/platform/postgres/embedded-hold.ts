@@ -1,7 +1,8 @@
 import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { isCode } from './embedded-binaries.ts';
+import { isCode, unusable } from './embedded-binaries.ts';
+import { giveCluster } from './embedded-cluster.ts';
 import {
   choosePort,
   type LaunchedPostmaster,
@@ -83,13 +84,14 @@ export async function attachOrStart(
       } else if (postmaster?.isRunning) {
         waitingFor = 'it to finish starting, recovering or shutting down';
       } else if (launched === undefined) {
+        const { owner } = cluster.user;
+        if (owner !== undefined) await giveCluster(cluster.dir, owner);
         const port = options.port ?? (await choosePort(cluster.dir));
         launched = await launchPostmaster({ ...cluster, clusterDir: cluster.dir, port });
       }
       if (launched?.hasExited()) {
         const { reason, isTransient } = await launched.failure();
-        if (!isTransient)
-          throw new Error(`PostgreSQL could not start in ${cluster.dir}: ${reason}`);
+        if (!isTransient) throw unusable(`PostgreSQL could not start in ${cluster.dir}: ${reason}`);
         waitingFor = reason;
         launched = undefined;
         await backOff();
@@ -104,7 +106,7 @@ export async function attachOrStart(
     throw error;
   }
   // Left running: a long recovery goes on, and the next start attaches to it.
-  throw new Error(
+  throw unusable(
     `PostgreSQL in ${cluster.dir} was not available within ${availableWithinMs / 1000} s, waiting ` +
       `for: ${waitingFor}. See ${cluster.logFile} and start again.`,
   );
@@ -144,9 +146,9 @@ export async function holdConnection(
   } catch (error) {
     socket.destroy();
     if (isCode(error, '28P01')) {
-      throw new Error(
+      throw unusable(
         `PostgreSQL refuses the password in ${cluster.dir}/svcctl-password. Put the right one there.`,
-        { cause: error },
+        error,
       );
     }
     return error instanceof Error ? error : new Error(String(error));

@@ -3,7 +3,7 @@ import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/pr
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isCode } from './embedded-binaries.ts';
+import { isCode, unusable } from './embedded-binaries.ts';
 import { type ProgramUser, programOptions, runProgram } from './embedded-user.ts';
 
 /** What `postmaster.pid` says, and whether that process really serves this cluster. */
@@ -114,7 +114,7 @@ export async function launchPostmaster(options: {
         };
       },
       cancel: async () => {
-        child.kill('SIGINT');
+        if (child.pid !== undefined) await sendSignal(options.user, child.pid, 'SIGINT');
         await waitUntil(hasExited, 10_000);
       },
     };
@@ -124,17 +124,20 @@ export async function launchPostmaster(options: {
 }
 
 /** Fast shutdown; an immediate one (recovered at the next start) when that takes over 30 s. */
-export async function stopPostmaster(clusterDir: string, pid: number): Promise<void> {
-  const isGone = async () => !(await isServing(pid, clusterDir));
+export async function stopPostmaster(
+  cluster: { dir: string; user: ProgramUser },
+  pid: number,
+): Promise<void> {
+  const isGone = async () => !(await isServing(pid, cluster.dir));
   for (const [signal, timeoutMs] of [
     ['SIGINT', 30_000],
     ['SIGQUIT', 5_000],
   ] as const) {
     if (await isGone()) return;
-    sendSignal(pid, signal);
+    await sendSignal(cluster.user, pid, signal);
     if (await waitUntil(isGone, timeoutMs)) return;
   }
-  throw new Error(`PostgreSQL (pid ${pid}) does not stop. See its log, then end it by hand.`);
+  throw unusable(`PostgreSQL (pid ${pid}) does not stop. See its log, then end it by hand.`);
 }
 
 /**
@@ -145,7 +148,7 @@ export async function choosePort(clusterDir: string): Promise<number> {
   const last = await readFile(path.join(clusterDir, 'postmaster.opts'), 'utf8').catch(() => '');
   const lastPort = Number(/"-p" "(\d+)"/.exec(last)?.[1] ?? 0);
   const port = (await listenOnce(lastPort)) ?? (await listenOnce(0));
-  if (port === undefined) throw new Error('No TCP port is free on 127.0.0.1. Set DATABASE_URL.');
+  if (port === undefined) throw unusable('No TCP port is free on 127.0.0.1. Set DATABASE_URL.');
   return port;
 }
 
@@ -164,28 +167,47 @@ export async function waitUntil(
 
 /** Whether `pid` is a live process working in `clusterDir`: pids are reused, zombies do not serve. */
 async function isServing(pid: number, clusterDir: string): Promise<boolean> {
-  if (!sendSignal(pid, 0)) return false;
   if (process.platform !== 'linux') {
+    if (!mayBeSignalled(pid)) return false;
     const name = await runProgram({ prefix: [] }, ['ps', '-o', 'comm=', '-p', String(pid)], {
       timeoutMs: 5_000,
     }).catch(() => '');
     return name.includes('postgres');
   }
+  const proc = `/proc/${pid}`;
   try {
-    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(clusterDir));
+    const dir = await realpath(clusterDir);
+    try {
+      return (await readlink(`${proc}/cwd`)) === dir;
+    } catch (error) {
+      if (!isCode(error, 'EACCES', 'EPERM')) throw error;
+      // Another uid's, and containers lack CAP_SYS_PTRACE. The command line is open to all.
+      const words = (await readFile(`${proc}/cmdline`, 'utf8')).split('\0');
+      return words.includes(dir) || words.includes(clusterDir);
+    }
   } catch (error) {
     // ENOENT: a zombie or just gone. Otherwise /proc is closed to us: connecting will tell.
     return !isCode(error, 'ENOENT', 'ESRCH');
   }
 }
 
-/** False when there is no such process, or it is another user's (so not our server). */
-function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+/** A server of another uid may be signalled by that uid, if not by us: root may lack CAP_KILL. */
+async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals): Promise<void> {
   try {
-    return process.kill(pid, signal);
+    process.kill(pid, signal);
   } catch (error) {
-    if (isCode(error, 'ESRCH', 'EPERM')) return false;
-    throw error;
+    if (isCode(error, 'ESRCH')) return;
+    if (!isCode(error, 'EPERM')) throw error;
+    const command = `kill -s ${signal.slice('SIG'.length)} ${pid}`;
+    await runProgram(user, ['sh', '-c', command], { timeoutMs: 5_000 });
+  }
+}
+
+function mayBeSignalled(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findPostgresBinaries } from './embedded-binaries.ts';
+import { findPostgresBinaries, unusable } from './embedded-binaries.ts';
 import { prepareCluster, removeUnfinishedClusters } from './embedded-cluster.ts';
 import {
   attachOrStart,
@@ -55,7 +55,7 @@ export async function startEmbeddedPostgres(
   const dataDir = await makeDataDir(options.dataDir);
   const dir = path.join(dataDir, 'postgres');
   const { initdb, postgres } = await findPostgresBinaries();
-  const user = await chooseProgramUser({ postgres, clusterDir: dir, signal });
+  const user = await chooseProgramUser({ postgres, dataDir, signal });
   const cluster: Cluster = {
     dir,
     logFile: path.join(dataDir, 'postgres.log'),
@@ -82,10 +82,10 @@ async function makeDataDir(dataDir: string): Promise<string> {
     await mkdir(dataDir, { recursive: true });
     return await realpath(dataDir);
   } catch (cause) {
-    throw new Error(
+    throw unusable(
       `The data directory ${path.resolve(dataDir)} cannot be created or entered. Choose another ` +
         'one, or change its owner.',
-      { cause },
+      cause,
     );
   }
 }
@@ -189,6 +189,6 @@ async function release(cluster: Cluster, hold: Hold): Promise<void> {
     cluster.log('info', 'PostgreSQL is left running for other svcctl connections', { others });
     return;
   }
-  await stopPostmaster(cluster.dir, postmaster.pid);
+  await stopPostmaster(cluster, postmaster.pid);
   cluster.log('info', 'PostgreSQL stopped', { postmasterPid: postmaster.pid });
 }
