@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
+import { CutText } from '../ui/cut-text.tsx';
 import { formatBytes } from '../ui/format.ts';
 import { Moment } from '../webhooks/marks.tsx';
 import { type Column, RowsTable } from '../webhooks/table/rows-table.tsx';
@@ -57,12 +58,12 @@ const factColumns: readonly Column<ExportJob>[] = [
   },
   {
     name: 'FILE',
-    cell: ({ file_name }) => <span title={file_name}>{file_name}</span>,
+    cell: ({ file_name }) => <CutText text={file_name} />,
   },
   {
     name: 'TENANT',
     className: classes.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   { name: 'FORMAT', className: classes.format, cell: ({ format }) => format },
   {
@@ -89,7 +90,7 @@ const factColumns: readonly Column<ExportJob>[] = [
   {
     name: 'BY',
     className: classes.by,
-    cell: ({ requested_by }) => <span title={requested_by}>{requested_by}</span>,
+    cell: ({ requested_by }) => <CutText text={requested_by} />,
   },
   { name: 'ASKED', className: classes.when, cell: ({ created_at }) => <Moment at={created_at} /> },
   { name: 'EXPIRES', className: classes.expires, cell: (job) => <Expiry job={job} /> },

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { PlanRow } from '../api/types.ts';
+import { CutText } from '../ui/cut-text.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { HoldMark } from './marks.tsx';
 import classes from './plan.module.css';
@@ -26,7 +27,11 @@ export function PlanTable(props: { rows: readonly PlanRow[]; hasTenant?: boolean
       <tbody>
         {rows.map((row) => (
           <tr key={`${row.tenant} ${row.kind} ${row.first_day}`}>
-            {hasTenant && <td title={row.tenant}>{row.tenant}</td>}
+            {hasTenant && (
+              <td>
+                <CutText text={row.tenant} />
+              </td>
+            )}
             <td className={row.kind === 'delete' && !row.held ? classes.grave : undefined}>
               {row.kind} {row.held && <HoldMark />}
               {row.versioned_count > 0 && (

@@ -6,6 +6,8 @@ import {
   formatCount,
   formatInstant,
   formatShare,
+  visibleJson,
+  visibleText,
 } from './format.ts';
 
 test.each([
@@ -77,4 +79,9 @@ test.each([
   [172_800_000, '2 d'],
 ])('%d ms ago reads %s', (millis, text) => {
   expect(formatAge(millis)).toBe(text);
+});
+
+test('marks that change the direction of writing are not shown, and spelled out in JSON', () => {
+  expect(visibleText('invoice\u202efdp.exe\u2066 \u05d0\u200f')).toBe('invoicefdp.exe \u05d0');
+  expect(visibleJson('{"a":"x\u202ey"}')).toBe('{"a":"x\\u202ey"}');
 });

@@ -1,4 +1,4 @@
-// How numbers and times read, everywhere in the console.
+// How numbers, times and names read, everywhere in the console.
 
 export type Zone = 'utc' | 'local';
 
@@ -70,4 +70,20 @@ function localTime(date: Date): string {
   const two = (value: number) => String(value).padStart(2, '0');
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/**
+ * Text of others without the marks that change the direction of writing: with one of them a name shows
+ * as another (`fdp.exe` for `exe.pdf`). For the eye only; what is sent or copied keeps them.
+ */
+export function visibleText(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
+/** JSON text with the same marks spelled out, as `\u202e`: there they are content to be looked at. */
+export function visibleJson(text: string): string {
+  return text.replace(
+    /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

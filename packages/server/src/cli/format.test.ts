@@ -62,6 +62,7 @@ test('wide characters take two columns, marks none', () => {
 
 test('text of others cannot control the terminal', () => {
   expect(printable('a\u001b[31mb\tc\nd\u009b')).toBe('a [31mb c d ');
+  expect(printable('exe.\u202efdp\u2066')).toBe('exe.fdp');
 });
 
 test('a word is quoted for a shell', () => {

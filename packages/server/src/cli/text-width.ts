@@ -20,11 +20,13 @@ export function fitText(text: string, width: number): string {
 }
 
 /**
- * Text of others without control characters: a record's name or an error message must neither break
- * a row nor send escape sequences to the terminal.
+ * Text of others without control characters and marks that change the direction of writing: a record's
+ * name or an error message must not break a row, send escape sequences to the terminal, or show as another.
  */
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
+  return text
+    .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }
 
 const wideRanges = [

@@ -4,7 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { api, pathWith } from '../../api/client.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatInstant,
+  visibleJson,
+  visibleText,
+} from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
@@ -132,7 +138,7 @@ function Field(props: {
     <div>
       <dt>{props.name}</dt>
       <dd>
-        {props.value === '' ? <span className={classes.none}>–</span> : props.value}
+        {props.value === '' ? <span className={classes.none}>–</span> : visibleText(props.value)}
         {props.isCopied && (
           <CopyButton value={props.copy ?? props.value} label={`Copy ${props.name}`} />
         )}
@@ -143,8 +149,8 @@ function Field(props: {
 
 function Json({ source }: { source: string }): ReactNode {
   const pieces = useMemo((): JsonPiece[] => {
-    if (source.length <= colouredChars) return printPieces(source);
-    return [{ kind: 'mark', text: printJson(source) }];
+    if (source.length <= colouredChars) return printPieces(visibleJson(source));
+    return [{ kind: 'mark', text: printJson(visibleJson(source)) }];
   }, [source]);
   return (
     <pre className={classes.json}>

@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { formatBytes, formatCount, formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { CoverageBar } from '../coverage-bar.tsx';
@@ -47,14 +47,14 @@ function PathLine({
         return (
           <span key={names.slice(0, index + 1).join('/')}>
             {isLast ? (
-              <h2 aria-current="page">{name}</h2>
+              <h2 aria-current="page">{visibleText(name)}</h2>
             ) : (
               <>
                 <button
                   type="button"
                   onClick={() => onChoose(pathOf(path.tenant, names.slice(1, index + 1)[0]))}
                 >
-                  {name}
+                  {visibleText(name)}
                 </button>
                 <span aria-hidden="true">›</span>
               </>

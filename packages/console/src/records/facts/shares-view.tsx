@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RecordFacts } from '../../api/types.ts';
-import { formatCount, formatShare } from '../../ui/format.ts';
+import { CutText } from '../../ui/cut-text.tsx';
+import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import classes from './shares.module.css';
@@ -83,10 +84,14 @@ function Shares(props: {
         {shares.map(({ value, count }) => (
           <ShareRow key={value ?? ''} count={count} sampled={sampled}>
             {value === null && <span className={classes.none}>none</span>}
-            {value !== null && onChoose === undefined && <span title={value}>{value}</span>}
+            {value !== null && onChoose === undefined && <CutText text={value} />}
             {value !== null && onChoose !== undefined && (
-              <button type="button" title={`Records of ${value}`} onClick={() => onChoose(value)}>
-                {value}
+              <button
+                type="button"
+                title={`Records of ${visibleText(value)}`}
+                onClick={() => onChoose(value)}
+              >
+                {visibleText(value)}
               </button>
             )}
           </ShareRow>

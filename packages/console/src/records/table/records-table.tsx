@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { formatBytes, formatInstant, type Zone } from '../../ui/format.ts';
+import { formatBytes, formatInstant, visibleText, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
@@ -163,10 +163,8 @@ const RecordRow = memo(function RecordRow(props: RecordRowProps): ReactNode {
       <td>
         <time dateTime={line.occurred_at}>{formatInstant(line.occurred_at, zone)}</time>
       </td>
-      {props.hasStore && <td title={line.store}>{line.store}</td>}
-      <td className={classes.event} title={line.event_id}>
-        {line.event_id}
-      </td>
+      {props.hasStore && <Text text={line.store} />}
+      <Text text={line.event_id} className={classes.event} />
       <Text text={line.kind} />
       <Text text={line.source} />
       <Text text={line.model} />
@@ -176,8 +174,14 @@ const RecordRow = memo(function RecordRow(props: RecordRowProps): ReactNode {
   );
 });
 
-function Text({ text }: { text: string | null }): ReactNode {
-  return text === null ? <td className={classes.none}>–</td> : <td title={text}>{text}</td>;
+function Text(props: { text: string | null; className?: string | undefined }): ReactNode {
+  if (props.text === null) return <td className={classes.none}>–</td>;
+  const shown = visibleText(props.text);
+  return (
+    <td className={props.className} title={shown}>
+      {shown}
+    </td>
+  );
 }
 
 function NoRecords({ page, isFiltered, onClearFilters }: RecordsTableProps): ReactNode {

@@ -2,6 +2,7 @@ import { Button, Modal } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Page, Tag } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
@@ -99,8 +100,8 @@ function TagsTable(props: {
               <td title={`${formatInstant(tag.created_at, zone)} ${zoneName(zone)}`}>
                 {tag.created_by}
               </td>
-              <td className={classes.note} title={tag.note ?? ''}>
-                {tag.note ?? <span className={classes.muted}>–</span>}
+              <td className={classes.note}>
+                <CutText text={tag.note ?? '–'} />
               </td>
               <td className={classes.actions}>
                 {props.mayTag && (

@@ -1,5 +1,5 @@
 import { memo, type ReactNode } from 'react';
-import { formatBytes, formatCount } from '../../ui/format.ts';
+import { formatBytes, formatCount, visibleText } from '../../ui/format.ts';
 import { CoverageBar } from '../coverage-bar.tsx';
 import { rowName, type VisibleNode } from './flat-tree.ts';
 import classes from './tree.module.css';
@@ -37,7 +37,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
       aria-selected={props.isChosen}
       aria-expanded={isLeaf ? undefined : isOpen}
     >
-      <span className={classes.name} title={rowName(row)}>
+      <span className={classes.name} title={visibleText(rowName(row))}>
         {isLeaf ? (
           <span className={classes.twig} />
         ) : (
@@ -47,7 +47,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
             </svg>
           </span>
         )}
-        <span className={classes.text}>{rowName(row)}</span>
+        <span className={classes.text}>{visibleText(rowName(row))}</span>
         {isLeaf && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
       </span>
       <span className={classes.count}>

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { RetentionMove } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { Moment } from '../../webhooks/marks.tsx';
 import { type Column, RowsTable } from '../../webhooks/table/rows-table.tsx';
@@ -22,7 +23,7 @@ const columns: readonly Column<RetentionMove>[] = [
   {
     name: 'TENANT',
     className: classes.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   {
     name: 'KIND',

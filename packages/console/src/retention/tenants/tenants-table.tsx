@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { TenantState } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { Moment } from '../../webhooks/marks.tsx';
 import { type Column, RowsTable } from '../../webhooks/table/rows-table.tsx';
@@ -10,7 +11,7 @@ const columns: readonly Column<TenantState>[] = [
   {
     name: 'TENANT',
     className: classes.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   {
     name: 'HOT FOR',

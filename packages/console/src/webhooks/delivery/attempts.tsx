@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Attempt } from '../../api/types.ts';
-import { formatInstant } from '../../ui/format.ts';
+import { formatInstant, visibleText } from '../../ui/format.ts';
 import { useZone } from '../../ui/zone-switch.tsx';
 import { Moment } from '../marks.tsx';
 import { failureWords, formatDuration } from '../words.ts';
@@ -33,11 +33,13 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
           <Moment at={attempt.started_at} />
         </span>
       </div>
-      {attempt.error !== null && <p className={classes.attemptError}>{attempt.error}</p>}
+      {attempt.error !== null && (
+        <p className={classes.attemptError}>{visibleText(attempt.error)}</p>
+      )}
       {response !== null && response !== '' && (
         <details>
           <summary>Answer, {response.length} characters</summary>
-          <pre className={classes.response}>{response}</pre>
+          <pre className={classes.response}>{visibleText(response)}</pre>
         </details>
       )}
     </li>

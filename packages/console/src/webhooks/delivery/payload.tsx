@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
 import drawerClasses from '../../records/drawer/drawer.module.css';
 import { type JsonPiece, printJson, printPieces } from '../../records/drawer/print-json.ts';
+import { visibleJson } from '../../ui/format.ts';
 
 /** Above this, colours would cost more elements than they are worth. */
 const colouredChars = 40_000;
@@ -8,8 +9,8 @@ const colouredChars = 40_000;
 /** The body of a delivery, readable; only its white space differs from what is sent. */
 export function Payload({ body }: { body: string }): ReactNode {
   const pieces = useMemo((): JsonPiece[] => {
-    if (body.length <= colouredChars) return printPieces(body);
-    return [{ kind: 'mark', text: printJson(body) }];
+    if (body.length <= colouredChars) return printPieces(visibleJson(body));
+    return [{ kind: 'mark', text: printJson(visibleJson(body)) }];
   }, [body]);
   return (
     <pre className={drawerClasses.json}>

@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import type { Delivery } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import markClasses from '../marks.module.css';
 import { LastStatus, Moment, NextRetry, StatusMark, Target } from '../marks.tsx';
 import type { Column } from '../table/rows-table.tsx';
@@ -44,7 +45,7 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   {
     name: 'ERROR',
     className: classes.error,
-    cell: ({ error }) => <span title={error ?? undefined}>{error ?? '–'}</span>,
+    cell: ({ error }) => <CutText text={error ?? '–'} />,
   },
   {
     name: 'ACTION',
@@ -68,12 +69,12 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
   {
     name: 'EVENT TYPE',
     className: classes.event,
-    cell: ({ event_type: type }) => <span title={type}>{type}</span>,
+    cell: ({ event_type: type }) => <CutText text={type} />,
   },
   {
     name: 'TENANT',
     className: classes.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   ...dlqColumns.slice(2, 5),
   { name: 'CREATED', className: classes.when, cell: ({ created_at: at }) => <Moment at={at} /> },

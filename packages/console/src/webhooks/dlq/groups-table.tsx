@@ -8,6 +8,7 @@ import type {
   Page,
   RetryRequest,
 } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
@@ -117,7 +118,7 @@ const columns: readonly Column<Group>[] = [
   {
     name: 'TENANT',
     className: tableClasses.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   {
     name: 'FIRST SEEN',
@@ -132,7 +133,7 @@ const columns: readonly Column<Group>[] = [
   {
     name: 'NEWEST ERROR',
     className: tableClasses.error,
-    cell: ({ error }) => <span title={error ?? undefined}>{error ?? '–'}</span>,
+    cell: ({ error }) => <CutText text={error ?? '–'} />,
   },
   {
     name: 'ACTION',

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
+import { CutText } from '../../ui/cut-text.tsx';
 import { AbandonedIcon, DeliveredIcon, DiscardedIcon, PendingIcon } from '../../ui/icons.tsx';
 import markClasses from '../marks.module.css';
 import { Moment, Target } from '../marks.tsx';
@@ -10,7 +11,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   {
     name: 'TENANT',
     className: classes.tenant,
-    cell: ({ tenant }) => <span title={tenant}>{tenant}</span>,
+    cell: ({ tenant }) => <CutText text={tenant} />,
   },
   { name: 'URL', className: classes.url, cell: ({ url }) => <Target target={url} /> },
   {
@@ -18,7 +19,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     className: classes.event,
     cell: ({ event_types: types }) => {
       const text = types.includes('*') ? 'all' : types.join(', ');
-      return <span title={text}>{text}</span>;
+      return <CutText text={text} />;
     },
   },
   {

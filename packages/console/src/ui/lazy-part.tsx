@@ -1,0 +1,146 @@
+import { Button } from '@mantine/core';
+import {
+  type QueryClient,
+  queryOptions,
+  type UseQueryResult,
+  useQuery,
+} from '@tanstack/react-query';
+import type { ComponentType, ReactNode } from 'react';
+import { ApiError } from '../api/client.ts';
+import classes from './freshness.module.css';
+import { FailurePanel, useFailure } from './freshness.tsx';
+
+type Script<Props> = () => Promise<ComponentType<Props>>;
+
+const noAnswerMillis = 10_000;
+/** A reload that did not help is not repeated within this time. */
+const reloadPauseMillis = 60_000;
+const updatedKey = 'svcctl:updated';
+const reloadedKey = 'svcctl:reloaded-at';
+
+/**
+ * A page whose script is loaded when it is first shown. The script is a query like all data: while it
+ * cannot be had, the page says so, tries again by itself, and draws as soon as it is there.
+ * `name` is unique among all parts.
+ */
+export function lazyPage(name: string, load: Script<object>) {
+  const options = scriptQuery(name, load);
+  function Page(): ReactNode {
+    const query = useQuery(options);
+    const failure = useFailure(query);
+    if (query.data !== undefined) return <query.data.Part />;
+    if (failure === null) return null;
+    return <FailurePanel error={failure} onRetry={() => void query.refetch()} />;
+  }
+  /** Starts to load the script, so that it is there when the page is shown. */
+  Page.preload = (client: QueryClient) => client.prefetchQuery(options);
+  return Page;
+}
+
+/** The same for what lies over a page: a drawer, a panel, a dialog. */
+export function lazyPart<Props extends { onClose: () => void }>(name: string, load: Script<Props>) {
+  const options = scriptQuery(name, load);
+  return function Part(props: Props): ReactNode {
+    const query = useQuery(options);
+    if (query.data !== undefined) return <query.data.Part {...props} />;
+    return <FailedPart query={query} onClose={props.onClose} />;
+  };
+}
+
+/** The same for what a page can do without: `whenFailed` stands in its place. */
+export function lazyPiece<Props extends object>(
+  name: string,
+  load: Script<Props>,
+  whenFailed: ReactNode,
+) {
+  const options = scriptQuery(name, load);
+  return function Piece(props: Props): ReactNode {
+    const query = useQuery(options);
+    const failure = useFailure(query);
+    if (query.data !== undefined) return <query.data.Part {...props} />;
+    return failure === null ? null : whenFailed;
+  };
+}
+
+function FailedPart(props: { query: UseQueryResult; onClose: () => void }): ReactNode {
+  const { query, onClose } = props;
+  const failure = useFailure(query);
+  if (failure === null) return null;
+  return (
+    <aside className={classes.failedPart}>
+      <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+      <Button size="compact-sm" variant="subtle" onClick={onClose}>
+        Close
+      </Button>
+    </aside>
+  );
+}
+
+function scriptQuery<Props>(name: string, load: Script<Props>) {
+  return queryOptions({
+    queryKey: ['script', name],
+    queryFn: async () => ({ Part: await loadScript(load) }),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    structuralSharing: false,
+  });
+}
+
+async function loadScript<Props>(load: Script<Props>): Promise<ComponentType<Props>> {
+  try {
+    return await load();
+  } catch (cause) {
+    const served = await readServedPage();
+    if (served === null) throw scriptFailure(cause);
+    // Old scripts go away with the service that served them.
+    if (!served.includes(ownScript())) throw reloadUpdated(cause);
+    // Some browsers keep a failed import for as long as the page lives: only a reload tries it again.
+    reloadOnce();
+    throw scriptFailure(cause);
+  }
+}
+
+function scriptFailure(cause: unknown): ApiError {
+  const detail = 'A script of this page could not be loaded.';
+  return new ApiError({ status: 0, code: 'script_unavailable', detail }, { cause });
+}
+
+/** The page as the service serves it now; null when it does not answer. */
+async function readServedPage(): Promise<string | null> {
+  try {
+    const signal = AbortSignal.timeout(noAnswerMillis);
+    const response = await fetch('/', { cache: 'no-store', signal });
+    return response.ok ? await response.text() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The address of the script this tab began with: its name holds a hash of the build. */
+function ownScript(): string {
+  return document.querySelector('script[type="module"][src]')?.getAttribute('src') ?? '';
+}
+
+/** The address holds the place, so the new console opens where the old one was. */
+function reloadUpdated(cause: unknown): ApiError {
+  sessionStorage.setItem(updatedKey, 'true');
+  // A running export asks first, and may keep the old page.
+  window.location.reload();
+  const detail =
+    'It was updated while this tab was open. RETRY loads the new console at this place.';
+  return new ApiError({ status: 410, code: 'console_updated', detail }, { cause });
+}
+
+function reloadOnce(): void {
+  const last = Number(sessionStorage.getItem(reloadedKey) ?? 0);
+  if (Date.now() - last < reloadPauseMillis) return;
+  sessionStorage.setItem(reloadedKey, String(Date.now()));
+  window.location.reload();
+}
+
+/** Whether this page was loaded in place of one that was older than the service; true once. */
+export function takeUpdated(): boolean {
+  const isUpdated = sessionStorage.getItem(updatedKey) !== null;
+  sessionStorage.removeItem(updatedKey);
+  return isUpdated;
+}
