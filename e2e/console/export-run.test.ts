@@ -79,6 +79,32 @@ test('cancels midway and leaves no file, even when all of it has come already', 
   await close();
 });
 
+test('follows the tree while nothing runs, and keeps to its slice while it does', async () => {
+  const options = { initScripts: [gatedPicker] };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  const month = page.getByRole('treeitem', { name: /^2001-02/ }).first();
+  await month.click();
+  const title = drawerOf(page).getByRole('heading', { name: /^EXPORT/ });
+  await title.getByText('2001-02').waitFor();
+  await drawerOf(page).getByText('200', { exact: true }).waitFor();
+
+  await page.getByRole('button', { name: 'START: choose a file' }).click();
+  await page.getByText('0 of 200 rows').waitFor();
+  await page.goto('/#/records');
+  await page.getByText('0 of 200 rows').waitFor();
+  await title.getByText('2001-02').waitFor();
+  await page.evaluate('window.openGate()');
+  await page.getByText('rows = count: 200 = 200').waitFor();
+
+  await page.goto(`/#${bigLeaf}`);
+  await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
 test.each([
   ['NDJSON', 'TX_DFW_2001-03.ndjson', 'rows = count: 1,200 = 1,200'],
   ['Parquet', 'TX_DFW_2001-03.parquet', 'All of it came: 1,200 rows'],

@@ -125,8 +125,8 @@ test('keeps every row while the API does not answer, and comes back by itself', 
   await letTimePass(page);
   await asked;
   expect(await readPlace(page)).toEqual(before);
-  // The browser's own time-out, which no clock moves.
-  await banner(page).getByText('No answer in time').waitFor({ timeout: 45_000 });
+  // The browser's own time-out of 10 s, which no clock moves.
+  await banner(page).getByText('No answer in time').waitFor({ timeout: 25_000 });
   expect(await readPlace(page)).toEqual(before);
 
   api.turn('fair');
@@ -177,6 +177,47 @@ test('asks to sign in over the page when the session ends, and goes on at the sa
   expectQuiet([/401 \(Unauthorized\)/]);
   await close();
 });
+
+test('draws a page once its script can be had, without anybody leaving it', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'));
+  await page.route(isServedPage, (route) => route.abort('connectionrefused'));
+  await page.getByRole('link', { name: 'RETENTION' }).click();
+  await page.getByRole('alert').getByText('No connection to the service').waitFor();
+  await page.getByRole('treeitem', { name: /^TX/ }).waitFor({ state: 'detached' });
+
+  await page.unroute('**/assets/*.js');
+  await page.unroute(isServedPage);
+  await page.getByRole('button', { name: 'RETRY' }).click();
+  await page.getByRole('cell', { name: 'TX', exact: true }).waitFor();
+  expectQuiet([/ERR_CONNECTION_REFUSED/]);
+  await close();
+});
+
+test('says that the service was updated, and loads the new console at the same place', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  // What the old tab asks for is gone, and the page that is served now names other scripts.
+  let isReloaded = false;
+  await page.route('**/assets/*.js', (route) =>
+    isReloaded ? route.continue() : route.fulfill({ status: 404, body: '' }),
+  );
+  await page.route(isServedPage, (route) => {
+    isReloaded ||= route.request().isNavigationRequest();
+    if (isReloaded) return route.continue();
+    return route.fulfill({ contentType: 'text/html', body: '<script src="/assets/index-new.js">' });
+  });
+  await page.goto('/#/retention?view=moves');
+  await page.getByText('svcctl was updated: this is the new console.').waitFor();
+  await page.getByRole('heading', { name: 'RETENTION' }).waitFor();
+  expect(new URL(page.url()).hash).toBe('#/retention?view=moves');
+  expectQuiet([/404 \(Not Found\)/]);
+  await close();
+});
+
+/** The page that an open tab reads to see what is served now. */
+const isServedPage = (url: URL) => url.pathname === '/';
 
 test('keeps working while the service is restarted under the page', async () => {
   const { installation, service } = filled;

@@ -10,6 +10,8 @@ export default defineConfig({
     // What is inlined cannot be cached by itself.
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 800,
+    // One file: a script that is loaded again after an outage would not bring its styles along again.
+    cssCodeSplit: false,
   },
   server: { proxy: { '/api': 'http://127.0.0.1:8080' } },
 });

@@ -3,7 +3,9 @@ import type { InputFault } from './types.ts';
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
 const basePath = '/api/v1';
-const timeoutMillis = 30_000;
+/** Reads are quick or not answered at all: a service that hangs shows by the first poll that meets it. */
+const readMillis = 10_000;
+const writeMillis = 30_000;
 
 /** Take a token in their body: their 401 speaks of that one. */
 const tokenPaths = ['/session', '/session/confirm'];
@@ -146,6 +148,7 @@ async function send(
   path: string,
   { body, headers, signal }: Sent,
 ): Promise<Answer> {
+  const timeoutMillis = method === 'GET' ? readMillis : writeMillis;
   const timeout = AbortSignal.timeout(timeoutMillis);
   try {
     const response = await fetch(basePath + path, {

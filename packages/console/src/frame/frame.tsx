@@ -1,11 +1,12 @@
 import { Popover, UnstyledButton } from '@mantine/core';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import controls from '../ui/controls.module.css';
 import { formatInstant } from '../ui/format.ts';
 import { statusLineId } from '../ui/freshness.tsx';
 import { ChevronDownIcon, SearchIcon, UserIcon } from '../ui/icons.tsx';
 import { modKeyName, useKeys } from '../ui/keys.ts';
+import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
 // Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
 import { Palette } from '../ui/palette.tsx';
 import { ThemeSwitch } from '../ui/theme-switch.tsx';
@@ -18,12 +19,15 @@ import { useSession } from './session.tsx';
 import { signInFailure } from './sign-in-form.tsx';
 import { StepUp } from './step-up.tsx';
 
-const KeyHelp = lazy(async () => ({ default: (await import('../ui/key-help.tsx')).KeyHelp }));
+const KeyHelp = lazyPart('ui/key-help', async () => (await import('../ui/key-help.tsx')).KeyHelp);
 
 /** What stands around every page: navigation, header, status line, palette, key help, messages. */
 export function Frame(): ReactNode {
   const { overlay, show, close } = useOverlay();
   const navigate = useNavigate();
+  useEffect(() => {
+    if (takeUpdated()) notify({ text: 'svcctl was updated: this is the new console.' });
+  }, []);
   useKeys({
     'mod+k': () => show('palette'),
     // While the overlay is on its way, these would still act on the page.
@@ -57,7 +61,7 @@ export function Frame(): ReactNode {
         </UnstyledButton>
       </footer>
       {overlay === 'palette' && <Palette onClose={close} onKeys={() => show('keys')} />}
-      <Suspense>{overlay === 'keys' && <KeyHelp opened onClose={close} />}</Suspense>
+      {overlay === 'keys' && <KeyHelp opened onClose={close} />}
       <StepUp />
       <Toasts />
     </div>

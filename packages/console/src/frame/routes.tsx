@@ -5,7 +5,6 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  lazyRouteComponent,
   Navigate,
   Outlet,
 } from '@tanstack/react-router';
@@ -15,6 +14,7 @@ import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
+import { lazyPage } from '../ui/lazy-part.tsx';
 import {
   validateDeliveriesSearch,
   validateDlqSearch,
@@ -48,14 +48,17 @@ const homeRoute = createRoute({
   component: () => <Navigate to="/records" search={{}} replace />,
 });
 
-const RecordsPage = lazyRouteComponent(() => import('../records/page.tsx'), 'RecordsPage');
+const RecordsPage = lazyPage(
+  'records/page',
+  async () => (await import('../records/page.tsx')).RecordsPage,
+);
 
 const recordsRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/records',
   validateSearch: validateRecordsSearch,
   // Its script loads while the session is looked up, not after.
-  beforeLoad: () => void RecordsPage.preload?.(),
+  beforeLoad: ({ context }) => void RecordsPage.preload(context.client),
   component: () => (
     <RequireScope scope="enrichment:read">
       <RecordsPage />
@@ -63,13 +66,16 @@ const recordsRoute = createRoute({
   ),
 });
 
-const ExportsPage = lazyRouteComponent(() => import('../exports/page.tsx'), 'ExportsPage');
+const ExportsPage = lazyPage(
+  'exports/page',
+  async () => (await import('../exports/page.tsx')).ExportsPage,
+);
 
 const exportsRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/exports',
   validateSearch: validateExportsSearch,
-  beforeLoad: () => void ExportsPage.preload?.(),
+  beforeLoad: ({ context }) => void ExportsPage.preload(context.client),
   component: () => (
     <RequireScope scope="analytics:read">
       <ExportsPage />
@@ -77,13 +83,16 @@ const exportsRoute = createRoute({
   ),
 });
 
-const RetentionPage = lazyRouteComponent(() => import('../retention/page.tsx'), 'RetentionPage');
+const RetentionPage = lazyPage(
+  'retention/page',
+  async () => (await import('../retention/page.tsx')).RetentionPage,
+);
 
 const retentionRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/retention',
   validateSearch: validateRetentionSearch,
-  beforeLoad: () => void RetentionPage.preload?.(),
+  beforeLoad: ({ context }) => void RetentionPage.preload(context.client),
   component: () => (
     <RequireScope scope="enrichment:read">
       <RetentionPage />
@@ -91,13 +100,16 @@ const retentionRoute = createRoute({
   ),
 });
 
-const DlqPage = lazyRouteComponent(() => import('../webhooks/dlq/page.tsx'), 'DlqPage');
+const DlqPage = lazyPage(
+  'webhooks/dlq/page',
+  async () => (await import('../webhooks/dlq/page.tsx')).DlqPage,
+);
 
 const dlqRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/dlq',
   validateSearch: validateDlqSearch,
-  beforeLoad: () => void DlqPage.preload?.(),
+  beforeLoad: ({ context }) => void DlqPage.preload(context.client),
   component: () => (
     <RequireScope scope="admin">
       <DlqPage />
@@ -105,16 +117,16 @@ const dlqRoute = createRoute({
   ),
 });
 
-const DeliveriesPage = lazyRouteComponent(
-  () => import('../webhooks/deliveries/page.tsx'),
-  'DeliveriesPage',
+const DeliveriesPage = lazyPage(
+  'webhooks/deliveries/page',
+  async () => (await import('../webhooks/deliveries/page.tsx')).DeliveriesPage,
 );
 
 const deliveriesRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/deliveries',
   validateSearch: validateDeliveriesSearch,
-  beforeLoad: () => void DeliveriesPage.preload?.(),
+  beforeLoad: ({ context }) => void DeliveriesPage.preload(context.client),
   component: () => (
     <RequireScope scope="admin">
       <DeliveriesPage />
@@ -122,16 +134,16 @@ const deliveriesRoute = createRoute({
   ),
 });
 
-const EndpointsPage = lazyRouteComponent(
-  () => import('../webhooks/endpoints/page.tsx'),
-  'EndpointsPage',
+const EndpointsPage = lazyPage(
+  'webhooks/endpoints/page',
+  async () => (await import('../webhooks/endpoints/page.tsx')).EndpointsPage,
 );
 
 const endpointsRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/endpoints',
   validateSearch: validateEndpointsSearch,
-  beforeLoad: () => void EndpointsPage.preload?.(),
+  beforeLoad: ({ context }) => void EndpointsPage.preload(context.client),
   component: () => (
     <RequireScope scope="admin">
       <EndpointsPage />

@@ -1,17 +1,9 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import {
-  lazy,
-  type ReactNode,
-  Suspense,
-  useCallback,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useSession } from '../frame/session.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { useKeys } from '../ui/keys.ts';
+import { lazyPart } from '../ui/lazy-part.tsx';
 import { chosenDays } from './chosen-days.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
@@ -28,6 +20,7 @@ import {
   encodeOpen,
   type RecordsSearch,
   type RecordsView,
+  type SliceParams,
   sliceOf,
 } from './search.ts';
 import { useRecords } from './table/use-records.ts';
@@ -37,18 +30,22 @@ import { TreeSeparator } from './tree-separator.tsx';
 import { type UpdateSearch, useRecordsSearch } from './use-records-search.ts';
 import { ViewSwitch } from './view-switch.tsx';
 
-const RecordDrawer = lazy(() =>
-  import('./drawer/record-drawer.tsx').then(({ RecordDrawer }) => ({ default: RecordDrawer })),
+const RecordDrawer = lazyPart(
+  'records/drawer/record-drawer',
+  async () => (await import('./drawer/record-drawer.tsx')).RecordDrawer,
 );
-const ExportPanel = lazy(() =>
-  import('./export/export-panel.tsx').then(({ ExportPanel }) => ({ default: ExportPanel })),
+const ExportPanel = lazyPart(
+  'records/export/export-panel',
+  async () => (await import('./export/export-panel.tsx')).ExportPanel,
 );
 
-const VersionDrawer = lazy(() =>
-  import('./versions/version-drawer.tsx').then(({ VersionDrawer }) => ({ default: VersionDrawer })),
+const VersionDrawer = lazyPart(
+  'records/versions/version-drawer',
+  async () => (await import('./versions/version-drawer.tsx')).VersionDrawer,
 );
-const TagDialog = lazy(() =>
-  import('./tags/tag-dialog.tsx').then(({ TagDialog }) => ({ default: TagDialog })),
+const TagDialog = lazyPart(
+  'records/tags/tag-dialog',
+  async () => (await import('./tags/tag-dialog.tsx')).TagDialog,
 );
 
 /** RECORDS: the tree on the left, the chosen node with its records on the right. */
@@ -138,28 +135,26 @@ export function RecordsPage(): ReactNode {
           </>
         )}
       </div>
-      <Suspense>
-        {search.record !== undefined && (
-          <RecordDrawer recordKey={search.record} onClose={record.close} />
-        )}
-        {search.version !== undefined && (
-          <VersionDrawer
-            key={search.version}
-            id={search.version}
-            mayDelete={mayWrite}
-            onClose={version.close}
-          />
-        )}
-        {isTagging && path !== null && (
-          <TagDialog
-            place={{ ...path, ...chosenDays(search, facts.data) }}
-            onClose={() => setTagging(false)}
-          />
-        )}
-        {isExporting && path !== null && (
-          <Export search={search} facts={facts.data ?? null} onClose={() => setExporting(false)} />
-        )}
-      </Suspense>
+      {search.record !== undefined && (
+        <RecordDrawer recordKey={search.record} onClose={record.close} />
+      )}
+      {search.version !== undefined && (
+        <VersionDrawer
+          key={search.version}
+          id={search.version}
+          mayDelete={mayWrite}
+          onClose={version.close}
+        />
+      )}
+      {isTagging && path !== null && (
+        <TagDialog
+          place={{ ...path, ...chosenDays(search, facts.data) }}
+          onClose={() => setTagging(false)}
+        />
+      )}
+      {isExporting && (
+        <Export search={search} facts={facts.data ?? null} onClose={() => setExporting(false)} />
+      )}
     </div>
   );
 }
@@ -172,7 +167,10 @@ function Export(props: {
   onClose: () => void;
 }): ReactNode {
   const { search, facts, onClose } = props;
-  const slice = sliceOf(search);
+  // A running export goes on where nothing is chosen.
+  const lastSlice = useRef<SliceParams | null>(null);
+  const slice = sliceOf(search) ?? lastSlice.current;
+  lastSlice.current = slice;
   if (slice === null) return null;
   const first = facts?.first_at?.slice(0, 10);
   const last = facts?.last_at?.slice(0, 10);

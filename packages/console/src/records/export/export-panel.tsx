@@ -39,9 +39,15 @@ export type ExportPanelProps = {
 /** A slice as a file: how much it is, what goes in, and on which of two ways it is made. */
 export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { state, start, cancel, reset } = useExport();
+  const job = useJob(props.onClose);
+  const isRunning = state.step === 'running' || state.step === 'starting';
+  const isDone = state.step === 'done' || state.step === 'downloading';
   const [isSmall, setSmall] = useState(false);
-  // What is exported stays the same while other nodes are looked at.
-  const [{ slice, kind, source, days }] = useState(props);
+  const { slice, kind, source, days } = useHeld(props, isRunning || job.isPending);
+  useWhenChanged(JSON.stringify([slice, kind]), () => {
+    reset();
+    job.reset();
+  });
   const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
   const set = (change: Partial<Choices>) => setChoices((before) => ({ ...before, ...change }));
   const listed = useVersions(slice.tenant, true);
@@ -51,9 +57,6 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   const failure = useFailure(estimate);
   const better = betterWay(estimate.data?.rows);
   const way = choices.way ?? better;
-  const job = useJob(props.onClose);
-  const isRunning = state.step === 'running' || state.step === 'starting';
-  const isDone = state.step === 'done' || state.step === 'downloading';
   const close = useClose(isRunning, () => setSmall(true), props.onClose);
   if (isSmall) return <SmallExport state={state} onShow={() => setSmall(false)} />;
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set };
@@ -237,6 +240,25 @@ function Estimate(props: {
       )}
     </>
   );
+}
+
+/** The value as it was when `isHeld` began: what is being exported stays while other nodes are looked at. */
+function useHeld<T>(value: T, isHeld: boolean): T {
+  const held = useRef(value);
+  if (!isHeld) held.current = value;
+  return held.current;
+}
+
+/** The outcome of an export is that of its slice: with another one the panel begins anew. */
+function useWhenChanged(key: string, act: () => void): void {
+  const before = useRef(key);
+  const current = useRef(act);
+  current.current = act;
+  useEffect(() => {
+    if (before.current === key) return;
+    before.current = key;
+    current.current();
+  }, [key]);
 }
 
 function useFocusOnce() {

@@ -6,8 +6,7 @@ export async function loadTimeChart() {
   if (!isLanguage(navigator.language)) {
     Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
   }
-  const { TimeChart } = await import('./time-chart.tsx');
-  return { default: TimeChart };
+  return (await import('./time-chart.tsx')).TimeChart;
 }
 
 function isLanguage(tag: string): boolean {

@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { CatchBoundary } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense } from 'react';
+import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
+import { lazyPiece } from '../../ui/lazy-part.tsx';
 import type { NodePath } from '../node.ts';
 import { DayStrip } from './day-strip.tsx';
 import classes from './facts.module.css';
@@ -9,7 +10,7 @@ import { loadTimeChart } from './load-time-chart.ts';
 import type { TimeChartProps } from './time-chart.tsx';
 import { useMonths } from './use-facts.ts';
 
-const LazyChart = lazy(loadTimeChart);
+const LazyChart = lazyPiece('records/time-chart', loadTimeChart, <NoChart />);
 
 export type NodeChartProps = {
   path: NodePath;
@@ -61,9 +62,7 @@ export function TimeChart({
 }: TimeChartProps & { resetKey: string }): ReactNode {
   return (
     <CatchBoundary getResetKey={() => resetKey} errorComponent={NoChart}>
-      <Suspense>
-        <LazyChart {...props} />
-      </Suspense>
+      <LazyChart {...props} />
     </CatchBoundary>
   );
 }
