@@ -9,6 +9,8 @@ export class ApiError extends Error {
   readonly requestId: string | null;
   readonly errors: readonly InputFault[];
   readonly retryAfterSeconds: number | undefined;
+  /** The whole problem document; empty when the answer was none. */
+  readonly problem: Readonly<Record<string, unknown>>;
   /** What to do next, added by the command that knows. */
   readonly advice: string[] = [];
 
@@ -20,6 +22,7 @@ export class ApiError extends Error {
     super(`${code}: ${detail}`);
     this.name = 'ApiError';
     this.status = status;
+    this.problem = problem;
     this.code = code;
     this.detail = detail;
     this.requestId = text(problem.request_id) ?? headers.get('x-request-id');

@@ -77,6 +77,27 @@ test('rejected records of a batch are listed by their index', async () => {
   expect(stderr).toContain('INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n');
 });
 
+test('of a stream that broke off it prints what is stored, and how to go on', async () => {
+  const rejected = [{ index: 4, code: 'json_invalid', message: 'no JSON' }];
+  const counts = { accepted: 20_000, duplicates: 3, rejected, rejected_count: 1 };
+  const places = { lines_read: 20_100, next_line: 20_004, next_byte: 2_000_400 };
+  const members = { ...counts, ...places };
+  api.on('POST /enrichment/records', (_request, response) => {
+    response.writeHead(400, { 'content-type': 'application/problem+json' });
+    const code = 'body_encoding_invalid';
+    response.end(JSON.stringify({ code, detail: 'The gzip ends too early.', ...members }));
+  });
+  await writeFile(join(cwd, 'it is.ndjson'), '{}\n');
+  const file = await ingest(['it is.ndjson']);
+  expect(file).toMatchObject({ code: 2, stdout: '20000\t3\t1\n' });
+  expect(file.stderr).toContain('   5  json_invalid  no JSON');
+  expect(file.stderr).toContain('What comes before line 20005 is stored or rejected');
+  expect(file.stderr).toContain("tail -n +20005 'it is.ndjson' | svcctl records ingest -");
+  const stdin = await ingest(['-', '--json'], '{}');
+  expect(JSON.parse(stdin.stdout)).toEqual(members);
+  expect(stdin.stderr).not.toContain('tail -n');
+});
+
 test('a file is sent again from the start when the service is busy, after the wait it asks for', async () => {
   let calls = 0;
   api.on('POST /enrichment/records', (request, response) => {

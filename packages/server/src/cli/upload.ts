@@ -7,6 +7,10 @@ import type { Io } from './io.ts';
 /** A file, or stdin, on its way to the service: never more of it in memory than a few pieces. */
 export type Upload = {
   readonly label: string;
+  /** As it was given; null: stdin. */
+  readonly path: string | null;
+  /** Whether it is compressed. */
+  readonly isCoded: boolean;
   /** 0 when unknown. */
   readonly sizeBytes: number;
   readonly headers: Record<string, string>;
@@ -27,14 +31,17 @@ const pieceBytes = 256 * 1024;
 export async function openUpload(io: Io, file: string): Promise<Upload> {
   const path = file === '-' ? null : resolve(io.cwd, file);
   const name = file.replace(/\.gz$/, '');
+  const isCoded = file.endsWith('.gz');
   const isBatch = name.endsWith('.json');
   const headers: Record<string, string> = {
     'content-type': isBatch ? 'application/json' : 'application/x-ndjson',
-    ...(file.endsWith('.gz') ? { 'content-encoding': 'gzip' } : {}),
+    ...(isCoded ? { 'content-encoding': 'gzip' } : {}),
   };
   let failure: AppError | undefined;
   let opened: ReadStream | undefined;
   return {
+    path: path === null ? null : file,
+    isCoded,
     label: path === null ? 'stdin' : basename(path),
     sizeBytes: path === null ? 0 : await fileSize(path),
     headers,

@@ -69,6 +69,7 @@ export const errorCatalogue = {
   delivery_finished: row(409, 6, false, 'The delivery is delivered or discarded already.'),
   retry_job_finished: row(409, 6, false, 'The bulk re-arm has ended already.'),
   body_too_large: row(413, 2, false, 'The body is larger than the limit.'),
+  body_mostly_empty: row(413, 2, false, 'The body holds next to nothing but what is no record.'),
   media_type_unsupported: row(415, 2, false, 'The body has a media type this call does not take.'),
   content_encoding_unsupported: row(415, 2, false, 'The body is compressed in an unknown way.'),
   rate_limited: row(429, 5, true, 'The token made more requests a minute than it may.'),
@@ -119,6 +120,8 @@ export type AppErrorOptions = {
   detail?: string;
   errors?: readonly InputFault[];
   retryAfterSeconds?: number;
+  /** Further members of the problem document, as the contract of the route says. */
+  members?: Readonly<Record<string, unknown>>;
   /** Goes to the log, never to the caller. */
   cause?: unknown;
 };
@@ -129,6 +132,7 @@ export class AppError extends Error {
   readonly detail: string;
   readonly errors: readonly InputFault[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly members: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
     super(
@@ -140,6 +144,7 @@ export class AppError extends Error {
     this.detail = options.detail ?? errorCatalogue[code].title;
     this.errors = options.errors;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.members = options.members ?? {};
   }
 
   get status(): number {

@@ -36,6 +36,17 @@ export function parseInstant(text: string): number | null {
   return Number.isSafeInteger(micros) ? micros : null;
 }
 
+/** What keeps a text from being an instant, in words about "it". */
+export function instantFault(text: string): string {
+  const shape = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
+  if (shape === null) return 'it is not written so';
+  const [, time, fraction = '', zone] = shape;
+  if (time === undefined) return 'it is a day without a time';
+  if (zone === undefined) return 'it lacks its zone: Z, or an offset such as +01:00';
+  if (fraction.length > '.ffffff'.length) return 'it has more than 6 fraction digits';
+  return 'there is no such day, time or offset';
+}
+
 /**
  * The canonical spelling, `YYYY-MM-DDTHH:MM:SS.ffffffZ`: always 27 characters. Measured: 0.2 µs, a
  * Date takes 0.5; remembering the last day's date part wins nothing once the text is written out,

@@ -14,6 +14,7 @@ import {
   nullable,
   oneOf,
   problem,
+  problemSchema,
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -32,9 +33,14 @@ export const sliceProperties = {
   month: Type.Optional(monthSchema),
   from: Type.Optional({
     ...dateSchema,
-    description: 'first day, inclusive; needs `to`, excludes `month`',
+    description:
+      'a date such as 2026-03-05, up to 2999-12-31: the first day, inclusive; needs `to`, excludes `month`',
   }),
-  to: Type.Optional({ ...dateSchema, description: 'last day, inclusive; needs `from`' }),
+  to: Type.Optional({
+    ...dateSchema,
+    description:
+      'a date such as 2026-03-05, up to 2999-12-31: the last day, inclusive; needs `from`',
+  }),
 };
 
 export const datasetSchema = Type.Object({
@@ -135,10 +141,36 @@ export type IngestAnswer = {
   rejected_count: number;
 };
 
+/** How far a stream came that broke off, in the problem document beside what ended it. */
+const ingestProblem = {
+  description:
+    'A problem document (RFC 9457); `code` is stable. Of a JSON batch nothing is stored. Of a stream, what its further members say is stored, and durable.',
+  schema: Type.Object({
+    ...problemSchema.properties,
+    ...Type.Partial(ingestAnswerSchema).properties,
+    lines_read: Type.Optional(Type.Integer({ description: 'lines of the stream that came whole' })),
+    next_line: Type.Optional(
+      Type.Integer({
+        description:
+          'all lines before this one (from 0) are stored, rejected or blank: a next attempt may begin here. Some behind it may be stored, too',
+      }),
+    ),
+    next_byte: Type.Optional(
+      Type.Integer({ description: 'where that line begins in the stream, once decoded' }),
+    ),
+  }),
+  mediaType: problem.mediaType,
+} as const;
+export type IngestProgress = IngestAnswer & {
+  lines_read: number;
+  next_line: number;
+  next_byte: number;
+};
+
 /** Codes of rejected records: stable, documented in docs/errors.md. */
 export const rejectCodes = {
   record_invalid: 'The element is not a JSON object.',
-  record_too_large: 'The line is longer than any record may be.',
+  record_too_large: 'The line or element is longer than any record may be.',
   field_unknown: 'The record has a field that does not exist.',
   field_required: 'The record lacks a field.',
   field_invalid: 'A field of the record has a value that is not allowed.',
@@ -167,7 +199,7 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Store enrichment records',
     description:
-      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts. Bodies may be gzip-coded. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
+      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
     scope: 'enrichment:write',
     streamedBody: {
       'application/json': Type.Object(
@@ -175,13 +207,15 @@ export const recordsContract = {
         { additionalProperties: false },
       ),
       'application/x-ndjson': incomingRecordSchema,
+      'application/jsonl': incomingRecordSchema,
     },
     responses: {
       200: { description: 'What became of each record.', schema: ingestAnswerSchema },
-      400: problem,
-      413: problem,
+      400: ingestProblem,
+      413: ingestProblem,
       415: problem,
       429: problem,
+      503: ingestProblem,
     },
   },
   listDatasets: {

@@ -1,7 +1,7 @@
-import { gzipSync } from 'node:zlib';
+import zlib, { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { formatDigest, recordDigest, sumDigests } from '../kernel/digest.ts';
 
@@ -143,6 +143,149 @@ test('a gzip body is taken, a broken or cut one answers 400', async () => {
   });
   expect((await stream('no gzip', gzip)).json.code).toBe('body_encoding_invalid');
   expect(await totalCount()).toBe(before);
+});
+
+test.each([
+  'application/x-ndjson',
+  'application/ndjson',
+  'application/jsonl; charset=utf-8',
+  'application/x-jsonl',
+  'application/jsonlines',
+  'application/x-jsonlines',
+])('%s is a record a line, also behind a byte order mark', async (type) => {
+  const lines = `\ufeff${JSON.stringify(record())}\n${JSON.stringify(record())}\n`;
+  const answer = await stream(lines, { 'content-type': type });
+  expect(answer.json).toMatchObject({ accepted: 2, rejected_count: 0 });
+});
+
+test('a JSON batch may begin with a byte order mark', async () => {
+  const answer = await service.call('POST', '/enrichment/records', {
+    body: `\ufeff${JSON.stringify({ records: [record()] })}`,
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.json).toMatchObject({ accepted: 1 });
+});
+
+test('a day beyond the range of days is told as such', async () => {
+  const query = 'tenant=T1&from=2020-01-01&to=9999-12-31';
+  const answer = await service.call('GET', `/enrichment/records?${query}`);
+  expect(answer.status).toBe(400);
+  expect(answer.json.detail).toContain('to: must be a date such as 2026-03-05, up to 2999-12-31');
+});
+
+describe('a body that holds next to nothing', () => {
+  const mebi = 2 ** 20;
+  const one = () => `${JSON.stringify(record())}\n`;
+  const padded = (spaces: number) => `${one().slice(0, -2)}${' '.repeat(spaces)}}\n`;
+  const codings = [
+    ['gzip', gzipSync],
+    ['zstd', (zlib as { zstdCompressSync?: typeof gzipSync }).zstdCompressSync],
+  ] as const;
+
+  test.each<[string, () => string]>([
+    ['blank lines', () => '\n'.repeat(20 * mebi)],
+    ['lines of spaces', () => `${' '.repeat(1000)}\r\n`.repeat(20_000)],
+    ['records within spaces', () => padded(500_000).repeat(40)],
+    ['one record in a line of spaces', () => padded(20 * mebi)],
+    ['lines of one letter', () => 'x\n'.repeat(1_200_000)],
+  ])('is refused half-way with what was stored of it: %s', async (_name, text) => {
+    for (const [coding, compress] of codings) {
+      if (compress === undefined) continue;
+      const good = one().repeat(60);
+      const answer = await stream(compress(good + text()), { 'content-encoding': coding });
+      expect(answer.status).toBe(413);
+      const { code, accepted, duplicates, next_line } = answer.json;
+      expect(code).toBe('body_mostly_empty');
+      // Parts of 50 records: the other ten are in the one that was being filled.
+      expect([accepted, duplicates, next_line]).toEqual([1, 49, 50]);
+    }
+  });
+
+  test.each<[string, () => string]>([
+    ['around', () => `{"records":[${' '.repeat(20 * mebi)}${one()}]}`],
+    [
+      'inside',
+      () => `{"records":[${padded(400_000).trimEnd()}${`,${padded(400_000)}`.repeat(30)}]}`,
+    ],
+    ['inside one', () => `{"records":[${padded(20 * mebi)}]}`],
+  ])('is refused whole when it is a batch with blanks %s its records', async (_name, text) => {
+    const before = await totalCount();
+    const answer = await service.call('POST', '/enrichment/records', {
+      body: gzipSync(text()),
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    });
+    expect([answer.status, answer.json.code]).toEqual([413, 'body_mostly_empty']);
+    expect(await totalCount()).toBe(before);
+  });
+
+  test('is not one of lines with CR, empty lines between, fixed width or indentation', async () => {
+    const lines = Array.from({ length: 1500 }, one);
+    const airy = lines.map((line) => `${line.trimEnd().padEnd(4000)}\r\n\r\n\r\n`).join('');
+    expect((await stream(gzipSync(airy), { 'content-encoding': 'gzip' })).json).toMatchObject({
+      accepted: 1500,
+      rejected_count: 0,
+    });
+    const deep = { a: [{ b: [[[[{ c: Array.from({ length: 3000 }, (_, n) => n) }]]]] }] };
+    const records = Array.from({ length: 45 }, () => record({ enrichment: deep }));
+    const answer = await service.call('POST', '/enrichment/records', {
+      body: JSON.stringify({ records }, null, 8),
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(answer.json).toMatchObject({ accepted: 45, rejected_count: 0 });
+  });
+});
+
+describe('a stream that breaks off says what is stored, and where to go on', () => {
+  const lineOf = (more: object) => JSON.stringify(record({ tenant: 'broken', ...more }));
+
+  test('when its gzip is cut', async () => {
+    const lines = Array.from({ length: 400 }, () => lineOf({ note: undefined }));
+    lines[3] = 'no record';
+    lines[4] = '';
+    lines[7] = lines[6] ?? '';
+    const text = `\ufeff${lines.join('\n')}\n`;
+    // Incompressible, so that much of it comes before the cut.
+    const whole = gzipSync(text, { level: 0 });
+    const answer = await stream(whole.subarray(0, -200), { 'content-encoding': 'gzip' });
+    expect([answer.status, answer.json.code]).toEqual([400, 'body_encoding_invalid']);
+    const { accepted, duplicates, rejected, rejected_count, lines_read } = answer.json;
+    const { next_line, next_byte } = answer.json;
+    expect(rejected).toEqual([{ index: 3, code: 'json_invalid', message: expect.any(String) }]);
+    expect([accepted, duplicates, rejected_count]).toEqual([next_line - 3, 1, 1]);
+    expect(accepted % 50).toBe(49);
+    expect(lines_read).toBeGreaterThan(next_line);
+    expect(lines_read).toBeLessThan(400);
+    const bytes = Buffer.from(text);
+    expect(bytes.subarray(0, next_byte).toString().split('\n')).toHaveLength(next_line + 1);
+    expect(answer.json.detail).toContain(`Of the ${lines_read} lines read, ${accepted} are stored`);
+    const rest = await stream(bytes.subarray(next_byte));
+    expect(rest.json).toMatchObject({
+      accepted: 400 - next_line,
+      duplicates: 0,
+      rejected_count: 0,
+    });
+  });
+
+  test('when the database refuses a part, also if a later one is stored', async () => {
+    await service.db.pool.query(
+      `alter table enrichment_records add constraint no_poison check (event_id <> 'poison') not valid`,
+    );
+    const lines = Array.from({ length: 210 }, () => lineOf({}));
+    lines[120] = lineOf({ event_id: 'poison' });
+    const answer = await stream(lines.join('\n'));
+    await service.db.pool.query('alter table enrichment_records drop constraint no_poison');
+    expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
+    expect(answer.json.next_line).toBe(100);
+    const rest = await stream(lines.slice(100).join('\n'));
+    expect(rest.json.accepted + answer.json.accepted).toBe(210);
+    expect(rest.json.duplicates).toBe(answer.json.accepted - 100);
+  });
+
+  test('a batch and a stream that is not begun say nothing of it', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await service.call('POST', '/enrichment/records', { body: '{', headers });
+    expect(answer.json).not.toHaveProperty('accepted');
+  });
 });
 
 test('one bad line in the middle of a stream is reported, the rest is stored', async () => {

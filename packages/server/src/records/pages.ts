@@ -1,7 +1,7 @@
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor, type Position } from '../kernel/cursor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
-import { formatMicros, parseInstant } from '../kernel/instant.ts';
+import { formatMicros, instantFault, parseInstant } from '../kernel/instant.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { orders } from './contract.ts';
 import { keyOf, type RecordKey, type RecordRow } from './queries.ts';
@@ -84,7 +84,10 @@ export async function getRecord(
   request: { tenant: string; store: string; occurred_at: string; event_id: string },
 ): Promise<string> {
   const micros = parseInstant(request.occurred_at);
-  if (micros === null) throw invalidInput('?occurred_at', 'must be an RFC 3339 time');
+  if (micros === null) {
+    const fault = instantFault(request.occurred_at);
+    throw invalidInput('?occurred_at', `must be the occurred_at of a record: ${fault}`);
+  }
   const { tenant, store, event_id } = request;
   const key = [tenant, store, formatMicros(micros), event_id] as const;
   const row = mayTouchTenant(actor, tenant) ? await records.find(key) : undefined;

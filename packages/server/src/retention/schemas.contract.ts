@@ -337,8 +337,16 @@ export const eraseRequestSchema = Type.Object(
     event_ids: Type.Optional(
       Type.Array(eventIdSchema, { minItems: 1, maxItems: 10_000, uniqueItems: true }),
     ),
-    from: Type.Optional({ ...dateSchema, description: 'first day, inclusive; needs `to`' }),
-    to: Type.Optional({ ...dateSchema, description: 'last day, inclusive; needs `from`' }),
+    from: Type.Optional({
+      ...dateSchema,
+      description:
+        'a date such as 2026-03-05, up to 2999-12-31: the first day, inclusive; needs `to`',
+    }),
+    to: Type.Optional({
+      ...dateSchema,
+      description:
+        'a date such as 2026-03-05, up to 2999-12-31: the last day, inclusive; needs `from`',
+    }),
     dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
   },
   { additionalProperties: false },

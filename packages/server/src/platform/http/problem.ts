@@ -28,6 +28,7 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
         code: error.code,
         request_id: request.id,
         errors: error.errors,
+        ...error.members,
       }),
     );
 }

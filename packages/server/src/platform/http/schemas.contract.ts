@@ -73,7 +73,7 @@ export const instantSchema = Type.String({
 export const dateSchema = Type.String({
   format: 'date',
   pattern: '^[12]',
-  description: 'a date such as 2026-03-05',
+  description: 'a date such as 2026-03-05, up to 2999-12-31',
   examples: ['2026-03-05'],
 });
 export const monthSchema = Type.String({

@@ -1,4 +1,5 @@
 import { JsonScanner } from '../../kernel/json-text.ts';
+import { JsonWindow, NotUtf8 } from './json-window.ts';
 import {
   type IncomingRecord,
   type RecordFault,
@@ -8,12 +9,18 @@ import {
   type RecordReading,
 } from './record-reader.ts';
 
-export type BatchLimits = RecordLimits & { maxRecords: number };
+export type BatchLimits = RecordLimits & {
+  maxRecords: number;
+  /** An element that is longer is rejected without being held, as a line of NDJSON is. */
+  maxRecordBytes: number;
+};
 
 export type BatchHandlers = {
-  /** `index` is the position in `records`, from 0. */
-  onRecord: (index: number, record: IncomingRecord) => void;
-  onFault: (index: number, fault: RecordFault) => void;
+  /** `index` is the position in `records`, from 0; `takenBytes` what it took up of the body. */
+  onRecord: (index: number, record: IncomingRecord, takenBytes: number) => void;
+  onFault: (index: number, fault: RecordFault, takenBytes: number) => void;
+  /** White space outside of elements, and inside of those that are too long. */
+  onBlanks: (bytes: number) => void;
 };
 
 /** The envelope is wrong: nothing of it may be stored. `path` is a JSON pointer; '' is the whole. */
@@ -29,33 +36,148 @@ export class EnvelopeFault extends Error {
   }
 }
 
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const colon = 0x3a;
+const quote = 0x22;
+
 /**
- * Reads `{"records":[…]}` and tells each element, in order; answers how many there were. Throws
- * EnvelopeFault, also after elements have been told: collect them, and store only once it returns.
+ * Reads `{"records":[…]}` as it comes and tells each element, in order; answers how many there were. Throws
+ * EnvelopeFault, also after elements have been told: collect them, and store only once it returns. What
+ * an element holds that is longer than any record may be is not looked at.
  */
-export function readBatch(text: string, limits: BatchLimits, handlers: BatchHandlers): number {
-  const scanner = new JsonScanner(text);
-  const start = scanner.skipSpace(0);
-  if (scanner.byteAt(start) !== 0x7b) {
-    if (scanner.scanValue(start) < 0) throw syntaxFault(scanner, '');
+export async function readBatch(
+  chunks: AsyncIterable<Buffer>,
+  limits: BatchLimits,
+  handlers: BatchHandlers,
+): Promise<number> {
+  const json = new JsonWindow(chunks, {
+    maxValueBytes: limits.maxRecordBytes,
+    onBlanks: handlers.onBlanks,
+  });
+  try {
+    return await readEnvelope(json, limits, handlers);
+  } catch (error) {
+    if (!(error instanceof NotUtf8)) throw error;
+    throw new EnvelopeFault('json_invalid', '', 'The body is not UTF-8.');
+  }
+}
+
+async function readEnvelope(
+  json: JsonWindow,
+  limits: BatchLimits,
+  handlers: BatchHandlers,
+): Promise<number> {
+  if ((await json.peek()) !== openBrace) {
+    await readOther(json, '');
     throw new EnvelopeFault('field_invalid', '', 'the body must be a JSON object');
   }
-  const first = scanner.skipSpace(start + 1);
-  if (scanner.byteAt(first) === 0x7d) {
+  json.pass();
+  if ((await json.peek()) === closeBrace) {
     throw new EnvelopeFault('field_required', '/records', 'records is missing');
   }
-  const { count, end } = readRecords(scanner, scanRecordsKey(scanner, first), limits, handlers);
-
-  let position = scanner.skipSpace(end);
-  if (scanner.byteAt(position) === 0x2c) {
+  await readRecordsKey(json);
+  const count = await readRecords(json, limits, handlers);
+  const next = await json.peek();
+  if (next === comma) {
+    json.pass();
+    await json.peek();
     // There is only one field: whatever comes is unknown or a duplicate.
-    scanRecordsKey(scanner, scanner.skipSpace(position + 1));
+    await readRecordsKey(json);
     throw new EnvelopeFault('json_duplicate_key', '/records', 'records may appear only once');
   }
-  if (scanner.byteAt(position) !== 0x7d) return refuse(scanner, position, 'a comma or }');
-  position = scanner.skipSpace(position + 1);
-  if (position < scanner.sizeBytes) return refuse(scanner, position, 'nothing after the envelope');
+  if (next !== closeBrace) return refuse(json, 'a comma or }');
+  json.pass();
+  if ((await json.peek()) !== -1) return refuse(json, 'nothing after the envelope');
   return count;
+}
+
+/** The key `records` and its colon. */
+async function readRecordsKey(json: JsonWindow): Promise<void> {
+  const { scanner } = json;
+  if ((await json.peek()) !== quote) refuse(json, 'a key in double quotes');
+  const read = await json.read((start) => {
+    const end = scanner.scanString(start);
+    return { end, key: end < 0 ? '' : scanner.stringValue(start, end) };
+  });
+  if (read !== null && (read.end < 0 || scanner.fault !== null)) throw syntaxFault(json, '');
+  const key = read?.key ?? '…';
+  if (key !== 'records') {
+    const path = `/${key.slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    throw new EnvelopeFault('field_unknown', path, 'the envelope has one field, records');
+  }
+  if ((await json.peek()) !== colon) refuse(json, 'a colon');
+  json.pass();
+}
+
+async function readRecords(
+  json: JsonWindow,
+  limits: BatchLimits,
+  handlers: BatchHandlers,
+): Promise<number> {
+  const most = `records must be an array of 1 to ${limits.maxRecords} records`;
+  if ((await json.peek()) !== openBracket) {
+    await readOther(json, '/records');
+    throw new EnvelopeFault('field_invalid', '/records', most);
+  }
+  json.pass();
+  if ((await json.peek()) === closeBracket) {
+    throw new EnvelopeFault('field_invalid', '/records', most);
+  }
+  const reader = new RecordReader(json.scanner, limits);
+  for (let index = 0; ; index += 1) {
+    if (index === limits.maxRecords) throw new EnvelopeFault('field_invalid', '/records', most);
+    await readElement(json, reader, { index, handlers });
+    const next = await json.peek();
+    if (next !== comma && next !== closeBracket) return refuse(json, 'a comma or ]');
+    json.pass();
+    if (next === closeBracket) return index + 1;
+    await json.peek();
+  }
+}
+
+async function readElement(
+  json: JsonWindow,
+  reader: RecordReader,
+  { index, handlers }: { index: number; handlers: BatchHandlers },
+): Promise<void> {
+  const reading = await json.read((start) => ({ ...reader.read(start), start }));
+  if (reading === null) {
+    handlers.onFault(index, tooLong, 0);
+    await json.passValue();
+    return;
+  }
+  const { record, fault, start, end } = reading;
+  if (end < 0) throw syntaxFault(json, `/records/${index}`);
+  if (record !== null) handlers.onRecord(index, record, end - start);
+  else handlers.onFault(index, fault, end - start);
+}
+
+const tooLong: RecordFault = {
+  code: 'record_too_large',
+  message: 'the element is longer than any record may be',
+};
+
+/** A value in a place where it does not belong: whether it is JSON at all. */
+async function readOther(json: JsonWindow, path: string): Promise<void> {
+  const read = await json.read((start) => ({ end: json.scanner.scanValue(start) }));
+  if (read !== null && read.end < 0) throw syntaxFault(json, path);
+}
+
+function refuse(json: JsonWindow, expected: string): never {
+  json.refuse(expected);
+  throw syntaxFault(json, '');
+}
+
+/** The scanner's fault as one of the envelope. */
+function syntaxFault(json: JsonWindow, path: string): EnvelopeFault {
+  const { fault } = json.scanner;
+  if (fault === null) throw new TypeError('no fault was noted');
+  const message = `${fault.message} (byte ${json.offsetOf(fault.position)} of the body)`;
+  return new EnvelopeFault(fault.code, path, message);
 }
 
 /** Reads lines of NDJSON, one record each; white space around it is allowed. */
@@ -82,63 +204,4 @@ export class LineReader {
 /** `LineReader` for a single line. */
 export function readLine(line: string, limits: RecordLimits): RecordReading {
   return new LineReader(limits).read(line);
-}
-
-/** The key `records` and its colon; answers where the value begins. */
-function scanRecordsKey(scanner: JsonScanner, start: number): number {
-  if (scanner.byteAt(start) !== 0x22) refuse(scanner, start, 'a key in double quotes');
-  const end = scanner.scanString(start);
-  if (end < 0 || scanner.fault !== null) throw syntaxFault(scanner, '');
-  const key = scanner.stringValue(start, end);
-  if (key !== 'records') {
-    const path = `/${key.slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    throw new EnvelopeFault('field_unknown', path, 'the envelope has one field, records');
-  }
-  const value = scanner.scanColon(end);
-  if (value < 0) throw syntaxFault(scanner, '');
-  return value;
-}
-
-function readRecords(
-  scanner: JsonScanner,
-  start: number,
-  limits: BatchLimits,
-  handlers: BatchHandlers,
-): { count: number; end: number } {
-  const most = `records must be an array of 1 to ${limits.maxRecords} records`;
-  if (scanner.byteAt(start) !== 0x5b) {
-    if (scanner.scanValue(start) < 0) throw syntaxFault(scanner, '/records');
-    throw new EnvelopeFault('field_invalid', '/records', most);
-  }
-  let position = scanner.skipSpace(start + 1);
-  if (scanner.byteAt(position) === 0x5d) {
-    throw new EnvelopeFault('field_invalid', '/records', most);
-  }
-  const reader = new RecordReader(scanner, limits);
-  for (let index = 0; ; index += 1) {
-    if (index === limits.maxRecords) throw new EnvelopeFault('field_invalid', '/records', most);
-    const { record, fault, end } = reader.read(position);
-    if (end < 0) throw syntaxFault(scanner, `/records/${index}`);
-    if (record !== null) handlers.onRecord(index, record);
-    else handlers.onFault(index, fault);
-
-    position = scanner.skipSpace(end);
-    const next = scanner.byteAt(position);
-    if (next === 0x5d) return { count: index + 1, end: position + 1 };
-    if (next !== 0x2c) return refuse(scanner, position, 'a comma or ]');
-    position = scanner.skipSpace(position + 1);
-  }
-}
-
-function refuse(scanner: JsonScanner, position: number, expected: string): never {
-  scanner.refuse(position, expected);
-  throw syntaxFault(scanner, '');
-}
-
-/** The scanner's fault as one of the envelope. */
-function syntaxFault(scanner: JsonScanner, path: string): EnvelopeFault {
-  const { fault } = scanner;
-  if (fault === null) throw new TypeError('no fault was noted');
-  const message = `${fault.message} (byte ${fault.position} of the body)`;
-  return new EnvelopeFault(fault.code, path, message);
 }

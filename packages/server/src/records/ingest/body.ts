@@ -7,6 +7,8 @@ import { AppError } from '../../kernel/errors.ts';
 export type Body = {
   /** NDJSON, to be read line by line; otherwise one JSON document. */
   readonly isStream: boolean;
+  /** As announced; null when it was not, or is coded. */
+  readonly sizeBytes: number | null;
   /** The decoded bytes. Ends with `body_encoding_invalid` when they do not decode. */
   chunks(): AsyncGenerator<Buffer>;
   /** Reads and drops what is left, within bounds, so that the client gets to read the answer. */
@@ -17,17 +19,26 @@ const discardBytes = 64 * 1024 * 1024;
 const discardMillis = 5_000;
 const idleMillis = 60_000;
 
+/** NDJSON has no registered name: these are the ones it goes by. */
+const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-jsonlines'].map(
+  (name) => `application/${name}`,
+);
+
 /** Throws 415 unless type and coding of the body are ones we read. */
 export function readBody(request: IncomingMessage): Body {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json' && type !== 'application/x-ndjson') {
+  const isStream = type !== undefined && streamTypes.includes(type);
+  if (type !== 'application/json' && !isStream) {
     throw new AppError('media_type_unsupported', {
-      detail: 'Send application/json ({"records":[…]}) or application/x-ndjson (a record a line).',
+      detail:
+        'Send application/json ({"records":[…]}), or a record a line as application/x-ndjson or application/jsonl.',
     });
   }
   const decoder = createDecoder(request.headers['content-encoding']);
+  const announced = Number(request.headers['content-length']);
   return {
-    isStream: type === 'application/x-ndjson',
+    isStream,
+    sizeBytes: decoder === null && Number.isSafeInteger(announced) ? announced : null,
     chunks: () => (decoder === null ? plainChunks(request) : decodedChunks(request, decoder)),
     discard: () => discard(request),
   };

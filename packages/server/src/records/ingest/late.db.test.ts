@@ -63,6 +63,7 @@ const actor: Actor = {
 function body(text: string, isStream: boolean): Body {
   return {
     isStream,
+    sizeBytes: null,
     async *chunks() {
       yield Buffer.from(text);
     },

@@ -32,15 +32,20 @@ export class Part {
     this.#length += row.length;
   }
 
-  /** Text for `COPY … FROM STDIN`, in pieces of some hundred kilobytes. */
+  /** Text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
   *copyText(): Generator<Buffer> {
-    for (let start = 0; start < this.#rows.length; start += rowsAPiece) {
-      yield Buffer.from(this.#rows.slice(start, start + rowsAPiece).join(''));
+    for (let start = 0; start < this.#rows.length; ) {
+      let end = start;
+      for (let size = 0; end < this.#rows.length && size < pieceLength; end += 1) {
+        size += this.#rows[end]?.length ?? 0;
+      }
+      yield Buffer.from(this.#rows.slice(start, end).join(''));
+      start = end;
     }
   }
 }
 
-const rowsAPiece = 500;
+const pieceLength = 256 * 1024;
 
 /** Columns as in `createStage` (queries.ts). */
 function encodeRow(

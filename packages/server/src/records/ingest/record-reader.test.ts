@@ -145,6 +145,27 @@ const withConfidence = (spelled: string) =>
   line({ kind: 1 }).replace('"kind":1', `"confidence":${spelled}`);
 
 test.each([
+  ['2001-03-01', 'a day without a time'],
+  ['2001-03-01 00:05:00Z', 'not written so'],
+  ['2001-03-01T00:05:00', 'lacks its zone'],
+  ['2001-03-01T00:05:00.1234567Z', 'more than 6 fraction digits'],
+  ['2001-02-29T00:00:00Z', 'no such day'],
+  [
+    '1969-12-31T23:59:59Z',
+    'from 1970 until one day from now, which is 2026-02-01T00:00:00.000000Z',
+  ],
+  [
+    '2026-02-02T00:00:00Z',
+    'from 1970 until one day from now, which is 2026-02-01T00:00:00.000000Z',
+  ],
+  [`2001-${'x'.repeat(500)}`, 'not written so'],
+])('of the time %j it is told what is wrong with it', (text, words) => {
+  const { fault } = readLine(line({ occurred_at: text }), limits);
+  expect(fault?.message).toContain(words);
+  expect(fault?.message.length).toBeLessThan(200);
+});
+
+test.each([
   '0',
   '-0',
   '-0.00e5',

@@ -1,4 +1,4 @@
-import { parseInstant } from '../../kernel/instant.ts';
+import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
 import type { JsonFault, JsonScanner } from '../../kernel/json-text.ts';
 import { isReservedName } from '../../platform/http/schemas.contract.ts';
 
@@ -22,6 +22,7 @@ export type IncomingRecord = {
 
 export type RecordFaultCode =
   | 'record_invalid'
+  | 'record_too_large'
   | 'field_unknown'
   | 'field_required'
   | 'field_invalid'
@@ -71,8 +72,7 @@ const rules: Record<Field, string> = {
   store: `store must be a string ${nameRule}`,
   event_id: 'event_id must be a string of 1 to 200 characters without control characters',
   occurred_at:
-    'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z, with at most 6 ' +
-    'fraction digits, from 1970 until one day from now',
+    'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z, in double quotes',
   kind: 'kind must be a string of at most 200 characters without U+0001 and U+001F, or absent',
   source: 'source must be a string of at most 200 characters without U+0001 and U+001F, or absent',
   model: 'model must be a string of at most 200 characters without U+0001 and U+001F, or absent',
@@ -249,9 +249,17 @@ export class RecordReader {
 
   private readInstant(start: number, end: number): void {
     const { scanner, record } = this;
-    const micros = parseInstant(scanner.stringValue(start, end));
-    if (micros === null || micros < 0 || micros > this.latestMicros) {
-      this.refuse('field_invalid', rules.occurred_at);
+    const text = scanner.stringValue(start, end);
+    const micros = parseInstant(text);
+    if (micros === null) {
+      const rule = 'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z';
+      this.refuse('field_invalid', `${rule}: ${instantFault(text)}`);
+      return;
+    }
+    if (micros < 0 || micros > this.latestMicros) {
+      const latest = formatMicros(this.latestMicros);
+      const rule = 'occurred_at must be from 1970 until one day from now';
+      this.refuse('field_invalid', `${rule}, which is ${latest}: it is ${shorten(text)}`);
       return;
     }
     record.occurredAtMicros = micros;

@@ -1,14 +1,31 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import type { IngestAnswer, rejectCodes } from '../contract.ts';
+import type { Part } from './part.ts';
+import type { IncomingRecord, RecordReading } from './record-reader.ts';
 import type { PartOutcome } from './store-part.ts';
 
 const listed = 1000;
 
 /** What became of a request's records. Holds at most twice the rejects that are listed. */
 export class Tally {
+  readonly #actor: Actor;
   #accepted = 0;
   #duplicates = 0;
   #rejectedCount = 0;
   #rejected: IngestAnswer['rejected'] = [];
+
+  constructor(actor: Actor) {
+    this.#actor = actor;
+  }
+
+  /** Puts a record into the part, or rejects it. Answers it, if it is one. */
+  take(part: Part, index: number, { record, fault }: RecordReading): IncomingRecord | null {
+    if (fault !== null) this.reject(index, fault.code, fault.message);
+    else if (mayTouchTenant(this.#actor, record.tenant)) part.add(index, record);
+    else
+      this.reject(index, 'tenant_not_allowed', 'this token may not write records of this tenant');
+    return record;
+  }
 
   reject(index: number, code: keyof typeof rejectCodes, message: string): void {
     this.#rejectedCount += 1;

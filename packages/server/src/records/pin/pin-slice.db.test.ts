@@ -50,6 +50,7 @@ function record(tenant: string, n: number) {
 async function send(records: readonly unknown[]) {
   const body = {
     isStream: false,
+    sizeBytes: null,
     async *chunks() {
       yield Buffer.from(JSON.stringify({ records }));
     },

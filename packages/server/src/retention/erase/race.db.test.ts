@@ -46,6 +46,7 @@ async function send(from: number, count: number): Promise<number> {
   const records = Array.from({ length: count }, (_, n) => record(from + n));
   const body = {
     isStream: false,
+    sizeBytes: null,
     async *chunks() {
       yield Buffer.from(JSON.stringify({ records }));
     },

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import type { IngestAnswer } from '../../../contract.ts';
+import type { IngestAnswer, IngestProgress } from '../../../contract.ts';
 import { AppError } from '../../../kernel/errors.ts';
+import { ApiError } from '../../api-error.ts';
 import type { Context } from '../../context.ts';
 import { formatBytes, formatCount, formatNumberOf } from '../../format.ts';
 import { withExamples } from '../../help.ts';
@@ -8,10 +9,11 @@ import { printObject } from '../../output.ts';
 import { parseAnswer } from '../../parse-answer.ts';
 import { createProgress } from '../../progress.ts';
 import { isBusy, maxTries, withRetries } from '../../retry.ts';
+import { shellQuote } from '../../shell-quote.ts';
 import { type Column, createTable, noteTable } from '../../table.ts';
 import { openUpload, type Upload } from '../../upload.ts';
 
-type Options = { json?: true };
+type Options = { json?: true | undefined };
 
 export function addRecordsIngest(records: Command, context: Context): void {
   const command = records
@@ -52,36 +54,75 @@ async function ingest(context: Context, file: string, options: Options): Promise
       upload.stop();
     }
   };
-  const text = upload.isRepeatable
-    ? await withRetries(context.io, attempt, (seconds, { code }) =>
-        context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
-      )
-    : await attempt().catch(explainStdin);
+  let text: string;
+  try {
+    text = upload.isRepeatable
+      ? await withRetries(context.io, attempt, (seconds, { code }) =>
+          context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
+        )
+      : await attempt();
+  } catch (error) {
+    if (error instanceof ApiError) await explain(context, error, { ...options, upload });
+    throw error;
+  }
   await report(context, text, { ...options, upload });
 }
 
-/** What stdin held is gone: it cannot be sent again as a file can. */
-function explainStdin(error: unknown): never {
-  if (isBusy(error)) {
+/** Prints what was stored before a stream broke off, and adds what to do about it. */
+async function explain(
+  context: Context,
+  error: ApiError,
+  { json, upload }: Options & { upload: Upload },
+): Promise<void> {
+  // What stdin held is gone: it cannot be sent again as a file can.
+  if (!upload.isRepeatable && isBusy(error)) {
     error.advice.push(
       `A file is tried again up to ${maxTries} times; stdin cannot be. Send it again: what is stored already does no harm.`,
     );
   }
-  throw error;
+  if (!isProgress(error.problem)) return;
+  const { accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte } =
+    error.problem;
+  const progress = {
+    ...{ accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte },
+  };
+  await printAnswer(context, JSON.stringify(progress), progress, { json, upload });
+  if (next_line === 0) return;
+  // Editors and tail count lines from 1.
+  const next = next_line + 1;
+  error.advice.push(
+    `What comes before line ${next} is stored or rejected: the next attempt may begin there.`,
+  );
+  if (upload.path !== null && !upload.isCoded) {
+    error.advice.push(`tail -n +${next} ${shellQuote(upload.path)} | svcctl records ingest -`);
+  }
 }
 
-async function report(
+function isProgress(problem: Readonly<Record<string, unknown>>): problem is IngestProgress {
+  const { accepted, rejected, next_line: next } = problem;
+  return typeof accepted === 'number' && Array.isArray(rejected) && typeof next === 'number';
+}
+
+type Printing = Options & { upload: Upload };
+
+async function printAnswer(
   context: Context,
   text: string,
-  { json, upload }: Options & { upload: Upload },
+  answer: IngestAnswer,
+  { json, upload }: Printing,
 ): Promise<void> {
-  const answer = parseAnswer(text) as IngestAnswer;
   if (json) await printObject(context, text, { json, fields: [] });
   else await createTable(context, answerColumns).write([answer]);
   if (answer.rejected_count === 0) return;
   noteTable(context, upload.isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);
   const unlisted = answer.rejected_count - answer.rejected.length;
   if (unlisted > 0) context.note(`… and ${formatCount(unlisted)} more`);
+}
+
+async function report(context: Context, text: string, printing: Printing): Promise<void> {
+  const answer = parseAnswer(text) as IngestAnswer;
+  await printAnswer(context, text, answer, printing);
+  if (answer.rejected_count === 0) return;
   const stored = answer.accepted + answer.duplicates;
   const total = stored + answer.rejected_count;
   const rest = stored === 0 ? 'None was stored' : 'The others are stored';

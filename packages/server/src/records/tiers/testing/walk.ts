@@ -42,6 +42,7 @@ export async function ingest(
   for (const lines of batches) {
     const body = {
       isStream: false,
+      sizeBytes: null,
       async *chunks() {
         yield Buffer.from(`{"records":[${lines.join(',')}]}`);
       },

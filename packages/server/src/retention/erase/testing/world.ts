@@ -45,6 +45,7 @@ export async function createWorld(): Promise<World> {
     async send(records) {
       const body = {
         isStream: false,
+        sizeBytes: null,
         async *chunks() {
           yield Buffer.from(JSON.stringify({ records }));
         },

@@ -1,0 +1,165 @@
+import { isUtf8 } from 'node:buffer';
+import { JsonScanner } from '../../kernel/json-text.ts';
+
+/** A fault this near to the end of what has come may be none: the rest of a word or an escape is missing. */
+const cutBytes = 16;
+
+/**
+ * A stretch of a JSON text that moves on as the text comes: however long it is, little of it is held, and
+ * others have their turn while more of it is waited for.
+ */
+export class JsonWindow {
+  readonly scanner = new JsonScanner('');
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #maxValueBytes: number;
+  readonly #onBlanks: (bytes: number) => void;
+  /** What has come and was not dropped yet. All but the first bytes of a last, cut character are loaded. */
+  #bytes: Buffer = Buffer.alloc(0);
+  /** Where in it the reader stands. */
+  #position = 0;
+  /** Where in the body it begins. */
+  #offset = 0;
+  #isAll = false;
+
+  constructor(
+    chunks: AsyncIterable<Buffer>,
+    options: { maxValueBytes: number; onBlanks: (bytes: number) => void },
+  ) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+    this.#maxValueBytes = options.maxValueBytes;
+    this.#onBlanks = options.onBlanks;
+  }
+
+  /** Passes white space; answers the byte behind it, -1 at the end of the body. */
+  async peek(): Promise<number> {
+    for (;;) {
+      const end = this.scanner.skipSpace(this.#position);
+      if (end > this.#position) this.#onBlanks(end - this.#position);
+      this.#position = end;
+      if (end < this.scanner.sizeBytes) return this.scanner.byteAt(end);
+      if (this.#isAll) return -1;
+      await this.#load(1);
+    }
+  }
+
+  /** Passes one byte. */
+  pass(): void {
+    this.#position += 1;
+  }
+
+  /**
+   * Runs a scan from here on, and again with more of the text when it met the end of what has come. Null
+   * when it would take more than a value may have: nothing is passed then. A scan that is no JSON answers
+   * -1 as its end and leaves the fault in the scanner.
+   */
+  async read<T extends { readonly end: number }>(scan: (start: number) => T): Promise<T | null> {
+    for (;;) {
+      const start = this.#position;
+      const reading = scan(start);
+      const reached = reading.end >= 0 ? reading.end : (this.scanner.fault?.position ?? start);
+      if (reached - start > this.#maxValueBytes) return null;
+      if (!this.#mayGoOn(reading.end >= 0 ? reached : reached + cutBytes)) {
+        if (reading.end >= 0) this.#position = reading.end;
+        return reading;
+      }
+      const restBytes = this.#bytes.length - start;
+      if (restBytes > this.#maxValueBytes) return null;
+      // Twice as much each time, so that a value which comes in many pieces is not read as often.
+      await this.#load(restBytes + 1);
+    }
+  }
+
+  /** Passes a value without looking into it: by its brackets and strings. */
+  async passValue(): Promise<void> {
+    let depth = 0;
+    let isInString = false;
+    let isEscaped = false;
+    const passByte = (byte: number): 'inside' | 'last' | 'behind' => {
+      if (isInString) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === 0x5c) isEscaped = true;
+        else if (byte === 0x22) isInString = false;
+        return isInString || depth > 0 || byte !== 0x22 ? 'inside' : 'last';
+      }
+      if (byte === 0x22) isInString = true;
+      else if (byte === 0x7b || byte === 0x5b) depth += 1;
+      else if (byte === 0x7d || byte === 0x5d) {
+        depth -= 1;
+        if (depth <= 0) return depth === 0 ? 'last' : 'behind';
+      }
+      return depth === 0 && (byte === 0x2c || isBlank(byte)) ? 'behind' : 'inside';
+    };
+    for (let place = 'inside'; place === 'inside'; ) {
+      let blanks = 0;
+      while (place === 'inside' && this.#position < this.scanner.sizeBytes) {
+        const byte = this.#bytes[this.#position] ?? 0;
+        if (!isInString && isBlank(byte)) blanks += 1;
+        place = passByte(byte);
+        if (place !== 'behind') this.#position += 1;
+      }
+      this.#onBlanks(blanks);
+      if (this.#isAll) place = 'behind';
+      // Also at the end: the scanner begins anew behind what it has not seen.
+      await this.#load(place === 'inside' ? 1 : 0);
+    }
+  }
+
+  /** Notes that something else was expected here. */
+  refuse(expected: string): void {
+    this.scanner.refuse(this.#position, expected);
+  }
+
+  /** Where in the body a position of the scanner is. */
+  offsetOf(position: number): number {
+    return this.#offset + position;
+  }
+
+  /** Whether what was scanned may look otherwise with more of the text: a number, above all, has no end. */
+  #mayGoOn(reached: number): boolean {
+    return !this.#isAll && reached >= this.scanner.sizeBytes;
+  }
+
+  /** Drops what was passed, and waits for so many bytes more, or for the end. Throws what the body does. */
+  async #load(wantedBytes: number): Promise<void> {
+    const pieces = [this.#bytes.subarray(this.#position)];
+    for (let came = 0; came < wantedBytes && !this.#isAll; ) {
+      const next = await this.#chunks.next();
+      if (next.done) this.#isAll = true;
+      else {
+        pieces.push(next.value);
+        came += next.value.length;
+      }
+    }
+    this.#offset += this.#position;
+    this.#position = 0;
+    this.#bytes = Buffer.concat(pieces);
+    if (this.#offset === 0 && this.#bytes.subarray(0, 3).equals(byteOrderMark)) {
+      this.#bytes = this.#bytes.subarray(3);
+      this.#offset = 3;
+    }
+    const whole = this.#isAll ? this.#bytes : this.#bytes.subarray(0, wholeBytes(this.#bytes));
+    if (!isUtf8(whole)) throw new NotUtf8();
+    this.scanner.load(whole.toString());
+  }
+}
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+/** The body is not UTF-8. */
+export class NotUtf8 extends Error {}
+
+/** How many bytes there are without a last character that is cut. */
+function wholeBytes(bytes: Buffer): number {
+  const { length } = bytes;
+  for (let back = 1; back <= Math.min(3, length); back += 1) {
+    const byte = bytes[length - back] ?? 0;
+    if (byte < 0x80) return length;
+    if (byte >= 0xc0)
+      return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? length - back : length;
+  }
+  return length;
+}
+
+export function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

@@ -1,0 +1,202 @@
+import type { Actor } from '../../kernel/actor.ts';
+import type { Budget } from '../../kernel/budget.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { IngestAnswer, IngestProgress } from '../contract.ts';
+import { LineReader } from './batch-reader.ts';
+import { Content } from './content.ts';
+import { type Line, type Place, splitLines } from './lines.ts';
+import { Part } from './part.ts';
+import type { RecordLimits } from './record-reader.ts';
+import type { PartOutcome } from './store-part.ts';
+import { Tally } from './tally.ts';
+
+export type StreamOptions = {
+  actor: Actor;
+  budget: Budget;
+  /** Of a part. */
+  maxRecords: number;
+  maxLineBytes: number;
+  limits: () => RecordLimits;
+  store: (part: Part) => Promise<PartOutcome>;
+};
+
+/** A part is stored when it holds so many bytes, even if there is room for more records. */
+const partBytes = 8 * 1024 * 1024;
+/** A part that a stream may hold without asking. */
+const smallPartBytes = 256 * 1024;
+/** Of one stream, parts stored at the same time: while two are, the next is read. */
+const partsAtOnce = 2;
+/** What a stream may hold without asking. */
+export const streamShareBytes = (partsAtOnce + 1) * smallPartBytes;
+
+/**
+ * Stores NDJSON of any length, committed in parts. When it breaks off, the error says what is stored by
+ * then, and from which line on the rest is missing.
+ */
+export async function storeStream(
+  chunks: AsyncIterable<Buffer>,
+  options: StreamOptions,
+): Promise<IngestAnswer> {
+  const { actor, maxRecords, maxLineBytes, limits, store } = options;
+  const tally = new Tally(actor);
+  const content = new Content();
+  const share = shareOf(options.budget);
+  const parts = new PartsUnderWay(async ({ part, heldBytes }) => {
+    try {
+      tally.add(await store(part));
+    } finally {
+      share.give(heldBytes);
+    }
+  });
+  let read: Place = { line: 0, byte: 0 };
+  let held = emptyPart(read);
+  let reader = new LineReader(limits());
+
+  const takeLine = (line: Line) => {
+    const { index, offset, sizeBytes, text } = line;
+    read = { line: index + 1, byte: offset + sizeBytes + 1 };
+    if (text === null) tally.reject(index, line.fault, faultMessages[line.fault]);
+    const record = text === null ? null : tally.take(held.part, index, reader.read(text));
+    if (record === null) content.addFault(sizeBytes);
+    else content.addRecord(record.bytes, sizeBytes);
+    // What was read up to here is rejected or blank: nothing of it is missing.
+    if (held.part.count === 0) held.from = read;
+  };
+  const storeHeld = async () => {
+    const full = held;
+    held = emptyPart(read);
+    reader = new LineReader(limits());
+    if (full.part.count > 0) await parts.add(full);
+  };
+  try {
+    for await (const { lines, blankBytes, end } of splitLines(chunks, maxLineBytes)) {
+      for (const line of lines) {
+        takeLine(line);
+        if (!hasRoom(held, maxRecords, share)) await storeHeld();
+      }
+      read = end;
+      content.addBlanks(blankBytes);
+    }
+    await storeHeld();
+    await parts.settle();
+    parts.throwIfFailed();
+    return tally.answer();
+  } catch (error) {
+    // Whatever ended the reading, no transaction is left behind unobserved.
+    await parts.settle();
+    const next = parts.firstMissing() ?? held.from;
+    throw brokenOff(error, {
+      ...tally.answer(),
+      lines_read: read.line,
+      next_line: next.line,
+      next_byte: next.byte,
+    });
+  } finally {
+    share.giveAll();
+  }
+}
+
+const faultMessages = {
+  record_too_large: 'the line is longer than any record may be',
+  json_invalid: 'the line is not UTF-8',
+} as const;
+
+/** The error with what is stored in spite of it. */
+function brokenOff(error: unknown, progress: IngestProgress): AppError {
+  const { code, detail, retryAfterSeconds, cause } =
+    error instanceof AppError ? error : new AppError('internal_error', { cause: error });
+  const { accepted, duplicates, rejected_count, lines_read } = progress;
+  return new AppError(code, {
+    detail: `${detail} Of the ${lines_read} lines read, ${accepted} are stored now, ${duplicates} were stored before and ${rejected_count} are rejected. Go on where next_line or next_byte say, or send all of it again, which does no harm.`,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    members: progress,
+    cause: cause ?? error,
+  });
+}
+
+/** What one stream takes of a budget, all of which comes back with it. */
+function shareOf(budget: Budget): Budget & { giveAll(): void } {
+  let taken = 0;
+  return {
+    take(bytes) {
+      if (!budget.take(bytes)) return false;
+      taken += bytes;
+      return true;
+    },
+    give(bytes) {
+      taken -= bytes;
+      budget.give(bytes);
+    },
+    giveAll() {
+      budget.give(taken);
+      taken = 0;
+    },
+  };
+}
+
+type HeldPart = {
+  readonly part: Part;
+  /** What it holds of the bytes in flight beyond the stream's own share. */
+  heldBytes: number;
+  /** Where its first record, or what comes next, stands in the stream. */
+  from: Place;
+};
+
+function emptyPart(from: Place): HeldPart {
+  return { part: new Part(), heldBytes: 0, from };
+}
+
+/**
+ * Whether a part takes more records. Beyond a small part it asks for a large share of the bytes in
+ * flight; if there is none, it is stored as it is: busy streams get slower, not refused half-way.
+ */
+function hasRoom(held: HeldPart, maxRecords: number, budget: Budget): boolean {
+  const { count, sizeBytes } = held.part;
+  if (count >= maxRecords || sizeBytes >= partBytes) return false;
+  if (sizeBytes < smallPartBytes || held.heldBytes > 0) return true;
+  if (!budget.take(partBytes)) return false;
+  held.heldBytes = partBytes;
+  return true;
+}
+
+/** Stores a few parts at once; `add` waits for a place. */
+class PartsUnderWay {
+  readonly #running = new Set<Promise<void>>();
+  /** In their order in the stream: those that are not stored, for whatever reason. */
+  readonly #missing = new Set<HeldPart>();
+  readonly #store: (held: HeldPart) => Promise<void>;
+  #failure: { error: unknown } | null = null;
+
+  constructor(store: (held: HeldPart) => Promise<void>) {
+    this.#store = store;
+  }
+
+  async add(held: HeldPart): Promise<void> {
+    this.#missing.add(held);
+    if (this.#running.size >= partsAtOnce) await Promise.race(this.#running);
+    this.throwIfFailed();
+    const run = this.#store(held)
+      .then(
+        () => void this.#missing.delete(held),
+        (error: unknown) => {
+          this.#failure ??= { error };
+        },
+      )
+      .finally(() => this.#running.delete(run));
+    this.#running.add(run);
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+
+  /** Where the first part begins that is not stored. */
+  firstMissing(): Place | undefined {
+    for (const { from } of this.#missing) return from;
+    return undefined;
+  }
+}
