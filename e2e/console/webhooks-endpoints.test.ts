@@ -159,3 +159,29 @@ test('deletes an endpoint after a question and the token', async () => {
   expectQuiet([/403 \(Forbidden\).*endpoints\/ep_\w+$/]);
   await close();
 });
+
+test('asks what becomes of a backlog when an endpoint is enabled, and discards it by choice', async () => {
+  const { service, endpoints } = webhooks;
+  const id = endpoints['/tx/in'] ?? '';
+  await service.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled: false } });
+  await reportIncidents(service, 'TX', 3);
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openWebhooks(page, service, `/endpoints?tenant=TX&edit=${id}`);
+  await drawerOf(page).getByText('3 queued or pending').waitFor();
+  await drawerOf(page).getByText('disabled since').waitFor();
+  await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();
+  const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
+  await keepScreen(page, 'enable-endpoint');
+  await question.getByRole('button', { name: 'Enable and discard' }).click();
+  await confirmDialog(page).getByLabel('Access token').fill(service.token);
+  await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
+  await drawerOf(page).getByText('0 queued or pending').waitFor();
+  await drawerOf(page).getByRole('button', { name: 'Disable' }).waitFor();
+  const discarded = await service.call(
+    'GET',
+    `/webhook/deliveries?endpoint_id=${id}&status=discarded`,
+  );
+  expect(discarded.json.data).toHaveLength(3);
+  expectQuiet([/403 \(.*discard-backlog$/]);
+  await close();
+});

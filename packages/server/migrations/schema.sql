@@ -119,6 +119,8 @@ create table dead_letter_jobs (
   constraint dead_letter_jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
 );
 
+CREATE UNIQUE INDEX dead_letter_jobs_backlog_idx ON public.dead_letter_jobs USING btree (endpoint_id) WHERE ((action = 'discard_backlog'::text) AND (state = 'running'::text));
+
 CREATE INDEX dead_letter_jobs_created_at_idx ON public.dead_letter_jobs USING btree (created_at, id);
 
 CREATE INDEX dead_letter_jobs_open_idx ON public.dead_letter_jobs USING btree (created_at, id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
@@ -149,7 +151,7 @@ create table deliveries (
   last_attempt_at timestamp with time zone,
   finished_at timestamp with time zone,
   constraint deliveries_pkey PRIMARY KEY (lane, id),
-  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1))),
+  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (NOT (failure_class IS DISTINCT FROM 'endpoint_disabled'::text)))),
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'abandoned'::text, 'delivered'::text, 'discarded'::text])))
 );
@@ -619,15 +621,18 @@ create table webhook_endpoints (
   retry_schedule integer[],
   rate_limit integer,
   secret bytea not null,
-  previous_secret bytea,
-  previous_secret_until timestamp with time zone,
   failures_in_row integer not null default 0,
   paused_until timestamp with time zone,
   pauses_in_row integer not null default 0,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   deleted_at timestamp with time zone,
-  constraint webhook_endpoints_pkey PRIMARY KEY (id)
+  disabled_at timestamp with time zone,
+  disabled_by text,
+  previous_secrets bytea[] not null default '{}'::bytea[],
+  previous_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[],
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);

@@ -1,4 +1,4 @@
-import type { DeliveryStatus, FailureClass, WaitReason } from '../api/types.ts';
+import type { DeliveryStatus, Endpoint, FailureClass, WaitReason } from '../api/types.ts';
 import { formatAge } from '../ui/format.ts';
 
 /** An id in few characters, by both its ends: dlv…7Kq2. What is short already stays whole. */
@@ -37,6 +37,11 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
+/** What is queued or pending of an endpoint: 1,204, 10,000+. */
+export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
+  return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
+}
+
 /** What each status means, in a sentence. */
 export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
   queued: 'due at once',
@@ -64,6 +69,7 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   body: 'answer unreadable',
   blocked: 'address blocked',
   unsendable: 'cannot be sent',
+  endpoint_disabled: 'endpoint disabled too long',
 };
 
 export const waitWords: Readonly<Record<WaitReason, string>> = {

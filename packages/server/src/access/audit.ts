@@ -46,7 +46,7 @@ function toJson(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value, withoutSecrets);
 }
 
-const secretNames = new Set(['token', 'secret', 'previous_secret', 'hash']);
+const secretNames = new Set(['token', 'secret', 'previous_secrets', 'hash']);
 
 /** A secret must not reach the log even if whoever writes an entry forgets to leave it out. */
 function withoutSecrets(name: string, value: unknown): unknown {

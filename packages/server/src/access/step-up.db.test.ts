@@ -73,6 +73,7 @@ test('what deletes, discards, erases, mints, revokes, shortens or rotates asks a
     'deleteEndpoint',
     'deletePolicy',
     'deleteVersion',
+    'discardBacklog',
     'eraseRecords',
     'purgeDeadLetter',
     'putPolicy',

@@ -13,7 +13,7 @@ afterEach(() => api.reset());
 afterAll(() => api.close());
 
 const row: DeliveryRow = {
-  id: 'dlv_070t1x2y3Kq2LmN0pAbC7Kq2',
+  id: 'dlv_070t1x2y3Kq2LmNC7Kq2',
   idempotency_key: 'msg_4fTq9Zx7Kq2L91ac',
   target: 'https://hooks.acme.example/in',
   attempts: 8,
@@ -23,6 +23,7 @@ const row: DeliveryRow = {
   error: 'Service Unavailable',
   failure_class: 'status',
   status: 'abandoned',
+  waits_for_endpoint: false,
   tenant: 'TX',
   endpoint_id: 'ep_1',
   incident_id: 'inc_1',
@@ -56,12 +57,16 @@ const preview = {
 };
 const list = (rows: object[], total: number | null) =>
   json({ data: rows, next_cursor: null, total });
-const dlq = (argv: string[], options: { isTerminal?: boolean; typed?: string } = {}) => {
+const dlq = (
+  argv: string[],
+  options: { isTerminal?: boolean; columns?: number; typed?: string } = {},
+) => {
   const stdin = new PassThrough();
   if (options.typed !== undefined) stdin.write(options.typed);
   return run(['dlq', ...argv], {
     env: { ...api.env, NO_COLOR: '1' },
     isTerminal: options.isTerminal ?? options.typed !== undefined,
+    ...(options.columns === undefined ? {} : { columns: options.columns }),
     stdin,
   });
 };
@@ -112,13 +117,38 @@ test('dlq ls is a table with the total and what to do next on a terminal', async
   const [header, first, second] = stdout.split('\n');
   expect(header).toMatch(/^ID +KEY +TARGET +ATTEMPTS +LAST +FAILED +ERROR$/);
   expect(first).toMatch(
-    /^dlv_070t1x2y3Kq2LmN0pAbC7Kq2 {2}msg…91ac +https.* 8\/8 +503 +2 h ago +Serv/,
+    /^dlv_070t1x2y3Kq2LmNC7Kq2 {2}msg…91ac +hooks\.acme\.example\/in +8\/8 +503 +2 h ago +Serv/,
   );
   expect(second).toMatch(/8\/8 +– +2 h ago +connect/);
   expect(stderr).toBe(
     "2 of 2 abandoned · retry one: svcctl dlq retry dlv_… · retry all: svcctl dlq retry --all --status abandoned --tenant 'T X'\n",
   );
   expect(api.requests[0]?.query).toEqual({ status: 'abandoned', tenant: 'T X', limit: '200' });
+});
+
+test.each(['pending', 'abandoned'])(
+  'dlq ls of %s rows tells targets apart on a terminal of 80 columns',
+  async (status) => {
+    const long = (part: string) => `https://hooks.${part}.example/webhooks/of/svcctl/${part}-last`;
+    const error = 'the receiver closed the connection without an answer';
+    const rows = ['first', 'second'].map((part) => ({ ...row, target: long(part), error, status }));
+    api.on('GET /webhook/dlq', list(rows, 2));
+    const options = { isTerminal: true, columns: 80 };
+    const { stdout } = await dlq(['ls', '--status', status], options);
+    const [header, ...lines] = stdout.trimEnd().split('\n');
+    expect(header).toMatch(/^ID +TARGET +ATTEMPTS +LAST +(NEXT RETRY|FAILED)$/);
+    expect(lines[0]).toMatch(/^dlv_070t1x2y3Kq2LmNC7Kq2 {2}hooks\.first\S+…\S+first-last +8\/8/);
+    expect(lines[1]).toMatch(/ {2}hooks\.second\S*…\S*second-last /);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  },
+);
+
+test('a pending row that waits for its disabled endpoint says so', async () => {
+  const next_retry = '2026-03-05T11:30:00.000000Z';
+  const waiting = { ...row, status: 'pending', next_retry, waits_for_endpoint: true };
+  api.on('GET /webhook/dlq', list([waiting], 1));
+  const { stdout } = await dlq(['ls', '--status', 'pending'], { isTerminal: true });
+  expect(stdout).toMatch(/ 8\/8 +503 +disabled +Serv/);
 });
 
 test('dlq ls of pending rows says when they are tried next', async () => {
@@ -286,7 +316,7 @@ test('dlq retry --all shows which rows, asks, and follows the job to its end', a
   offerJob({ rows_done: 500 }, { state: 'completed', rows_done: 1201, rows_skipped: 3 });
   const { code, stdout, stderr } = await dlq(['retry', '--all', '--rate', '100'], { typed: 'y\n' });
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toMatch(/ROWS +CLASS +ENDPOINT +TARGET\n1,204 +status +ep_1 +https/);
+  expect(stderr).toMatch(/ROWS +CLASS +ENDPOINT +TARGET\n1,204 +status +ep_1 +hooks/);
   expect(stderr).toContain('Retry 1,204 rows? [y/N]');
   expect(stderr).toContain(
     '✓ Retry queued for 1,201 rows, 3 left alone, because their endpoint is disabled.',
@@ -380,7 +410,7 @@ test('dlq groups sums up by endpoint and class', async () => {
   };
   api.on('GET /webhook/dlq/groups', json({ data: [group], next_cursor: null }));
   const { stdout } = await dlq(['groups', '--status', 'abandoned'], { isTerminal: true });
-  expect(stdout).toMatch(/\n1,204 +status +TX +ep_1 +https.* 3 h ago +1 h ago +Serv/);
+  expect(stdout).toMatch(/\n1,204 +status +TX +ep_1 +hooks.* 3 h ago +1 h ago +Serv/);
   expect(api.requests[0]?.query).toEqual({ status: 'abandoned' });
 });
 

@@ -21,10 +21,13 @@ const endpoint: Endpoint = {
   event_types: ['*'],
   enabled: true,
   disabled_reason: null,
+  disabled_at: null,
+  disabled_by: null,
   max_attempts: null,
   retry_schedule: [5, 60],
   rate_limit: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
+  backlog: { count: 0, is_exact: true, is_discarding: false },
   previous_secret_until: null,
   created_at: '2026-03-05T10:00:00.000000Z',
   updated_at: '2026-03-05T10:00:00.000000Z',
@@ -120,10 +123,43 @@ test.each<[string, Partial<Endpoint>]>([
   api.on('GET /webhook/endpoints', pages([JSON.stringify(row)]));
   api.on('GET /webhook/endpoints/ep_1', json(row));
   const { stdout } = await call('endpoints ls');
-  expect(stdout).toBe(`ep_1\tTX\thttps://hooks.acme.example/in\t*\t${state}\n`);
+  expect(stdout).toBe(`ep_1\tTX\thttps://hooks.acme.example/in\t*\t${state}\t0\n`);
   const shown = (await call('endpoints show ep_1', { isTerminal: true })).stdout;
   expect(shown).toMatch(/^retry schedule +5, 60 s$/m);
   expect(shown.split('\n').find((line) => line.startsWith('state'))).toContain(state);
+});
+
+test('endpoints enable says what waited, and discards it instead when told to', async () => {
+  const backlog = { count: 1204, is_exact: true, is_discarding: false };
+  api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, enabled: false, backlog }));
+  api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, backlog }));
+  expect((await call('endpoints enable ep_1')).stderr).toContain(
+    'What waited for it (1,204 deliveries) is sent when the drainer runs.',
+  );
+  const discard = 'endpoints enable ep_1 --discard-backlog';
+  expect(await call(discard)).toMatchObject({ code: 2, stdout: '' });
+  api.on('POST /webhook/endpoints/ep_1/discard-backlog', json(endpoint));
+  expect((await call(`${discard} --yes`)).stderr).toContain('Discarded what waited for ep_1');
+  api.on(
+    'POST /webhook/endpoints/ep_1/discard-backlog',
+    json({ ...endpoint, enabled: false, backlog: { ...backlog, is_discarding: true } }),
+  );
+  expect((await call(`${discard} --yes`)).stderr).toContain('is being discarded; then it is');
+});
+
+test('endpoints show says since when and by whom it is disabled, and what waits', async () => {
+  const row = {
+    ...endpoint,
+    enabled: false,
+    disabled_reason: 'operator',
+    disabled_at: '2026-03-05T11:00:00.000000Z',
+    disabled_by: 'ops',
+    backlog: { count: 10_000, is_exact: false, is_discarding: false },
+  };
+  api.on('GET /webhook/endpoints/ep_1', json(row));
+  const { stdout } = await call('endpoints show ep_1', { isTerminal: true });
+  expect(stdout).toMatch(/^disabled +since 2026-03-05 11:00:00.* UTC by ops$/m);
+  expect(stdout).toMatch(/^backlog +10,000\+$/m);
 });
 
 test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing', async () => {
@@ -202,7 +238,12 @@ test('incidents send is repeated while the service is busy only with a key', asy
 });
 
 test('deliveries ls asks with its filters and says that there are older ones', async () => {
-  const row = JSON.stringify({ id: 'dlv_1', status: 'delivered', attempts: 1, max_attempts: 8 });
+  const row = JSON.stringify({
+    id: 'dlv_1',
+    target: endpoint.url,
+    status: 'delivered',
+    attempts: 1,
+  });
   api.on('GET /webhook/deliveries', pages([row], [row]));
   const filters = '--status delivered --tenant TX --endpoint ep_1 --incident inc_1';
   const { stderr } = await call(`deliveries ls ${filters} --limit 1`, { isTerminal: true });

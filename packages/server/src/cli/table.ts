@@ -1,13 +1,17 @@
 import type { Context } from './context.ts';
 import { styled } from './style.ts';
-import { displayWidth, fitText, printable } from './text-width.ts';
+import { displayWidth, fitMiddle, fitText, printable } from './text-width.ts';
 
 /** One column of a table: for a terminal as people read it, for a pipe as programs do. */
 export type Column<Row> = {
   readonly title: string;
   readonly align?: 'right';
-  /** May be cut when the terminal is narrow. */
+  /** May be cut when the terminal is narrow, down to so many columns; in its middle, if that says more. */
   readonly isElastic?: boolean;
+  readonly leastWidth?: number;
+  readonly isCutInMiddle?: boolean;
+  /** Left out where the terminal is too narrow for the others, the lowest number first. */
+  readonly givesWay?: number;
   readonly value: (row: Row) => string | number | null;
   /** How a terminal shows it, when not as `value`. */
   readonly shown?: (row: Row) => string;
@@ -36,22 +40,16 @@ export function createTable<Row>(
       },
     };
   }
-  let widths: number[] | undefined;
+  let layout: Layout<Row> | undefined;
   return {
     async write(rows) {
       if (rows.length === 0) return;
-      const cells = rows.map((row) => columns.map((column) => shownText(column, row)));
       let text = '';
-      if (widths === undefined) {
-        widths = columnWidths(columns, cells, context.io.stdout.columns ?? 80);
-        const header = line(
-          columns,
-          columns.map((column) => column.title),
-          widths,
-        );
-        text = `${styled(context.io, context.io.stdout, 'dim', header)}\n`;
+      if (layout === undefined) {
+        layout = layOut(columns, rows, context.io.stdout.columns ?? 80);
+        text = `${styled(context.io, context.io.stdout, 'dim', titleLine(layout))}\n`;
       }
-      for (const row of cells) text += `${line(columns, row, widths)}\n`;
+      for (const row of rows) text += `${line(layout, row)}\n`;
       await context.out.write(text);
     },
   };
@@ -63,16 +61,9 @@ export function noteTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): void {
-  const cells = rows.map((row) => columns.map((column) => shownText(column, row)));
-  const widths = columnWidths(columns, cells, context.io.stderr.columns ?? 200);
-  context.note(
-    line(
-      columns,
-      columns.map((column) => column.title),
-      widths,
-    ),
-  );
-  for (const row of cells) context.note(line(columns, row, widths));
+  const layout = layOut(columns, rows, context.io.stderr.columns ?? 200);
+  context.note(titleLine(layout));
+  for (const row of rows) context.note(line(layout, row));
 }
 
 function tabbed<Row>(columns: readonly Column<Row>[], row: Row): string {
@@ -84,44 +75,62 @@ function shownText<Row>(column: Column<Row>, row: Row): string {
   return printable(column.shown?.(row) ?? String(column.value(row) ?? '–'));
 }
 
-function line<Row>(
-  columns: readonly Column<Row>[],
-  cells: readonly string[],
-  widths: readonly number[],
-): string {
-  const padded = columns.map((column, i) => {
-    const cell = column.isElastic ? fitText(cells[i] ?? '', widths[i] ?? 0) : (cells[i] ?? '');
-    const padding = ' '.repeat(Math.max(0, (widths[i] ?? 0) - displayWidth(cell)));
-    return column.align === 'right' ? padding + cell : cell + padding;
-  });
-  return padded.join(gap).trimEnd();
+/** The columns that are shown, and how wide each is. */
+type Layout<Row> = readonly { readonly column: Column<Row>; readonly width: number }[];
+
+function titleLine<Row>(layout: Layout<Row>): string {
+  return padded(layout, ({ title }) => title);
 }
 
-/** The widest cell of each column; then the widest elastic column gives way until the line fits. */
-function columnWidths<Row>(
+function line<Row>(layout: Layout<Row>, row: Row): string {
+  return padded(layout, (column, width) => {
+    const text = shownText(column, row);
+    if (column.isElastic !== true) return text;
+    return column.isCutInMiddle ? fitMiddle(text, width) : fitText(text, width);
+  });
+}
+
+function padded<Row>(
+  layout: Layout<Row>,
+  cellOf: (column: Column<Row>, width: number) => string,
+): string {
+  const cells = layout.map(({ column, width }) => {
+    const cell = cellOf(column, width);
+    const padding = ' '.repeat(Math.max(0, width - displayWidth(cell)));
+    return column.align === 'right' ? padding + cell : cell + padding;
+  });
+  return cells.join(gap).trimEnd();
+}
+
+/**
+ * Each column as wide as its widest cell; then columns give way until the others fit when cut, and the
+ * widest elastic column is cut until the line fits.
+ */
+function layOut<Row>(
   columns: readonly Column<Row>[],
-  cells: readonly (readonly string[])[],
+  rows: readonly Row[],
   available: number,
-): number[] {
-  const widths = columns.map((column, i) =>
-    cells.reduce(
-      (widest, row) => Math.max(widest, displayWidth(row[i] ?? '')),
-      displayWidth(column.title),
-    ),
-  );
-  let excess =
-    widths.reduce((sum, width) => sum + width, gap.length * (columns.length - 1)) - available;
-  while (excess > 0) {
-    const widest = columns.reduce<number>(
-      (best, column, i) =>
-        column.isElastic && (widths[i] ?? 0) > (best < 0 ? narrowest : (widths[best] ?? 0))
-          ? i
-          : best,
-      -1,
-    );
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    excess -= 1;
+): Layout<Row> {
+  let shown = columns.map((column) => {
+    const widths = rows.map((row) => displayWidth(shownText(column, row)));
+    const width = widths.reduce((a, b) => Math.max(a, b), displayWidth(column.title));
+    const least = column.isElastic ? Math.min(width, column.leastWidth ?? narrowest) : width;
+    return { column, width, least };
+  });
+  const excess = (sizeOf: (cell: (typeof shown)[number]) => number) =>
+    shown.reduce((sum, cell) => sum + sizeOf(cell), gap.length * (shown.length - 1)) - available;
+  while (excess(({ least }) => least) > 0) {
+    const ways = shown.flatMap(({ column }) => column.givesWay ?? []);
+    if (ways.length === 0) break;
+    const first = Math.min(...ways);
+    shown = shown.filter(({ column }) => column.givesWay !== first);
   }
-  return widths;
+  for (let left = excess(({ width }) => width); left > 0; left -= 1) {
+    const elastic = shown.filter(({ width, least }) => width > least);
+    const widest = Math.max(...elastic.map(({ width }) => width));
+    const cut = elastic.find(({ width }) => width === widest);
+    if (cut === undefined) break;
+    cut.width -= 1;
+  }
+  return shown;
 }

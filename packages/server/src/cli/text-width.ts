@@ -19,6 +19,19 @@ export function fitText(text: string, width: number): string {
   return `${fitted}…`;
 }
 
+/** The same with … in its middle: of a URL, its beginning and its end tell it from others. */
+export function fitMiddle(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  const start = fitText(text, Math.ceil((width + 1) / 2));
+  const room = width - displayWidth(start);
+  let end = '';
+  for (const character of [...text].reverse()) {
+    if (displayWidth(character + end) > room) break;
+    end = character + end;
+  }
+  return start + end;
+}
+
 /**
  * Text of others without control characters and marks that change the direction of writing: a record's
  * name or an error message must not break a row, send escape sequences to the terminal, or show as another.

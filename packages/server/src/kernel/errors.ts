@@ -66,6 +66,7 @@ export const errorCatalogue = {
   tenant_busy: row(409, 6, true, 'Data of the tenant is being moved at the moment.'),
   idempotency_conflict: row(409, 6, false, 'The idempotency key was used with another body.'),
   endpoint_disabled: row(409, 6, false, 'The endpoint is disabled.'),
+  endpoint_enabled: row(409, 6, false, 'The endpoint is enabled.'),
   delivery_finished: row(409, 6, false, 'The delivery is delivered or discarded already.'),
   retry_job_finished: row(409, 6, false, 'The bulk re-arm has ended already.'),
   body_too_large: row(413, 2, false, 'The body is larger than the limit.'),

@@ -93,7 +93,8 @@ export const webhooksContract = {
     path: '/webhook/endpoints/:id',
     tag: 'Webhooks',
     summary: 'Change, disable or enable an endpoint',
-    description: 'Rows of a disabled endpoint wait. Enabling it closes its breaker.',
+    description:
+      'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
     scope: 'admin',
     params: idParams,
     body: endpointChangeSchema,
@@ -101,6 +102,23 @@ export const webhooksContract = {
       200: { description: 'As it is now.', schema: endpointSchema },
       400: problem,
       404: problem,
+    },
+  },
+  discardBacklog: {
+    id: 'discardBacklog',
+    method: 'POST',
+    path: '/webhook/endpoints/:id/discard-backlog',
+    tag: 'Webhooks',
+    summary: 'Enable an endpoint without what waits for it',
+    description:
+      'Discards what is queued or pending of a disabled endpoint, then enables it. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
+    scope: 'admin',
+    stepUp: true,
+    params: idParams,
+    responses: {
+      200: { description: 'As it is now.', schema: endpointSchema },
+      404: problem,
+      409: problem,
     },
   },
   deleteEndpoint: {
@@ -121,7 +139,8 @@ export const webhooksContract = {
     path: '/webhook/endpoints/:id/rotate-secret',
     tag: 'Webhooks',
     summary: 'Give an endpoint a new secret',
-    description: 'For 24 hours deliveries are signed with the old secret as well.',
+    description:
+      'Every secret that was rotated out within the last 24 hours signs as well, the newest five at most.',
     scope: 'admin',
     stepUp: true,
     params: idParams,

@@ -22,7 +22,7 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 export const deadLetterStatuses = ['pending', 'abandoned'] as const;
 export type DeadLetterStatus = (typeof deadLetterStatuses)[number];
 
-/** Why an attempt failed, by where on its way. */
+/** Why a delivery failed, by where on its way. */
 export const failureClasses = [
   'dns',
   'connect',
@@ -40,6 +40,8 @@ export const failureClasses = [
   'body',
   'blocked',
   'unsendable',
+  // No attempt: it waited too long for its endpoint to be enabled.
+  'endpoint_disabled',
 ] as const;
 export type FailureClass = (typeof failureClasses)[number];
 
@@ -102,6 +104,10 @@ export const endpointSchema = Type.Object({
   disabled_reason: nullable(
     oneOf(['operator', 'gone'] as const, 'gone: the receiver answered 410'),
   ),
+  disabled_at: nullable(instantSchema),
+  disabled_by: nullable(
+    Type.String({ description: 'the name of the token; null when it was not an operator' }),
+  ),
   max_attempts: nullable(maxAttemptsSchema),
   retry_schedule: nullable(scheduleSchema),
   rate_limit: nullable(rateSchema),
@@ -113,7 +119,22 @@ export const endpointSchema = Type.Object({
     failures_in_row: Type.Integer(),
     paused_until: nullable(instantSchema),
   }),
-  previous_secret_until: nullable(instantSchema),
+  backlog: Type.Object(
+    {
+      count: Type.Integer(),
+      is_exact: Type.Boolean({ description: 'false: it is the count or more' }),
+      is_discarding: Type.Boolean({
+        description: 'it is being discarded; then the endpoint is enabled',
+      }),
+    },
+    { description: 'deliveries that are queued or pending' },
+  ),
+  previous_secret_until: nullable(
+    Type.String({
+      ...instantSchema,
+      description: 'until then secrets that were rotated out sign as well',
+    }),
+  ),
   created_at: instantSchema,
   updated_at: instantSchema,
 });
@@ -167,12 +188,20 @@ export const deliverySchema = Type.Object({
   error: nullable(Type.String({ description: 'the last error message' })),
   failure_class: nullable(oneOf(failureClasses)),
   status: oneOf(deliveryStatuses),
+  waits_for_endpoint: Type.Boolean({
+    description: 'queued or pending, and not sent before its endpoint is enabled',
+  }),
   tenant: Type.String(),
   endpoint_id: Type.String(),
   incident_id: Type.String(),
   event_type: Type.String(),
   created_at: instantSchema,
-  last_attempt_at: nullable(instantSchema),
+  last_attempt_at: nullable(
+    Type.String({
+      ...instantSchema,
+      description: 'the end of the last attempt, or when waiting for the endpoint was given up',
+    }),
+  ),
   finished_at: nullable(instantSchema),
 });
 

@@ -1,4 +1,5 @@
 import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
 import type { Delivery } from '../../api/types.ts';
 import { CutText } from '../../ui/cut-text.tsx';
 import markClasses from '../marks.module.css';
@@ -6,6 +7,18 @@ import { LastStatus, Moment, NextRetry, StatusMark, Target } from '../marks.tsx'
 import type { Column } from '../table/rows-table.tsx';
 import classes from '../table/table.module.css';
 import { ShortId } from '../table/whole-tips.tsx';
+
+/** What keeps a delivery whose endpoint is disabled. */
+function EndpointDisabled(): ReactNode {
+  return (
+    <span
+      className={markClasses.none}
+      title="Its endpoint is disabled: it waits until that is enabled"
+    >
+      disabled
+    </span>
+  );
+}
 
 /** The columns of the dead-letter queue. */
 export const dlqColumns: readonly Column<Delivery>[] = [
@@ -35,12 +48,14 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   {
     name: 'NEXT RETRY',
     className: classes.when,
-    cell: ({ status, next_retry: at }) =>
-      status === 'abandoned' ? (
+    cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {
+      if (waits) return <EndpointDisabled />;
+      return status === 'abandoned' ? (
         <span className={markClasses.none}>parked</span>
       ) : (
         <NextRetry at={at} />
-      ),
+      );
+    },
   },
   {
     name: 'ERROR',
@@ -63,7 +78,17 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
   {
     name: 'STATUS',
     className: classes.state,
-    cell: ({ status }) => <StatusMark status={status} />,
+    cell: ({ status, waits_for_endpoint: waits }) => (
+      <>
+        <StatusMark status={status} />
+        {waits && (
+          <>
+            {' '}
+            <EndpointDisabled />
+          </>
+        )}
+      </>
+    ),
   },
   ...dlqColumns.slice(0, 1),
   {

@@ -6,6 +6,7 @@ import markClasses from '../marks.module.css';
 import { Moment, Target } from '../marks.tsx';
 import type { Column } from '../table/rows-table.tsx';
 import classes from '../table/table.module.css';
+import { backlogText } from '../words.ts';
 
 export const endpointColumns: readonly Column<Endpoint>[] = [
   {
@@ -33,6 +34,18 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
   },
   {
+    name: 'BACKLOG',
+    className: classes.rate,
+    cell: ({ backlog }) => (
+      <span
+        className={backlog.count === 0 ? markClasses.none : undefined}
+        title="Deliveries that are queued or pending"
+      >
+        {backlogText(backlog)}
+      </span>
+    ),
+  },
+  {
     name: 'RATE',
     className: classes.rate,
     cell: ({ rate_limit: rate }) =>
@@ -47,6 +60,14 @@ export function EndpointState({ endpoint }: { endpoint: Endpoint }): ReactNode {
       <span className={markClasses.status} data-status="delivered">
         <DeliveredIcon />
         enabled
+      </span>
+    );
+  }
+  if (endpoint.backlog.is_discarding) {
+    return (
+      <span className={markClasses.status} data-status="pending">
+        <PendingIcon />
+        discarding its backlog
       </span>
     );
   }

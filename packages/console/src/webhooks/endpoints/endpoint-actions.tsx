@@ -9,6 +9,7 @@ import deliveryClasses from '../delivery/delivery.module.css';
 import { reasonOf } from '../delivery/use-retries.ts';
 import classes from '../form.module.css';
 import { deliveryHref } from '../search.ts';
+import { backlogText } from '../words.ts';
 
 export type EndpointActionsProps = {
   endpoint: Endpoint;
@@ -16,7 +17,7 @@ export type EndpointActionsProps = {
   onDeleted: () => void;
 };
 
-type Question = 'rotate' | 'delete';
+type Question = 'rotate' | 'delete' | 'enable';
 
 export function EndpointActions(props: EndpointActionsProps): ReactNode {
   const { endpoint } = props;
@@ -33,6 +34,13 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
     () => api.patch<Endpoint>(path, { enabled: !endpoint.enabled }),
     ({ enabled }) => notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${endpoint.url}` }),
   );
+  const discard = useAction(
+    () => api.post<Endpoint>(`${path}/discard-backlog`, undefined),
+    ({ enabled }) => {
+      const done = enabled ? 'Discarded its backlog, enabled' : 'Discarding the backlog of';
+      notify({ text: `${done} ${endpoint.url}` });
+    },
+  );
   const rotate = useAction(
     () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
     props.onSecret,
@@ -46,6 +54,7 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
     endpoint.id,
   );
   const close = () => setQuestion(null);
+  const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
   return (
     <div className={deliveryClasses.actions}>
       <Button
@@ -56,8 +65,11 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
       >
         Ping
       </Button>
-      <Button loading={enable.isPending} onClick={() => enable.mutate()}>
-        {endpoint.enabled ? 'Disable' : 'Enable'}
+      <Button
+        loading={enable.isPending || discard.isPending}
+        onClick={() => (hasBacklog ? setQuestion('enable') : enable.mutate())}
+      >
+        {endpoint.enabled ? 'Disable' : hasBacklog ? 'Enable …' : 'Enable'}
       </Button>
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret …
@@ -70,6 +82,15 @@ export function EndpointActions(props: EndpointActionsProps): ReactNode {
       >
         Delete …
       </Button>
+      <Ask
+        isAsked={question === 'enable'}
+        title="Enable this endpoint?"
+        text={`${backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`}
+        answer="Enable and deliver"
+        onYes={() => enable.mutate()}
+        other={{ answer: 'Enable and discard', onYes: () => discard.mutate() }}
+        onClose={close}
+      />
       <Ask
         isAsked={question === 'rotate'}
         title="Give it a new secret?"
@@ -120,11 +141,14 @@ function Ask(props: {
   text: string;
   answer: string;
   onYes: () => void;
+  /** A second way, which is the destructive one then. */
+  other?: { answer: string; onYes: () => void };
   onClose: () => void;
 }): ReactNode {
-  const yes = () => {
+  const { other } = props;
+  const choose = (act: () => void) => () => {
     props.onClose();
-    props.onYes();
+    act();
   };
   return (
     <Modal
@@ -140,7 +164,16 @@ function Ask(props: {
         <Button onClick={props.onClose} data-autofocus>
           Keep it as it is
         </Button>
-        <Button color="red" variant="filled" onClick={yes}>
+        {other !== undefined && (
+          <Button color="red" variant="filled" onClick={choose(other.onYes)}>
+            {other.answer}
+          </Button>
+        )}
+        <Button
+          {...(other === undefined ? { color: 'red' } : {})}
+          variant="filled"
+          onClick={choose(props.onYes)}
+        >
           {props.answer}
         </Button>
       </div>

@@ -12,6 +12,7 @@ import { endpointsKey } from '../delivery/calls.ts';
 import { DrawerShell } from '../drawer-shell.tsx';
 import { newEndpoint } from '../search.ts';
 import { pollMs, usePollOf } from '../use-poll.ts';
+import { backlogText } from '../words.ts';
 import { Breaker, EndpointState } from './columns.tsx';
 import { EndpointActions } from './endpoint-actions.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
@@ -92,6 +93,19 @@ function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
           <Breaker endpoint={endpoint} />
         </dd>
       </div>
+      {endpoint.disabled_at !== null && (
+        <div>
+          <dt>disabled since</dt>
+          <dd>
+            {when(endpoint.disabled_at)}
+            {endpoint.disabled_by !== null && ` by ${endpoint.disabled_by}`}
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>backlog</dt>
+        <dd>{backlogText(endpoint.backlog)} queued or pending</dd>
+      </div>
       <div>
         <dt>id</dt>
         <dd>
@@ -105,7 +119,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
       </div>
       {endpoint.previous_secret_until !== null && (
         <div>
-          <dt>old secret signs until</dt>
+          <dt>old secrets sign until</dt>
           <dd>{when(endpoint.previous_secret_until)}</dd>
         </div>
       )}

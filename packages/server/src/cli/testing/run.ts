@@ -9,8 +9,9 @@ export type RunOptions = {
   env?: Record<string, string>;
   cwd?: string;
   stdin?: string | Readable;
-  /** Whether stdin, stdout and stderr are a terminal of 100 columns. */
+  /** Whether stdin, stdout and stderr are a terminal; of 100 columns unless told otherwise. */
   isTerminal?: boolean;
+  columns?: number;
   signal?: AbortSignal;
   /** Default: always `nowMs`. */
   now?: () => number;
@@ -27,8 +28,9 @@ export const nowMs = Date.UTC(2026, 2, 5, 12);
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const cwd = options.cwd ?? (await newFolder());
   const isTTY = options.isTerminal === true;
-  const stdout = collector(isTTY, options.onStdout);
-  const stderr = collector(isTTY, options.onStderr);
+  const { columns = 100 } = options;
+  const stdout = collector({ isTTY, columns }, options.onStdout);
+  const stderr = collector({ isTTY, columns }, options.onStderr);
   const sleepsMs: number[] = [];
   const io: Io = {
     env: { HOME: cwd, ...options.env },
@@ -57,7 +59,10 @@ function streamOf(input: string | Readable): Readable {
   return typeof input === 'string' ? Readable.from([Buffer.from(input)]) : input;
 }
 
-function collector(isTTY: boolean, onText: (text: string) => void = () => {}) {
+function collector(
+  terminal: { isTTY: boolean; columns: number },
+  onText: (text: string) => void = () => {},
+) {
   const pieces: Buffer[] = [];
   const stream = new Writable({
     write(piece: Buffer, _encoding, done) {
@@ -71,7 +76,7 @@ function collector(isTTY: boolean, onText: (text: string) => void = () => {}) {
     },
   });
   return {
-    stream: Object.assign(stream, { isTTY, columns: 100 }),
+    stream: Object.assign(stream, terminal),
     text: () => Buffer.concat(pieces).toString(),
   };
 }

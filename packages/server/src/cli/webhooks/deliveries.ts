@@ -17,6 +17,7 @@ export const deliveryFields = [
   'error',
   'failure_class',
   'status',
+  'waits_for_endpoint',
   'tenant',
   'endpoint_id',
   'incident_id',
@@ -28,11 +29,7 @@ export const deliveryFields = [
 
 /** The id stands whole: it is what `dlq retry` wants pasted. */
 const id: Column<DeliveryRow> = { title: 'ID', value: (row) => row.id };
-const target: Column<DeliveryRow> = {
-  title: 'TARGET',
-  isElastic: true,
-  value: (row) => row.target,
-};
+const target: Column<DeliveryRow> = targetColumn('TARGET', (row) => row.target);
 const attempts: Column<DeliveryRow> = {
   title: 'ATTEMPTS',
   align: 'right',
@@ -43,8 +40,27 @@ const lastStatus: Column<DeliveryRow> = {
   title: 'LAST',
   align: 'right',
   value: (row) => row.last_status,
+  givesWay: 3,
 };
-const error: Column<DeliveryRow> = { title: 'ERROR', isElastic: true, value: (row) => row.error };
+const error: Column<DeliveryRow> = {
+  title: 'ERROR',
+  isElastic: true,
+  leastWidth: 16,
+  givesWay: 2,
+  value: (row) => row.error,
+};
+
+/** A URL, cut in its middle; https goes without saying. */
+export function targetColumn<Row>(title: string, value: (row: Row) => string): Column<Row> {
+  return {
+    title,
+    isElastic: true,
+    leastWidth: 24,
+    isCutInMiddle: true,
+    value,
+    shown: (row) => value(row).replace(/^https:\/\//, ''),
+  };
+}
 
 /** Columns of the dead-letter queue; what is scheduled says when, what is parked since when. */
 export function deadLetterColumns(
@@ -57,12 +73,18 @@ export function deadLetterColumns(
       title: 'KEY',
       value: (row) => row.idempotency_key,
       shown: (row) => shortId(row.idempotency_key),
+      givesWay: 1,
     },
     target,
     attempts,
     lastStatus,
     status === 'pending'
-      ? time('NEXT RETRY', nowMs, (row) => row.next_retry)
+      ? {
+          title: 'NEXT RETRY',
+          value: (row) => row.next_retry,
+          shown: (row) =>
+            row.waits_for_endpoint ? 'disabled' : formatRelative(row.next_retry, nowMs),
+        }
       : time('FAILED', nowMs, (row) => row.last_attempt_at),
     error,
   ];
@@ -72,9 +94,13 @@ export function deadLetterColumns(
 export function deliveryColumns(nowMs: number): readonly Column<DeliveryRow>[] {
   return [
     id,
-    { title: 'STATUS', value: (row) => row.status },
-    { title: 'EVENT', isElastic: true, value: (row) => row.event_type },
-    { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
+    {
+      title: 'STATUS',
+      value: (row) => row.status,
+      shown: (row) => (row.waits_for_endpoint ? `${row.status} (disabled)` : row.status),
+    },
+    { title: 'EVENT', isElastic: true, givesWay: 4, value: (row) => row.event_type },
+    { title: 'TENANT', isElastic: true, givesWay: 5, value: (row) => row.tenant },
     target,
     attempts,
     lastStatus,

@@ -1,4 +1,4 @@
-import { formatInstant, formatRelative } from '../format.ts';
+import { formatCount, formatInstant, formatRelative } from '../format.ts';
 import type { RouteAnswer } from '../routes.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
@@ -11,10 +11,13 @@ export const endpointFields = [
   'event_types',
   'enabled',
   'disabled_reason',
+  'disabled_at',
+  'disabled_by',
   'max_attempts',
   'retry_schedule',
   'rate_limit',
   'breaker',
+  'backlog',
   'previous_secret_until',
   'created_at',
   'updated_at',
@@ -33,12 +36,20 @@ export function stateOf({ enabled, disabled_reason, breaker }: Endpoint, nowMs: 
   }
 }
 
+/** What is queued or pending of it: `1,204`, `10,000+`. */
+export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
+  const { count, is_exact, is_discarding } = backlog;
+  return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;
+}
+
 /** An endpoint as `name value` rows. */
 export function endpointRows(
   endpoint: Endpoint,
   nowMs: number,
 ): readonly (readonly [string, string | null])[] {
   const { breaker, retry_schedule, rate_limit, max_attempts, previous_secret_until } = endpoint;
+  const { disabled_at, disabled_by } = endpoint;
+  const by = disabled_by === null ? '' : ` by ${disabled_by}`;
   return [
     ['id', endpoint.id],
     ['tenant', endpoint.tenant],
@@ -46,13 +57,17 @@ export function endpointRows(
     ['description', endpoint.description],
     ['events', endpoint.event_types.join(', ')],
     ['state', stateOf(endpoint, nowMs)],
+    ...(disabled_at === null
+      ? []
+      : [['disabled', `since ${formatInstant(disabled_at)} UTC${by}`] as const]),
+    ['backlog', backlogOf(endpoint)],
     ['failures in row', String(breaker.failures_in_row)],
     ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
     ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...(previous_secret_until === null
       ? []
-      : [['old secret until', `${formatInstant(previous_secret_until)} UTC`] as const]),
+      : [['old secrets until', `${formatInstant(previous_secret_until)} UTC`] as const]),
     ['created', `${formatInstant(endpoint.created_at)} UTC`],
     ['updated', `${formatInstant(endpoint.updated_at)} UTC`],
   ];

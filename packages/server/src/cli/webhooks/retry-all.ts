@@ -7,6 +7,7 @@ import { indentJson } from '../json-slices.ts';
 import type { RouteAnswer, RouteInput } from '../routes.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
+import { targetColumn } from './deliveries.ts';
 import { moment } from './moment.ts';
 import { followJob, leftAlone, type RetryJob, tellEnd } from './retry-jobs.ts';
 
@@ -135,5 +136,5 @@ const groupColumns: readonly Column<Preview['groups'][number]>[] = [
   },
   { title: 'CLASS', value: (group) => group.failure_class },
   { title: 'ENDPOINT', value: (group) => group.endpoint_id },
-  { title: 'TARGET', isElastic: true, value: (group) => group.target },
+  targetColumn('TARGET', (group) => group.target),
 ];

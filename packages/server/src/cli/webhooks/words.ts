@@ -32,4 +32,5 @@ export const failureClasses = [
   'body',
   'blocked',
   'unsendable',
+  'endpoint_disabled',
 ] as const satisfies readonly FailureClass[];

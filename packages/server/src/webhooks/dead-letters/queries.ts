@@ -57,6 +57,23 @@ export async function discardOfEndpoint(
   endpointId: string,
   limit: number,
 ): Promise<number> {
+  return discardLive(db, endpointId, { limit, hasParked: true });
+}
+
+/** The same for those that are queued or pending. */
+export async function discardBacklog(
+  db: Queryable,
+  endpointId: string,
+  limit: number,
+): Promise<number> {
+  return discardLive(db, endpointId, { limit, hasParked: false });
+}
+
+async function discardLive(
+  db: Queryable,
+  endpointId: string,
+  { limit, hasParked }: { limit: number; hasParked: boolean },
+): Promise<number> {
   const lane = laneOf(endpointId);
   // Two look-ups, each along its index: of rows with a due time, and of parked ones.
   const rows = await db.query<{ count: number }>(sql`
@@ -66,7 +83,7 @@ export async function discardOfEndpoint(
       order by next_attempt_at limit ${known(limit)} for update
     ), parked as (
       select lane, id, endpoint_id, tenant, status, failure_class from deliveries
-      where endpoint_id = ${endpointId} and status = 'abandoned' and lane = ${lane}
+      where ${hasParked}::boolean and endpoint_id = ${endpointId} and status = 'abandoned' and lane = ${lane}
       order by last_attempt_at, id limit ${limit} - (select count(*) from due) for update
     ), live as (
       select * from due union all select * from parked limit ${known(limit)}
@@ -93,6 +110,60 @@ export async function hasLiveRows(db: Queryable, endpointId: string): Promise<bo
       select from deliveries where endpoint_id = ${endpointId} and status = 'abandoned'
     ) as has_live`);
   return rows[0]?.has_live ?? false;
+}
+
+/** Disabled endpoints for which something has been due for more than so many days. */
+export async function findOverdueEndpoints(db: Queryable, days: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from webhook_endpoints e
+    where not enabled and deleted_at is null and disabled_at < now() - make_interval(days => ${days})
+      and exists (
+        select from deliveries d where d.lane = e.lane and d.endpoint_id = e.id
+          and d.next_attempt_at < now() - make_interval(days => ${days})
+      )
+    order by id`);
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago; answers what
+ * they were. `attempts` are all that they get before an operator retries them.
+ */
+export async function abandonOverdue(
+  db: Queryable,
+  endpointId: string,
+  { days, limit }: { days: number; limit: number },
+): Promise<{ tenant: string; status: DeliveryStatus; failure_class: FailureClass | null }[]> {
+  return db.query(sql`
+    with was as (
+      select lane, id, tenant, status, failure_class from deliveries
+      where lane = ${laneOf(endpointId)} and endpoint_id = ${endpointId}
+        and next_attempt_at < now() - make_interval(days => ${days})
+        and (leased_until is null or leased_until < now())
+      order by next_attempt_at limit ${known(limit)} for update skip locked
+    )
+    update deliveries d set status = 'abandoned', version = d.version + 1, next_attempt_at = null,
+      held_by = null, is_probe = false, lease = null, leased_until = null, max_attempts = d.attempts,
+      failure_class = 'endpoint_disabled', last_attempt_at = now(), finished_at = now(),
+      error = ${`Its endpoint was disabled, and it waited for more than ${days} days`}
+    from was where d.lane = was.lane and d.id = was.id
+    returning was.tenant, was.status, was.failure_class`);
+}
+
+/** Locks an endpoint that is disabled. False: it is not, or somebody else has it. */
+export async function lockDisabled(db: Queryable, endpointId: string): Promise<boolean> {
+  const rows = await db.query(sql`
+    select from webhook_endpoints
+    where id = ${endpointId} and not enabled and deleted_at is null for update skip locked`);
+  return rows.length === 1;
+}
+
+/** Enables an endpoint and closes its breaker. */
+export async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
+  await db.query(sql`
+    update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
+      disabled_by = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null, updated_at = now()
+    where id = ${endpointId}`);
 }
 
 /** What decides whether a delivery can be re-armed or discarded. */

@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await world.expectCountsToFit();
   await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now(), enabled = false`);
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
   await world.db.query(sql`delete from deliveries`);
   await world.db.query(sql`delete from dead_letter_counts`);
 });
@@ -50,14 +50,26 @@ test('delivers an incident signed as Standard Webhooks asks, and logs the attemp
   ]);
 });
 
-test('signs with the old secret as well for a day after a rotation', async () => {
+test('signs with every secret that was rotated out within a day', async () => {
   const { id, secret } = await world.addEndpoint(receiver.url());
-  const rotated = await world.call('POST', `/webhook/endpoints/${id}/rotate-secret`);
+  const secrets = [secret];
+  for (let n = 0; n < 3; n += 1) {
+    const rotated = await world.call('POST', `/webhook/endpoints/${id}/rotate-secret`);
+    secrets.push(rotated.json.secret);
+  }
   await world.report();
   const [request] = await receiver.waitFor(1);
-  for (const one of [secret, rotated.json.secret]) {
+  expect(request?.headers['webhook-signature']?.split(' ')).toHaveLength(4);
+  for (const one of secrets) {
     new Webhook(one).verify(request?.body ?? '', { ...request?.headers });
   }
+  await world.db.query(sql`
+    update webhook_endpoints set previous_secrets_until[3] = now(), updated_at = now() where id = ${id}`);
+  await world.report();
+  const [, next] = await receiver.waitFor(2);
+  const verify = (one: string) => new Webhook(one).verify(next?.body ?? '', { ...next?.headers });
+  for (const one of secrets.slice(1)) verify(one);
+  expect(() => verify(secret)).toThrow();
 });
 
 test('keeps a failed delivery pending, and delivers it under the same webhook-id when it is due', async () => {
@@ -179,9 +191,7 @@ test('leaves no row stuck when an endpoint is deleted while its rows are in flig
 
 test('discards rows of a deleted endpoint that came in with its deletion', async () => {
   const { id: endpoint } = await world.addEndpoint(receiver.url());
-  await world.db.query(sql`update webhook_endpoints set enabled = false where id = ${endpoint}`);
   receiver.behave(() => answer(204));
-  await world.db.query(sql`update webhook_endpoints set enabled = true where id = ${endpoint}`);
   const seeded = await world.db.query<{ lane: number }>(sql`
     update webhook_endpoints set deleted_at = now() where id = ${endpoint} returning lane`);
   const lane = seeded[0]?.lane ?? 0;

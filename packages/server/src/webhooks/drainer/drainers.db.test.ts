@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 afterEach(async () => {
   await world.expectCountsToFit();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now(), enabled = false`);
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
 });
 
 const settings = () =>

@@ -27,8 +27,8 @@ const db = {
       url: 'https://a.example/',
       retry_schedule: null,
       secret: Buffer.alloc(0),
-      previous_secret: null,
-      previous_secret_ms: null,
+      previous_secrets: [],
+      previous_secrets_ms: [],
       config_version: 1,
     })),
 } as unknown as Queryable;

@@ -11,16 +11,15 @@ export type EndpointConfig = {
   readonly schedule: readonly number[];
   /** null: it cannot be decrypted. */
   readonly secret: Buffer | null;
-  /** The one before, still signed with until then (monotonic milliseconds). */
-  readonly previous: { secret: Buffer | null; until: number } | null;
+  /** Those before it that can be read, still signed with until then (monotonic milliseconds). */
+  readonly previous: readonly { secret: Buffer; until: number }[];
 };
 
 /** What signs at that time; null when the secret cannot be read. */
 export function secretsAt(config: EndpointConfig, nowMillis: number): Buffer[] | null {
   const { secret, previous } = config;
   if (secret === null) return null;
-  if (previous?.secret != null && previous.until > nowMillis) return [secret, previous.secret];
-  return [secret];
+  return [secret, ...previous.filter(({ until }) => until > nowMillis).map((old) => old.secret)];
 }
 
 const maxRemembered = 10_000;
@@ -50,16 +49,16 @@ export class EndpointConfigs {
     if (stale.size === 0) return;
     const box = this.secretBox();
     for (const row of await findEndpointConfigs(this.db, [...stale])) {
-      const { previous_secret: previous, previous_secret_ms: millis } = row;
-      const isPreviousAlive = previous !== null && millis !== null && millis > 0;
+      const { previous_secrets: previous, previous_secrets_ms: millis } = row;
       this.known.set(row.id, {
         version: row.config_version,
         url: row.url,
         schedule: row.retry_schedule ?? defaultSchedule,
         secret: unseal(box, row.secret),
-        previous: isPreviousAlive
-          ? { secret: unseal(box, previous), until: this.now() + millis }
-          : null,
+        previous: previous.flatMap((sealed, i) => {
+          const secret = unseal(box, sealed);
+          return secret === null ? [] : [{ secret, until: this.now() + (millis[i] ?? 0) }];
+        }),
       });
     }
   }

@@ -194,8 +194,9 @@ export type EndpointConfig = {
   url: string;
   retry_schedule: number[] | null;
   secret: Buffer;
-  previous_secret: Buffer | null;
-  previous_secret_ms: number | null;
+  previous_secrets: Buffer[];
+  /** Until when each of them signs. */
+  previous_secrets_ms: number[];
   config_version: number;
 };
 
@@ -204,8 +205,11 @@ export async function findEndpointConfigs(
   endpointIds: readonly string[],
 ): Promise<EndpointConfig[]> {
   return db.query<EndpointConfig>(sql`
-    select id, url, retry_schedule, secret, previous_secret,
-      (extract(epoch from previous_secret_until - now()) * 1000)::float8 as previous_secret_ms,
+    select id, url, retry_schedule, secret, previous_secrets,
+      array(
+        select (extract(epoch from until - now()) * 1000)::float8
+        from unnest(previous_secrets_until) with ordinality as listed (until, position) order by position
+      ) as previous_secrets_ms,
       (extract(epoch from updated_at) * 1000000)::bigint as config_version
     from webhook_endpoints where id = any(${endpointIds}::text[])`);
 }
@@ -306,7 +310,8 @@ export async function storeBreakers(
 export async function disableGone(db: Queryable, endpointIds: readonly string[]): Promise<void> {
   if (endpointIds.length === 0) return;
   await db.query(sql`
-    update webhook_endpoints set enabled = false, disabled_reason = 'gone', updated_at = now()
+    update webhook_endpoints set enabled = false, disabled_reason = 'gone', disabled_at = now(),
+      disabled_by = null, updated_at = now()
     where id = any(${endpointIds}::text[]) and enabled`);
 }
 

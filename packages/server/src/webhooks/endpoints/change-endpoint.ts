@@ -3,13 +3,18 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
-import { type EndpointSettings, lockEndpoint, updateEndpoint } from './queries.ts';
+import {
+  cancelBacklogJob,
+  type EndpointSettings,
+  lockEndpoint,
+  updateEndpoint,
+} from './queries.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
 
 /**
- * Changes what is named and leaves the rest. Disabling makes the endpoint's rows wait; enabling closes
- * its breaker. Throws 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
+ * Changes what is named and leaves the rest. Disabling makes the endpoint's rows wait, also those that
+ * are yet to come; enabling closes its breaker and lets them go. Throws 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
  */
 export async function changeEndpoint(
   db: Database,
@@ -23,7 +28,9 @@ export async function changeEndpoint(
   const id = toEndpointId(request.id);
   const { before, after } = await db.transaction(async (connection) => {
     const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
-    const changed = await updateEndpoint(connection, id, changedSettings(locked, change), {
+    if (change.enabled !== undefined) await cancelBacklogJob(connection, id);
+    const settings = changedSettings(locked, change, caller.actor.name);
+    const changed = await updateEndpoint(connection, id, settings, {
       closesBreaker: change.enabled === true,
     });
     const views = { before: showEndpoint(locked), after: showEndpoint(found(changed)) };
@@ -41,18 +48,30 @@ export async function changeEndpoint(
   return after;
 }
 
-function changedSettings(row: EndpointSettings, change: Change): EndpointSettings {
+function changedSettings(row: EndpointSettings, change: Change, by: string): EndpointSettings {
   // A null says: back to the default.
   const or = <T>(given: T | undefined, old: T): T => (given === undefined ? old : given);
   return {
     url: or(change.url, row.url),
     description: or(change.description, row.description),
     event_types: or(change.event_types, row.event_types),
-    enabled: or(change.enabled, row.enabled),
-    disabled_reason:
-      change.enabled === undefined ? row.disabled_reason : change.enabled ? null : 'operator',
+    ...switched(row, change.enabled, by),
     max_attempts: or(change.max_attempts, row.max_attempts),
     retry_schedule: or(change.retry_schedule, row.retry_schedule),
     rate_limit: or(change.rate_limit, row.rate_limit),
   };
+}
+
+/** One that is disabled already stays so since then, and by whoever did it. */
+function switched(
+  row: EndpointSettings,
+  enabled: boolean | undefined,
+  by: string,
+): Pick<EndpointSettings, 'enabled' | 'disabled_reason' | 'disabled_by'> {
+  if (enabled === true) return { enabled, disabled_reason: null, disabled_by: null };
+  if (enabled === false && row.enabled) {
+    return { enabled, disabled_reason: 'operator', disabled_by: by };
+  }
+  const { disabled_reason, disabled_by } = row;
+  return { enabled: row.enabled, disabled_reason, disabled_by };
 }

@@ -33,6 +33,7 @@ export async function createEndpoint(
     event_types: request.event_types ?? ['*'],
     enabled,
     disabled_reason: enabled ? null : ('operator' as const),
+    disabled_by: enabled ? null : caller.actor.name,
     max_attempts: request.max_attempts ?? null,
     retry_schedule: request.retry_schedule ?? null,
     rate_limit: request.rate_limit ?? null,

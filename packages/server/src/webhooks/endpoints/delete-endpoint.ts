@@ -4,10 +4,10 @@ import { discardOfEndpoint } from '../dead-letters/discard.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { type Caller, found, getEndpoint, toEndpointId } from './endpoints.ts';
-import { countLiveDeliveries, insertDiscardJob, markDeleted } from './queries.ts';
+import { cancelBacklogJob, countLiveDeliveries, insertDiscardJob, markDeleted } from './queries.ts';
 
-/** Rows that the call itself discards: half a second's work. The rest is a job. */
-const discardedAtOnce = 5000;
+/** Rows that a call itself discards: half a second's work. The rest is a job. */
+export const discardedAtOnce = 5000;
 
 /**
  * Deletes an endpoint and discards what was not delivered to it. A delivery that an incident makes at
@@ -25,14 +25,20 @@ export async function deleteEndpoint(
     const before = await getEndpoint(connection, actor, id);
     // The endpoint, its deliveries, their counts: the order in which an attempt's outcome is written, too.
     if (!(await markDeleted(connection, id, actor.tenants))) found(undefined);
+    await cancelBacklogJob(connection, id);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const left =
       discarded < discardedAtOnce
         ? 0
-        : await countLiveDeliveries(connection, { id, lane: laneOf(id) });
+        : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: true });
     if (left > 0) {
-      const job = { id: newId('job'), endpointId: id, rows: left, createdBy: actor.name };
-      await insertDiscardJob(connection, job);
+      await insertDiscardJob(connection, {
+        id: newId('job'),
+        action: 'discard',
+        endpointId: id,
+        rows: left,
+        createdBy: actor.name,
+      });
     }
     await options.audit(connection, {
       ...caller,

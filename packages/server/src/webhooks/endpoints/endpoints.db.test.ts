@@ -149,10 +149,13 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     event_types: ['*'],
     enabled: true,
     disabled_reason: null,
+    disabled_at: null,
+    disabled_by: null,
     max_attempts: null,
     retry_schedule: null,
     rate_limit: null,
     breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
+    backlog: { count: 0, is_exact: true, is_discarding: false },
     previous_secret_until: null,
     created_at: expect.stringMatching(/\.\d{6}Z$/),
     updated_at: made.created_at,
@@ -176,7 +179,9 @@ test('keeps the settings and the secret that it was given', async () => {
     rate_limit: 10_000,
     secret: `whsec_${Buffer.alloc(24, 7).toString('base64')}`,
   };
-  expect(await make(settings)).toMatchObject({ ...settings, disabled_reason: 'operator' });
+  const made = await make(settings);
+  const disabled = { disabled_reason: 'operator', disabled_by: expect.any(String) };
+  expect(made).toMatchObject({ ...settings, ...disabled, disabled_at: made.created_at });
 });
 
 test('lists the endpoints by tenant, each once, over pages', async () => {
@@ -228,7 +233,15 @@ test('an operator disables an endpoint; enabling it closes its breaker', async (
     paused_until: expect.stringMatching(/\.\d{6}Z$/),
   });
   const disabled = await change(id, { enabled: false });
-  expect(disabled).toMatchObject({ enabled: false, disabled_reason: 'operator' });
+  expect(disabled).toMatchObject({
+    enabled: false,
+    disabled_reason: 'operator',
+    disabled_at: disabled.updated_at,
+    disabled_by: 'first admin',
+  });
+  expect(await change(id, { enabled: false })).toMatchObject({
+    disabled_at: disabled.disabled_at,
+  });
   expect(disabled.breaker.state).toBe('open');
   await service.db.query(sql`
     update webhook_endpoints set paused_until = now() - interval '1 second', disabled_reason = 'gone'
@@ -238,6 +251,8 @@ test('an operator disables an endpoint; enabling it closes its breaker', async (
   expect(await change(id, { enabled: true })).toMatchObject({
     enabled: true,
     disabled_reason: null,
+    disabled_at: null,
+    disabled_by: null,
     breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
   });
   const [row] = await service.db.query(

@@ -41,7 +41,7 @@ export async function getEndpoint(db: Queryable, actor: Actor, id: string) {
 
 /** An endpoint as callers see it. */
 export function showEndpoint(row: queries.EndpointRow) {
-  const { breaker_state, failures_in_row, paused_until, ...plain } = row;
+  const { breaker_state, failures_in_row, paused_until, backlog_count, ...plain } = row;
   return {
     id: plain.id,
     tenant: plain.tenant,
@@ -50,10 +50,17 @@ export function showEndpoint(row: queries.EndpointRow) {
     event_types: plain.event_types,
     enabled: plain.enabled,
     disabled_reason: plain.disabled_reason,
+    disabled_at: plain.disabled_at,
+    disabled_by: plain.disabled_by,
     max_attempts: plain.max_attempts,
     retry_schedule: plain.retry_schedule,
     rate_limit: plain.rate_limit,
     breaker: { state: breaker_state, failures_in_row, paused_until },
+    backlog: {
+      count: backlog_count,
+      is_exact: backlog_count < queries.mostCounted,
+      is_discarding: plain.is_discarding_backlog,
+    },
     previous_secret_until: plain.previous_secret_until,
     created_at: plain.created_at,
     updated_at: plain.updated_at,

@@ -41,7 +41,7 @@ export async function pingEndpoint(
       maxAttempts: options.maxAttempts,
       nowMillis,
     });
-    const [queued] = made ?? [];
+    const [queued] = made?.deliveries ?? [];
     if (queued === undefined) throw new Error('a ping made no delivery');
     await options.audit(connection, {
       ...caller,

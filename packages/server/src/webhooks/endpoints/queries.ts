@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
 
@@ -11,6 +11,8 @@ export type EndpointRow = {
   event_types: string[];
   enabled: boolean;
   disabled_reason: 'operator' | 'gone' | null;
+  disabled_at: string | null;
+  disabled_by: string | null;
   max_attempts: number | null;
   retry_schedule: number[] | null;
   rate_limit: number | null;
@@ -18,6 +20,8 @@ export type EndpointRow = {
   failures_in_row: number;
   paused_until: string | null;
   previous_secret_until: string | null;
+  backlog_count: number;
+  is_discarding_backlog: boolean;
   created_at: string;
   updated_at: string;
 };
@@ -30,6 +34,7 @@ export type EndpointSettings = Pick<
   | 'event_types'
   | 'enabled'
   | 'disabled_reason'
+  | 'disabled_by'
   | 'max_attempts'
   | 'retry_schedule'
   | 'rate_limit'
@@ -38,13 +43,29 @@ export type EndpointSettings = Pick<
 /** Tenants that the caller reaches; null = all. */
 type Reach = readonly string[] | null;
 
+/**
+ * What is queued or pending of an endpoint, counted along its index and no further than this: a list of
+ * endpoints with a million rows each must not take seconds.
+ */
+export const mostCounted = 10_000;
+const backlog = sql`(select count(*) from (
+    select from deliveries d where d.lane = webhook_endpoints.lane
+      and d.endpoint_id = webhook_endpoints.id and d.next_attempt_at is not null
+    limit ${raw(String(mostCounted))}
+  ) as waiting)`;
+
 const columns = sql`id, tenant, url, description, event_types, enabled, disabled_reason,
-  max_attempts, retry_schedule, rate_limit,
+  ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end
     as breaker_state,
   failures_in_row, ${instantText('paused_until')} as paused_until,
-  case when previous_secret_until > now() then ${instantText('previous_secret_until')} end
+  case when previous_secrets_until[1] > now() then ${instantText('previous_secrets_until[1]')} end
     as previous_secret_until,
+  ${backlog} as backlog_count,
+  exists (
+    select from dead_letter_jobs j where j.endpoint_id = webhook_endpoints.id
+      and j.action = 'discard_backlog' and j.state = 'running'
+  ) as is_discarding_backlog,
   ${instantText('webhook_endpoints.created_at')} as created_at,
   ${instantText('webhook_endpoints.updated_at')} as updated_at`;
 
@@ -58,10 +79,11 @@ export async function insertEndpoint(
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, event_types, enabled,
-      disabled_reason, max_attempts, retry_schedule, rate_limit, secret)
+      disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.event_types}, ${endpoint.enabled},
-      ${endpoint.disabled_reason}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
+      ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
+      ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
       ${endpoint.rate_limit}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
@@ -116,7 +138,9 @@ export async function updateEndpoint(
   const rows = await db.query<EndpointRow>(sql`
     update webhook_endpoints set url = ${settings.url}, description = ${settings.description},
       event_types = ${settings.event_types}, enabled = ${settings.enabled},
-      disabled_reason = ${settings.disabled_reason}, max_attempts = ${settings.max_attempts},
+      disabled_reason = ${settings.disabled_reason}, disabled_by = ${settings.disabled_by},
+      disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
+      max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
       failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
       pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
@@ -126,17 +150,34 @@ export async function updateEndpoint(
   return rows[0];
 }
 
-/** The previous secret, if there is one, signs for another 24 hours. */
+/** Rotated out within 24 hours, an endpoint's secrets that sign beside the present one, at most. */
+const mostPreviousSecrets = 5;
+
+/** What was rotated out signs for another 24 hours; the newest few of those that still do are kept. */
 export async function updateSecret(
   db: Queryable,
   id: string,
   secrets: { fresh: Buffer; previous: Buffer | null },
 ): Promise<EndpointRow | undefined> {
+  const { fresh, previous } = secrets;
   const rows = await db.query<EndpointRow>(sql`
-    update webhook_endpoints set secret = ${secrets.fresh}, previous_secret = ${secrets.previous},
-      previous_secret_until = case when ${secrets.previous}::bytea is not null
-        then now() + interval '24 hours' end,
-      updated_at = now()
+    update webhook_endpoints set secret = ${fresh}, previous_secrets = kept.secrets,
+      previous_secrets_until = kept.untils, updated_at = now()
+    from (
+      select coalesce(array_agg(secret order by position), '{}') as secrets,
+        coalesce(array_agg(until order by position), '{}') as untils
+      from (
+        select position, old.secret, until from (
+          select 0 as position, ${previous}::bytea as secret, now() + interval '24 hours' as until
+          union all
+          select position, old.secret, until from webhook_endpoints e, unnest(e.previous_secrets,
+            e.previous_secrets_until) with ordinality as old (secret, until, position)
+          where e.id = ${id}
+        ) as old
+        where old.secret is not null and until > now()
+        order by position limit ${raw(String(mostPreviousSecrets))}
+      ) as signing
+    ) as kept
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
@@ -149,26 +190,40 @@ export async function markDeleted(db: Queryable, id: string, reach: Reach): Prom
   return rows.length === 1;
 }
 
-/** Deliveries that are neither delivered nor discarded. */
+/** Deliveries that are queued or pending, and with `parked` those that are abandoned, too. */
 export async function countLiveDeliveries(
   db: Queryable,
-  endpoint: { id: string; lane: number },
+  endpoint: { id: string; lane: number; parked: boolean },
 ): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     select (select count(*) from deliveries where lane = ${endpoint.lane}
         and endpoint_id = ${endpoint.id} and next_attempt_at is not null)
-      + (select count(*) from deliveries where endpoint_id = ${endpoint.id} and status = 'abandoned')
+      + (select count(*) from deliveries where ${endpoint.parked}::boolean
+        and endpoint_id = ${endpoint.id} and status = 'abandoned')
       as count`);
   return rows[0]?.count ?? 0;
 }
 
 export async function insertDiscardJob(
   db: Queryable,
-  job: { id: string; endpointId: string; rows: number; createdBy: string },
+  job: {
+    id: string;
+    action: 'discard' | 'discard_backlog';
+    endpointId: string;
+    rows: number;
+    createdBy: string;
+  },
 ): Promise<void> {
   await db.query(sql`
     insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, created_by)
-    values (${job.id}, 'discard', 'running', ${job.endpointId}, ${job.rows}, ${job.createdBy})`);
+    values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.createdBy})`);
+}
+
+/** Whoever enables or disables an endpoint decides anew on its backlog. A batch under way is waited for. */
+export async function cancelBacklogJob(db: Queryable, endpointId: string): Promise<void> {
+  await db.query(sql`
+    update dead_letter_jobs set state = 'cancelled', updated_at = now(), finished_at = now()
+    where endpoint_id = ${endpointId} and action = 'discard_backlog' and state = 'running'`);
 }
 
 const checkName = 'webhook-secret-key-check';

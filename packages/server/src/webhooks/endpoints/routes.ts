@@ -5,6 +5,7 @@ import type { WebhookOptions } from '../options.ts';
 import { changeEndpoint } from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { deleteEndpoint } from './delete-endpoint.ts';
+import { discardBacklogOf } from './discard-backlog.ts';
 import { getEndpoint, listEndpoints } from './endpoints.ts';
 import { pingEndpoint } from './ping-endpoint.ts';
 import { rotateSecret } from './rotate-secret.ts';
@@ -21,6 +22,9 @@ export function addEndpointRoutes(http: HttpServer, db: Database, options: Webho
   );
   http.route(webhooksContract.changeEndpoint, ({ params, body, actor, request }) =>
     changeEndpoint(db, options, { actor, request }, { id: params.id, change: body }),
+  );
+  http.route(webhooksContract.discardBacklog, ({ params, actor, request }) =>
+    discardBacklogOf(db, options, { actor, request }, params),
   );
   http.route(webhooksContract.deleteEndpoint, async ({ params, actor, request, reply }) => {
     await deleteEndpoint(db, options, { actor, request }, params);

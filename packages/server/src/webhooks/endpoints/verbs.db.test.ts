@@ -84,13 +84,9 @@ async function make(more: object = {}) {
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
 
 async function secretsOf(id: string) {
-  const [row] = await db.query<{
-    secret: Buffer;
-    previous_secret: Buffer | null;
-    hours: number;
-  }>(sql`
-    select secret, previous_secret,
-      extract(epoch from previous_secret_until - updated_at)::int / 3600 as hours
+  const [row] = await db.query<{ secret: Buffer; previous: Buffer[]; hours: number | null }>(sql`
+    select secret, previous_secrets as previous,
+      extract(epoch from previous_secrets_until[1] - updated_at)::int / 3600 as hours
     from webhook_endpoints where id = ${id}`);
   if (row === undefined) throw new Error('no endpoint');
   return row;
@@ -128,7 +124,25 @@ test('a rotated secret is another one; the old one signs for 24 hours more', asy
   const stored = await secretsOf(id);
   expect(stored.hours).toBe(24);
   expect(box.open(stored.secret)).toBe(rotated.json.secret);
-  expect(box.open(stored.previous_secret ?? Buffer.alloc(0))).toBe(secret);
+  expect(stored.previous.map((sealed) => box.open(sealed))).toEqual([secret]);
+});
+
+test('of the secrets rotated out within a day the newest five sign, whatever came between', async () => {
+  const { id, secret } = await make();
+  const made: string[] = [secret];
+  for (let n = 0; n < 6; n += 1) {
+    made.unshift((await call('POST', at(id, '/rotate-secret'))).json.secret);
+  }
+  const stored = await secretsOf(id);
+  expect(box.open(stored.secret)).toBe(made[0]);
+  expect(stored.previous.map((sealed) => box.open(sealed))).toEqual(made.slice(1, 6));
+  await db.query(sql`
+    update webhook_endpoints set previous_secrets_until[3] = now(), previous_secrets_until[4] = now(),
+      previous_secrets_until[5] = now() where id = ${id}`);
+  const { secret: last } = (await call('POST', at(id, '/rotate-secret'))).json;
+  const left = await secretsOf(id);
+  expect(box.open(left.secret)).toBe(last);
+  expect(left.previous.map((sealed) => box.open(sealed))).toEqual(made.slice(0, 3));
 });
 
 test('a secret sealed under a lost key is not kept as the previous one', async () => {
@@ -137,13 +151,15 @@ test('a secret sealed under a lost key is not kept as the previous one', async (
   await db.query(sql`update webhook_endpoints set secret = ${lost} where id = ${id}`);
   const rotated = await call('POST', at(id, '/rotate-secret'));
   expect(rotated.json.previous_secret_until).toBeNull();
-  expect((await secretsOf(id)).previous_secret).toBeNull();
+  expect((await secretsOf(id)).previous).toEqual([]);
 });
 
 test('a previous secret that has run out is no longer told', async () => {
   const { id } = await make();
   await call('POST', at(id, '/rotate-secret'));
-  await db.query(sql`update webhook_endpoints set previous_secret_until = now() where id = ${id}`);
+  await db.query(
+    sql`update webhook_endpoints set previous_secrets_until[1] = now() where id = ${id}`,
+  );
   expect((await call('GET', at(id))).json.previous_secret_until).toBeNull();
 });
 

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { giveUpWaiting } from '../dead-letters/give-up.ts';
 import { forgetDeliveries, forgetIncidents, forgetKeys, type Position } from './queries.ts';
 
 const batchSize = 1000;
@@ -9,8 +10,9 @@ const everyMillis = 600_000;
 const restMillis = 20;
 
 /**
- * Forgets what ended more than `days` ago: delivered and discarded deliveries with their attempts, the
- * incidents behind them, idempotency keys of more than 30 days. In small batches, each of its own.
+ * Gives up what has waited for a disabled endpoint for more than `days`. Forgets what ended more than
+ * `days` ago: delivered and discarded deliveries with their attempts, the incidents behind them,
+ * idempotency keys of more than 30 days. In small batches, each of its own.
  */
 export async function forgetHistory(
   db: Database,
@@ -18,6 +20,7 @@ export async function forgetHistory(
   signal: AbortSignal,
   size = batchSize,
 ): Promise<void> {
+  await giveUpWaiting(db, { days, signal, batchSize: size });
   for (const forget of [forgetDeliveries, forgetIncidents]) {
     let position: Position | null = null;
     do {

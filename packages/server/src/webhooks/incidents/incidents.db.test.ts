@@ -121,7 +121,7 @@ test('answers 400 in the same words to every tenant out of reach, known or not',
   expect((await call({ tenant: 'mine', type: 'a.b', data: {} }, token)).status).toBe(202);
 });
 
-test('makes one queued delivery for each endpoint of the tenant that wants the type', async () => {
+test('makes one queued delivery for each endpoint of the tenant that wants the type, disabled or not', async () => {
   const tenant = freshTenant();
   const all = await makeEndpoint(tenant, { max_attempts: 3 });
   const created = await makeEndpoint(tenant, {
@@ -129,15 +129,17 @@ test('makes one queued delivery for each endpoint of the tenant that wants the t
     url: 'http://127.0.0.1:9/other',
   });
   await makeEndpoint(tenant, { event_types: ['incident.resolved'] });
-  await makeEndpoint(tenant, { enabled: false });
+  const disabled = await makeEndpoint(tenant, { enabled: false, max_attempts: 4 });
   await makeEndpoint(freshTenant());
   const gone = await makeEndpoint(tenant);
   await service.call('DELETE', `/webhook/endpoints/${gone}`);
 
   const accepted = await report({ tenant });
   expect(accepted.id).toMatch(/^inc_\w{16}$/);
-  expect(accepted.deliveries.map((row) => row.endpoint_id)).toEqual([all, created].sort());
-  expect(new Set(accepted.deliveries.map((row) => row.idempotency_key)).size).toBe(2);
+  expect(accepted.deliveries.map((row) => row.endpoint_id)).toEqual(
+    [all, created, disabled].sort(),
+  );
+  expect(new Set(accepted.deliveries.map((row) => row.idempotency_key)).size).toBe(3);
   for (const delivery of accepted.deliveries) {
     expect(delivery.status).toBe('queued');
     expect(delivery.idempotency_key).toMatch(/^msg_[0-9A-Za-z]{16}$/);
@@ -161,6 +163,13 @@ test('makes one queued delivery for each endpoint of the tenant that wants the t
       lane: laneOf(all),
       target: 'http://127.0.0.1:9/hook',
       max_attempts: 3,
+    },
+    {
+      ...same,
+      endpoint_id: disabled,
+      lane: laneOf(disabled),
+      target: 'http://127.0.0.1:9/hook',
+      max_attempts: 4,
     },
     {
       ...same,

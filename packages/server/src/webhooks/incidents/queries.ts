@@ -39,23 +39,32 @@ type InsertOptions = {
   nowMillis: number;
 };
 
+export type StoredIncident = {
+  /** In the order of their endpoints. */
+  deliveries: AcceptedDelivery[];
+  /** Their endpoints without those that are disabled, for which they wait. */
+  due: string[];
+};
+
 /**
  * Stores an incident and a delivery for each of its receivers, in one statement and so in one
- * transaction. Answers the deliveries in the order of their endpoints, or undefined when the key is in
- * use: then nothing is stored. A second statement with the same key waits for the end of the first.
+ * transaction. Undefined when the key is in use: then nothing is stored. A second statement with the same
+ * key waits for the end of the first. Nothing in a delivery says that its endpoint is disabled: whoever
+ * claims rows looks at the endpoint, so that a report which races with its disabling or enabling leaves
+ * no row behind.
  */
 export async function insertIncident(
   db: Queryable,
   incident: NewIncident,
   options: InsertOptions,
-): Promise<AcceptedDelivery[] | undefined> {
+): Promise<StoredIncident | undefined> {
   const { id, tenant, store, type, occurredAt, body } = incident;
   const { endpointId, key, maxAttempts, nowMillis } = options;
   const isReceiver =
     endpointId === null
       ? sql`event_types && array[${type}, '*']::text[]`
       : sql`webhook_endpoints.id = ${endpointId}`;
-  const rows = await db.query<{ deliveries: AcceptedDelivery[] }>(sql`
+  const rows = await db.query<StoredIncident>(sql`
     with ${key === null ? empty : sql`${takenKey(incident, key)},`}
     incident as (
       insert into incidents (id, tenant, store, type, occurred_at, body)
@@ -63,8 +72,8 @@ export async function insertIncident(
       ${key === null ? empty : sql`from taken_key`}
       returning id
     ), receiver as materialized (
-      select id, lane, url, max_attempts, ${randomText} as random from webhook_endpoints
-      where tenant = ${tenant} and enabled and deleted_at is null and ${isReceiver}
+      select id, lane, url, enabled, max_attempts, ${randomText} as random from webhook_endpoints
+      where tenant = ${tenant} and deleted_at is null and ${isReceiver}
     ), delivery as (
       insert into deliveries
         (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
@@ -78,8 +87,8 @@ export async function insertIncident(
       select json_agg(json_build_object('id', id, 'endpoint_id', endpoint_id,
         'idempotency_key', idempotency_key, 'status', status) order by endpoint_id)
       from delivery
-    ), '[]') as deliveries from incident`);
-  return rows[0]?.deliveries;
+    ), '[]') as deliveries, array(select id from receiver where enabled) as due from incident`);
+  return rows[0];
 }
 
 /** A key older than 30 days is free again. */

@@ -15,8 +15,8 @@ type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
 
 /**
- * Stores an incident and one delivery for each endpoint of its tenant that wants its type. A disabled
- * endpoint gets none, then or later. Not audited: it is the pipeline's write, not an operator's, and the
+ * Stores an incident and one delivery for each endpoint of its tenant that wants its type; those of
+ * disabled endpoints wait until these are enabled. Not audited: it is the pipeline's write, not an operator's, and the
  * incident itself is the record of it. Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413
  * `body_too_large`. `dataSource` is `data` as the caller spelled it.
  */
@@ -39,15 +39,15 @@ export async function reportIncident(
   const key = toKey(request);
   // Once more if a key in use runs out between the two statements.
   for (let attempt = 1; attempt <= 2; attempt++) {
-    const deliveries = await queries.insertIncident(db, incident, {
+    const stored = await queries.insertIncident(db, incident, {
       endpointId: null,
       key,
       maxAttempts: options.maxAttempts,
       nowMillis,
     });
-    if (deliveries !== undefined) {
-      options.wakeUp.wake(deliveries.map((delivery) => delivery.endpoint_id));
-      return { id: incident.id, deliveries };
+    if (stored !== undefined) {
+      options.wakeUp.wake(stored.due);
+      return { id: incident.id, deliveries: stored.deliveries };
     }
     const earlier = key === null ? undefined : await findEarlier(db, tenant, key);
     if (earlier !== undefined) return earlier;

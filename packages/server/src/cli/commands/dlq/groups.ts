@@ -12,6 +12,7 @@ import {
   type DeadLetterOptions,
   requiredStatus,
 } from '../../webhooks/dead-letter-options.ts';
+import { targetColumn } from '../../webhooks/deliveries.ts';
 
 type Group = RouteAnswer<'GET /webhook/dlq/groups'>['data'][number];
 
@@ -80,9 +81,9 @@ function columnsOf(nowMs: number): readonly Column<Group>[] {
     { title: 'CLASS', value: (group) => group.failure_class },
     { title: 'TENANT', isElastic: true, value: (group) => group.tenant },
     { title: 'ENDPOINT', value: (group) => group.endpoint_id },
-    { title: 'TARGET', isElastic: true, value: (group) => group.target },
+    targetColumn('TARGET', (group) => group.target),
     time('FIRST', (group) => group.first_seen),
     time('LAST', (group) => group.last_seen),
-    { title: 'ERROR', isElastic: true, value: (group) => group.error },
+    { title: 'ERROR', isElastic: true, givesWay: 1, value: (group) => group.error },
   ];
 }

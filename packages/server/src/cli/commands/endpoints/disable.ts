@@ -7,7 +7,7 @@ export function addEndpointsDisable(endpoints: Command, context: Context): void 
     .command('disable')
     .summary('send nothing to an endpoint for now')
     .description(
-      'Sends nothing to an endpoint for now. What comes for it waits and uses up no attempts.',
+      'Sends nothing to an endpoint for now. What waits for it, and what is reported meanwhile, uses up no\nattempts; it is abandoned after SVC_DELIVERY_DAYS days.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .action((id: string) => disable(context, id));

@@ -4,7 +4,8 @@ import { formatNumberOf } from '../../format.ts';
 import { withExamples } from '../../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../../output.ts';
 import { walkPages } from '../../pages.ts';
-import { type Endpoint, endpointFields, stateOf } from '../../webhooks/endpoints.ts';
+import { targetColumn } from '../../webhooks/deliveries.ts';
+import { backlogOf, type Endpoint, endpointFields, stateOf } from '../../webhooks/endpoints.ts';
 
 type Options = { tenant?: string; json?: JsonOption };
 
@@ -30,9 +31,15 @@ async function listEndpoints(context: Context, { json, tenant }: Options): Promi
     columns: [
       { title: 'ID', value: (row) => row.id },
       { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
-      { title: 'URL', isElastic: true, value: (row) => row.url },
-      { title: 'EVENTS', isElastic: true, value: (row) => row.event_types.join(',') },
+      targetColumn('URL', (row) => row.url),
+      { title: 'EVENTS', isElastic: true, givesWay: 1, value: (row) => row.event_types.join(',') },
       { title: 'STATE', value: (row) => stateOf(row, now) },
+      {
+        title: 'BACKLOG',
+        align: 'right',
+        value: (row) => row.backlog.count,
+        shown: (row) => backlogOf(row),
+      },
     ],
   });
   const client = await context.connect();

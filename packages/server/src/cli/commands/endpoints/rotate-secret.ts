@@ -11,7 +11,7 @@ export function addEndpointsRotateSecret(endpoints: Command, context: Context): 
     .command('rotate-secret')
     .summary('give an endpoint a new secret')
     .description(
-      'Gives an endpoint a new secret and prints it, this once, alone on stdout. For 24 hours deliveries are\nsigned with the old one as well.',
+      'Gives an endpoint a new secret and prints it, this once, alone on stdout. For 24 hours deliveries are\nsigned with the old one as well, and with those rotated out before it on the same day.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .option('--yes', 'do not ask')

@@ -23,11 +23,12 @@ export async function findCircumstances(
   id: string,
 ): Promise<(WaitFacts & { body: string }) | undefined> {
   const rows = await db.query<WaitFacts & { body: string }>(sql`
-    select incidents.body, d.status, d.attempts, d.max_attempts, d.held_by, d.is_probe,
+    select incidents.body, d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
       ${instantText('d.next_attempt_at')} as next_retry,
       coalesce(d.next_attempt_at > now(), false) as is_early,
       case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
-      coalesce(e.enabled, false) as is_enabled, e.disabled_reason,
+      coalesce(e.enabled, false) as is_enabled, e.disabled_reason, e.disabled_by,
+      ${instantText('e.disabled_at')} as disabled_at,
       e.id is null or e.deleted_at is not null as is_deleted, e.rate_limit,
       coalesce(e.failures_in_row, 0) as failures_in_row,
       case when e.paused_until > now() then ${instantText('e.paused_until')} end as paused_until

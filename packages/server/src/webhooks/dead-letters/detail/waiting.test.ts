@@ -4,6 +4,7 @@ import { type WaitFacts, whyStillDue, whyWaiting } from './waiting.ts';
 const later = '2026-03-05T14:07:09.123456Z';
 const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   status: 'pending',
+  failure_class: 'status',
   attempts: 3,
   max_attempts: 8,
   next_retry: later,
@@ -13,6 +14,8 @@ const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   leased_until: null,
   is_enabled: true,
   disabled_reason: null,
+  disabled_at: null,
+  disabled_by: null,
   is_deleted: false,
   paused_until: null,
   failures_in_row: 0,
@@ -26,8 +29,31 @@ test('nothing is waited for when it is delivered or discarded', () => {
 });
 
 test.each([
-  [{ is_enabled: false, leased_until: later }, 'disabled', null, /operator/],
-  [{ is_enabled: false, disabled_reason: 'gone' }, 'disabled', null, /410 Gone/],
+  [
+    { is_enabled: false, leased_until: later },
+    'disabled',
+    null,
+    /by an operator. Enable it to deliver$/,
+  ],
+  [
+    { is_enabled: false, disabled_reason: 'operator', disabled_at: later, disabled_by: 'ops' },
+    'disabled',
+    null,
+    /^the endpoint is disabled since 2026-03-05 14:07:09 UTC by an operator \(ops\)\. Enable/,
+  ],
+  [
+    { is_enabled: false, disabled_reason: 'gone', disabled_at: later },
+    'disabled',
+    null,
+    /since 2026-03-05 14:07:09 UTC by its receiver, which answered 410 Gone\. Enable it once/,
+  ],
+  [{ is_enabled: false, status: 'abandoned' }, 'disabled', null, /Enable it, then retry$/],
+  [
+    { status: 'abandoned', failure_class: 'endpoint_disabled', attempts: 0, max_attempts: 0 },
+    'parked',
+    null,
+    /^its endpoint was disabled for too long: retry to send it again$/,
+  ],
   [{ is_deleted: true }, 'disabled', null, /^the endpoint is disabled: it was deleted/],
   [{ leased_until: later, status: 'queued' }, 'in_flight', later, /under way/],
   [

@@ -1,8 +1,9 @@
-import type { DeliveryStatus, WaitReason } from '../../contract.ts';
+import type { DeliveryStatus, FailureClass, WaitReason } from '../../contract.ts';
 
 /** What bears on why a delivery is not delivered yet. Times are in the future, or null. */
 export type WaitFacts = {
   status: DeliveryStatus;
+  failure_class: FailureClass | null;
   attempts: number;
   max_attempts: number;
   next_retry: string | null;
@@ -13,6 +14,9 @@ export type WaitFacts = {
   leased_until: string | null;
   is_enabled: boolean;
   disabled_reason: string | null;
+  /** In the past. */
+  disabled_at: string | null;
+  disabled_by: string | null;
   is_deleted: boolean;
   paused_until: string | null;
   failures_in_row: number;
@@ -32,7 +36,10 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     return { reason: 'in_flight', until: facts.leased_until, text };
   }
   if (facts.status === 'abandoned') {
-    const tries = `${facts.attempts} of ${facts.max_attempts} attempts failed`;
+    const tries =
+      facts.failure_class === 'endpoint_disabled'
+        ? 'its endpoint was disabled for too long'
+        : `${facts.attempts} of ${facts.max_attempts} attempts failed`;
     return { reason: 'parked', until: null, text: `${tries}: retry to send it again` };
   }
   if (facts.paused_until !== null && !facts.is_probe) {
@@ -80,10 +87,16 @@ function inWords(instant: string): string {
   return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
 }
 
-function disabledText({ is_deleted, disabled_reason }: WaitFacts): string {
-  if (is_deleted)
+function disabledText(facts: WaitFacts): string {
+  if (facts.is_deleted) {
     return 'the endpoint is disabled: it was deleted, and its rows are being discarded';
-  return disabled_reason === 'gone'
-    ? 'the endpoint is disabled: its receiver answered 410 Gone. Enable it once the receiver is back'
-    : 'the endpoint is disabled: an operator switched it off. Enable it to deliver';
+  }
+  const { disabled_at: at, disabled_by: name } = facts;
+  const since = at === null ? '' : ` since ${inWords(at)}`;
+  const isGone = facts.disabled_reason === 'gone';
+  const operator = name === null ? 'an operator' : `an operator (${name})`;
+  const by = isGone ? 'its receiver, which answered 410 Gone' : operator;
+  const when = isGone ? ' once the receiver is back' : '';
+  const then = facts.status === 'abandoned' ? ', then retry' : ' to deliver';
+  return `the endpoint is disabled${since} by ${by}. Enable it${when}${then}`;
 }

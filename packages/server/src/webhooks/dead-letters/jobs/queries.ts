@@ -113,7 +113,7 @@ export type JobProgress = {
 
 export type OpenJob = {
   id: string;
-  action: 'retry' | 'discard';
+  action: 'retry' | 'discard' | 'discard_backlog';
   status: DeadLetterStatus | null;
   tenant: string | null;
   endpoint_id: string | null;

@@ -1,10 +1,17 @@
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { deadLetterStatuses } from '../../contract.ts';
 import type { WakeUp } from '../../drainer/wake-up.ts';
+import { discardThenEnable } from '../discard.ts';
 import { type KeyRow, listKeys } from '../lists/queries.ts';
 import { findReach } from '../lists/reach.ts';
 import { laneOrNotFound } from '../not-found.ts';
-import { discardOfEndpoint, findOpenEndpoints, hasLiveRows, rearmAll } from '../queries.ts';
+import {
+  discardOfEndpoint,
+  findOpenEndpoints,
+  hasLiveRows,
+  lockDisabled,
+  rearmAll,
+} from '../queries.ts';
 import * as queries from './queries.ts';
 
 /** Rows that one batch changes, at most. 500 of them held their counters for 50 ms on two busy cores. */
@@ -27,16 +34,25 @@ export async function runBatch(
   const batch = await db.transaction(async (connection) => {
     const job = await queries.lockReadyJob(connection);
     if (job === undefined) return null;
-    const done =
-      job.action === 'discard'
-        ? await discardRows(connection, job)
-        : await rearmRows(connection, job);
+    const done = await workOn[job.action](connection, job);
     await queries.advanceJob(connection, job.id, done);
     return done;
   });
   if (batch === null) return { hasWorked: false, waitMillis: await queries.findWaitMillis(db) };
   if (batch.endpointIds.length > 0) wakeUp.wake(batch.endpointIds);
   return { hasWorked: true, waitMillis: null };
+}
+
+const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
+
+/** Passed over while somebody else has the endpoint: who enables or disables it, waits for the job. */
+async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
+  const endpointId = job.endpoint_id ?? '';
+  const { discarded, isEnabled } = (await lockDisabled(db, endpointId))
+    ? await discardThenEnable(db, endpointId, batchRows)
+    : { discarded: 0, isEnabled: false };
+  const endpointIds = isEnabled ? [endpointId] : [];
+  return { progress: {}, done: discarded, skipped: 0, isLast: isEnabled, endpointIds };
 }
 
 async function discardRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {

@@ -15,6 +15,7 @@ export type DeliveryRow = {
   error: string | null;
   failure_class: FailureClass | null;
   status: DeliveryStatus;
+  waits_for_endpoint: boolean;
   tenant: string;
   endpoint_id: string;
   incident_id: string;
@@ -27,6 +28,9 @@ export type DeliveryRow = {
 /** Of deliveries under the name d. */
 export const deliveryColumns = sql`d.id, d.idempotency_key, d.target, d.attempts, d.max_attempts,
   d.last_status, ${instantText('d.next_attempt_at')} as next_retry, d.error, d.failure_class, d.status,
+  d.status in ('queued', 'pending') and exists (
+    select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
+  ) as waits_for_endpoint,
   d.tenant, d.endpoint_id, d.incident_id, d.event_type, ${instantText('d.created_at')} as created_at,
   ${instantText('d.last_attempt_at')} as last_attempt_at, ${instantText('d.finished_at')} as finished_at`;
 const listedColumns = raw(`id, idempotency_key, target, attempts, max_attempts, last_status,

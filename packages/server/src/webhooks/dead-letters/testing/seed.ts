@@ -22,10 +22,11 @@ export async function seedEndpoint(
   const id = newId('ep');
   const { tenant = 'T', enabled = true, isDeleted = false } = options;
   await db.query(sql`
-    insert into webhook_endpoints (id, lane, tenant, url, event_types, enabled, disabled_reason, max_attempts,
+    insert into webhook_endpoints (id, lane, tenant, url, event_types, enabled, disabled_reason, disabled_at, max_attempts,
       rate_limit, secret, failures_in_row, paused_until, deleted_at)
     values (${id}, ${laneOf(id)}, ${tenant}, ${`https://${tenant.toLowerCase()}.example/hook`}, ${['*']}, ${enabled},
-      ${options.disabledReason ?? null}, ${options.maxAttempts ?? null}, ${options.rateLimit ?? null},
+      ${options.disabledReason ?? null}, case when not ${enabled}::boolean then now() end,
+      ${options.maxAttempts ?? null}, ${options.rateLimit ?? null},
       ${Buffer.from('secret')}, ${options.pausedSeconds === undefined ? 0 : 20},
       now() + make_interval(secs => ${options.pausedSeconds ?? null}),
       case when ${isDeleted}::boolean then now() end)`);

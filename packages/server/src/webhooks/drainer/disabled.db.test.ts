@@ -1,0 +1,266 @@
+import sql from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { seedDeliveries } from '../dead-letters/testing/seed.ts';
+import { forgetHistory } from '../history/forget.ts';
+import { findWaitingEndpoints, isAnythingDue } from './queries.ts';
+import { isStatus, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let receiver: Receiver;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world?.stop());
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await world.expectCountsToFit();
+  await receiver.close();
+  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
+  await world.db.query(sql`delete from deliveries`);
+  await world.db.query(sql`delete from dead_letter_counts`);
+  await world.db.query(sql`delete from dead_letter_jobs`);
+});
+
+const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
+const show = async (id: string) => (await world.call('GET', at(id))).json;
+const change = async (id: string, body: object) => {
+  const changed = await world.call('PATCH', at(id), { body });
+  expect(changed.status, changed.text).toBe(200);
+  return changed.json;
+};
+const statuses = async (endpointId: string) => {
+  const rows = await world.db.query<{ status: string; count: number }>(sql`
+    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
+  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
+};
+const disabledEndpoint = async (more: object = {}) =>
+  (await world.addEndpoint(receiver.url(), { enabled: false, ...more })).id;
+
+test('what is reported while an endpoint is disabled waits, shows, and goes out once it is enabled', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  await change(endpoint, { enabled: false });
+  const body = { tenant: 'TX', type: 'incident.created', data: {}, idempotency_key: 'kept' };
+  const accepted = await world.call('POST', '/incidents', { body });
+  expect(accepted.json.deliveries).toMatchObject([{ endpoint_id: endpoint, status: 'queued' }]);
+  const more = await world.report(2);
+  const id = accepted.json.deliveries[0].id;
+
+  const { disabled_at: since } = await show(endpoint);
+  const inWords = `${since.slice(0, 10)} ${since.slice(11, 19)} UTC`;
+  const detail = (await world.call('GET', `/webhook/dlq/${id}`)).json;
+  expect(detail).toMatchObject({ status: 'queued', waits_for_endpoint: true });
+  expect(detail.waiting).toEqual({
+    reason: 'disabled',
+    until: null,
+    text: `the endpoint is disabled since ${inWords} by an operator (first admin). Enable it to deliver`,
+  });
+  const listed = await world.call('GET', '/webhook/deliveries?status=queued');
+  expect(listed.json.data).toHaveLength(3);
+  for (const row of listed.json.data) expect(row.waits_for_endpoint).toBe(true);
+  const backlog = { count: 3, is_exact: true, is_discarding: false };
+  expect(await show(endpoint)).toMatchObject({ enabled: false, backlog });
+  expect((await world.call('GET', '/webhook/endpoints')).json.data).toMatchObject([{ backlog }]);
+  expect((await world.call('POST', `/webhook/dlq/${id}/retry`)).json.code).toBe(
+    'endpoint_disabled',
+  );
+  expect(await isAnythingDue(world.db)).toBe(false);
+  expect(receiver.requests).toHaveLength(0);
+
+  expect((await change(endpoint, { enabled: true })).backlog.count).toBe(3);
+  for (const each of [id, ...more]) await world.untilDelivery(each, isStatus('delivered'));
+  expect(receiver.requests).toHaveLength(3);
+  expect(receiver.duplicates).toBe(0);
+  const again = await world.call('POST', '/incidents', { body });
+  expect(again.text).toBe(accepted.text);
+});
+
+test('what is reported after a 410 waits, too, and says who disabled the endpoint', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  receiver.behave(() => answer(410));
+  const [first = ''] = await world.report();
+  await world.untilDelivery(first, isStatus('abandoned'));
+  receiver.behave(() => answer(204));
+  const ids = await world.report(3);
+  expect(ids).toHaveLength(3);
+  const { waiting } = (await world.call('GET', `/webhook/dlq/${ids[0]}`)).json;
+  expect(waiting.text).toMatch(/^the endpoint is disabled since .* by its receiver, .* 410 Gone\./);
+  expect(await show(endpoint)).toMatchObject({ disabled_by: null, backlog: { count: 3 } });
+  await change(endpoint, { enabled: true });
+  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  expect(receiver.requests).toHaveLength(4);
+});
+
+test('reports, disabling and enabling at once leave no row that is never delivered', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  const reported = Array.from({ length: 6 }, () => world.report(10));
+  const switched = Array.from({ length: 3 }, async () => {
+    for (let n = 0; n < 5; n += 1) {
+      await change(endpoint, { enabled: false });
+      await change(endpoint, { enabled: true });
+    }
+  });
+  const ids = (await Promise.all(reported)).flat();
+  await Promise.all(switched);
+  expect(ids).toHaveLength(60);
+  expect((await show(endpoint)).enabled).toBe(true);
+  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  expect(receiver.requests).toHaveLength(60);
+});
+
+test('a backlog is discarded by choice, and the endpoint enabled', async () => {
+  const endpoint = await disabledEndpoint();
+  await world.report(3);
+  const seeded = { id: endpoint, tenant: 'TX' };
+  await seedDeliveries(world.db, seeded, 2, { status: 'pending', dueInSeconds: 3600 });
+  await seedDeliveries(world.db, seeded, 1, { status: 'abandoned' });
+  const discarded = await world.call('POST', at(endpoint, '/discard-backlog'));
+  expect(discarded.json).toMatchObject({
+    enabled: true,
+    disabled_at: null,
+    backlog: { count: 0, is_discarding: false },
+  });
+  expect(await statuses(endpoint)).toEqual({ discarded: 5, abandoned: 1 });
+  const audit = await world.call('GET', `/audit?action=endpoint.discard_backlog`);
+  expect(audit.json.data[0]).toMatchObject({
+    target: endpoint,
+    before: { enabled: false, backlog: { count: 5 } },
+    after: { enabled: true, discarded: 5 },
+  });
+  const [fresh = ''] = await world.report();
+  await world.untilDelivery(fresh, isStatus('delivered'));
+  expect(receiver.requests).toHaveLength(1);
+  const again = await world.call('POST', at(endpoint, '/discard-backlog'));
+  expect(again.json).toMatchObject({ status: 409, code: 'endpoint_enabled' });
+});
+
+test('a large backlog is discarded by a job; the endpoint is enabled when nothing is left', async () => {
+  const endpoint = await disabledEndpoint();
+  await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 6000, { status: 'queued' });
+  const asked = await world.call('POST', at(endpoint, '/discard-backlog'));
+  expect(asked.json).toMatchObject({ enabled: false, backlog: { is_discarding: true } });
+  await expect.poll(() => show(endpoint), { timeout: 20_000 }).toMatchObject({ enabled: true });
+  expect(await statuses(endpoint)).toEqual({ discarded: 6000 });
+  expect(receiver.requests).toHaveLength(0);
+  const [fresh = ''] = await world.report();
+  await world.untilDelivery(fresh, isStatus('delivered'));
+});
+
+test('whoever enables, disables or deletes an endpoint ends the discarding of its backlog', async () => {
+  for (const end of [
+    (id: string) => world.call('PATCH', at(id), { body: { enabled: false } }),
+    (id: string) => world.call('PATCH', at(id), { body: { enabled: true } }),
+    (id: string) => world.call('DELETE', at(id)),
+  ]) {
+    const endpoint = await disabledEndpoint();
+    await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 5300, { status: 'queued' });
+    await world.call('POST', at(endpoint, '/discard-backlog'));
+    await end(endpoint);
+    const running = await world.db.query(sql`
+      select from dead_letter_jobs
+      where endpoint_id = ${endpoint} and action = 'discard_backlog' and state = 'running'`);
+    expect(running).toEqual([]);
+    await world.call('DELETE', at(endpoint));
+  }
+});
+
+test('discarding a backlog asks a console session for its token, enabling does not', async () => {
+  const endpoint = await disabledEndpoint();
+  const token = world.adminToken;
+  const signedIn = await world.call('POST', '/session', { token: null, body: { token } });
+  const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const options = { token: null, headers };
+  const refused = await world.call('POST', at(endpoint, '/discard-backlog'), options);
+  expect(refused.json).toMatchObject({ status: 403, code: 'step_up_required' });
+  const enabled = await world.call('PATCH', at(endpoint), { ...options, body: { enabled: true } });
+  expect(enabled.status).toBe(200);
+});
+
+test('what waited too long is abandoned, stands in the dead-letter queue, and can be retried', async () => {
+  const endpoint = await disabledEndpoint();
+  const late = await disabledEndpoint();
+  const days = 86_400;
+  for (const id of [endpoint, late]) {
+    const seeded = { id, tenant: 'TX' };
+    const old = { dueInSeconds: -40 * days };
+    await seedDeliveries(world.db, seeded, 5, { status: 'queued', ...old });
+    await seedDeliveries(world.db, seeded, 2, { status: 'pending', ...old });
+    await seedDeliveries(world.db, seeded, 1, { status: 'queued', ...old, leasedSeconds: 60 });
+    await seedDeliveries(world.db, seeded, 1, { status: 'queued', dueInSeconds: -20 * days });
+  }
+  // Due for long, but disabled since yesterday: what waited for something else had not waited for it.
+  await world.db.query(sql`
+    update webhook_endpoints set disabled_at = now() - interval '35 days' where id = ${endpoint}`);
+  await world.db.query(sql`
+    update webhook_endpoints set disabled_at = now() - interval '1 day' where id = ${late}`);
+  await forgetHistory(world.db, 30, new AbortController().signal, 3);
+  expect(await statuses(endpoint)).toEqual({ abandoned: 7, queued: 2 });
+  expect(await statuses(late)).toEqual({ queued: 7, pending: 2 });
+  await world.expectCountsToFit();
+
+  const list = await world.call(
+    'GET',
+    '/webhook/dlq?status=abandoned&failure_class=endpoint_disabled',
+  );
+  expect(list.json.total).toBe(7);
+  expect(list.json.data).toHaveLength(7);
+  const fresh = list.json.data.find((row: { attempts: number }) => row.attempts === 0);
+  expect(fresh).toMatchObject({
+    max_attempts: 0,
+    next_retry: null,
+    last_status: null,
+    error: 'Its endpoint was disabled, and it waited for more than 30 days',
+    last_attempt_at: expect.any(String),
+  });
+  const groups = await world.call('GET', '/webhook/dlq/groups?status=abandoned');
+  expect(groups.json.data).toMatchObject([{ failure_class: 'endpoint_disabled', count: 7 }]);
+
+  const asked = { status: 'abandoned', endpoint_id: endpoint };
+  const preview = await world.call('POST', '/webhook/dlq/retry', {
+    body: { ...asked, dry_run: true },
+  });
+  expect(preview.json).toMatchObject({ count: 0, skipped: 7 });
+  expect((await world.call('DELETE', `/webhook/dlq/${fresh.id}`)).status).toBe(204);
+  await change(endpoint, { enabled: true });
+  const retried = list.json.data.find((row: { id: string }) => row.id !== fresh.id).id;
+  const armed = await world.call('POST', `/webhook/dlq/${retried}/retry`);
+  expect(armed.json.max_attempts).toBe(armed.json.attempts + 8);
+  await world.untilDelivery(retried, isStatus('delivered'));
+  await world.call('POST', '/webhook/dlq/retry', { body: asked });
+  await expect
+    .poll(() => statuses(endpoint), { timeout: 20_000 })
+    .toEqual({ delivered: 7, queued: 1, discarded: 1 });
+});
+
+test('a waiting row can be purged, and a backlog goes with its endpoint', async () => {
+  const endpoint = await disabledEndpoint();
+  const [first = ''] = await world.report(3);
+  expect((await world.call('DELETE', `/webhook/dlq/${first}`)).status).toBe(204);
+  expect(await show(endpoint)).toMatchObject({ backlog: { count: 2 } });
+  expect((await world.call('DELETE', at(endpoint))).status).toBe(204);
+  expect(await statuses(endpoint)).toEqual({ discarded: 3 });
+});
+
+test('a scan for what is due costs the same however long the backlog of a disabled endpoint is', async () => {
+  const blocks = async () => {
+    const lanes = Array.from({ length: 64 }, (_, lane) => lane);
+    return world.db.transaction(async (connection) => {
+      const reads = sql`select (pg_stat_get_xact_blocks_fetched(c.oid))::int as blocks
+        from pg_class c where c.relname in ('deliveries', 'deliveries_due_idx') order by c.relname`;
+      const before = await connection.query<{ blocks: number }>(reads);
+      await findWaitingEndpoints(connection, lanes);
+      const after = await connection.query<{ blocks: number }>(reads);
+      return after.map((row, i) => row.blocks - (before[i]?.blocks ?? 0));
+    });
+  };
+  const endpoint = { id: await disabledEndpoint(), tenant: 'TX' };
+  await seedDeliveries(world.db, endpoint, 1, { status: 'queued' });
+  const [few = 0, fewOfIndex = 0] = await blocks();
+  await seedDeliveries(world.db, endpoint, 20_000, { status: 'queued' });
+  const [many = 0, manyOfIndex = 0] = await blocks();
+  expect(many).toBeLessThanOrEqual(few + 2);
+  // The index has grown by one level.
+  expect(manyOfIndex).toBeLessThanOrEqual(fewOfIndex + 2 * 65);
+});
