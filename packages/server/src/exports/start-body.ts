@@ -1,5 +1,4 @@
 import { AppError } from '../kernel/errors.ts';
-import { cancelBackend } from '../platform/postgres/copy-out.ts';
 import type { Connection } from '../platform/postgres/database.ts';
 import { countSlice, isCounted, readTagWindows, type Slice, sumTiers } from '../records/index.ts';
 import type { Body, BodyOptions } from './formats/format.ts';
@@ -32,7 +31,6 @@ export function startBody(
   const aborting = new AbortController();
   const { signal } = aborting;
   let running: Connection | null = null;
-  let cancelling: Promise<void> = Promise.resolve();
 
   const inSnapshot = <T>(work: (connection: Connection) => Promise<T>) =>
     db.withConnection(async (connection) => {
@@ -40,8 +38,6 @@ export function startBody(
       running = connection;
       const result = await work(connection);
       running = null;
-      // A cancel on its way must not hit whoever gets this connection next.
-      await cancelling;
       signal.throwIfAborted();
       await connection.client.query('commit');
       return result;
@@ -101,9 +97,7 @@ export function startBody(
     chunks: () => queue.chunks(),
     layout: () => form.layout(),
     async close() {
-      if (!signal.aborted && running !== null) {
-        cancelling = cancelBackend(db, running).catch(() => {});
-      }
+      if (!signal.aborted) void running?.cancel().catch(() => {});
       aborting.abort(closed());
       await queue.close();
       await ending;

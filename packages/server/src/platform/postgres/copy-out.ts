@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import sql, { type Sql } from 'sql-template-tag';
-import type { Connection, Database } from './database.ts';
+import type { Sql } from 'sql-template-tag';
+import type { Connection } from './database.ts';
 import { inlineSql } from './inline-sql.ts';
 
 /**
@@ -24,19 +24,11 @@ export function copyCsv(
     dialect === undefined
       ? ''
       : `, quote ${pg.escapeLiteral(dialect.quote)}, delimiter ${pg.escapeLiteral(dialect.delimiter)}`;
-  return connection.client.query(
-    copyTo(
-      `copy (${inlineSql(query)}) to stdout with (format csv, header ${header}${force}${signs})`,
-      { highWaterMark: 256 * 1024 },
-    ),
+  const copy = copyTo(
+    `copy (${inlineSql(query)}) to stdout with (format csv, header ${header}${force}${signs})`,
+    { highWaterMark: 256 * 1024 },
   );
-}
-
-/**
- * Ends what a connection is doing. Dropping the connection alone would leave its backend holding the
- * snapshot until it next writes.
- */
-export async function cancelBackend(db: Database, connection: Connection): Promise<void> {
-  const { processID } = connection.client as unknown as { processID: number };
-  await db.query(sql`select pg_cancel_backend(${processID})`);
+  // Also when its reader has gone: an error that nobody listens for ends the process.
+  copy.on('error', () => {});
+  return connection.client.query(copy);
 }

@@ -14,8 +14,8 @@ export type Queryable = {
 export type Database = Queryable & {
   readonly pool: pg.Pool;
   /**
-   * Runs `work` in a transaction. Serialization failures, deadlocks and locks not got are tried again, up
-   * to five times: `work` must change nothing outside the database.
+   * Runs `work` in a transaction, undone when `work` throws. Serialization failures, deadlocks and locks
+   * not got are tried again, up to five times: `work` must change nothing outside the database.
    */
   transaction<T>(
     work: (connection: Connection) => Promise<T>,
@@ -23,7 +23,7 @@ export type Database = Queryable & {
   ): Promise<T>;
   /**
    * Lends a connection. If `work` throws, the connection is destroyed rather than handed to the next
-   * caller: a COPY cut half-way leaves it unusable.
+   * caller: nobody knows what it is in the middle of.
    */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
   /** Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. */
@@ -39,7 +39,14 @@ export type Session = Queryable & {
   close(): Promise<void>;
 };
 
-export type Connection = Queryable & { readonly client: pg.PoolClient };
+export type Connection = Queryable & {
+  readonly client: pg.PoolClient;
+  /**
+   * Ends what the connection is doing: dropping it alone would leave its backend holding the snapshot until
+   * it next writes. It is not lent again, as what is cancelled too late would be the next caller's.
+   */
+  cancel(): Promise<void>;
+};
 
 /** Serialization failure, deadlock, lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
@@ -69,23 +76,26 @@ export function openDatabase(options: {
     ...connection,
     max: options.maxConnections,
     idleTimeoutMillis: 60_000,
+    Client: HeardClient,
   });
   // A connection that breaks while idle: the pool drops it and makes another.
   pool.on('error', options.onError);
 
   const database: Database = {
     pool,
-    query: (statement) => run(pool, statement),
-    withConnection: (work) => withConnection(pool, work),
+    query: (statement) =>
+      lend(pool, (connection) => connection.query(statement), { canGoOn: hasAnswered }),
+    withConnection: (work) => lend(pool, work, { canGoOn: () => false }),
     async transaction(work, { isolation = 'read committed' } = {}) {
+      const run = async (connection: Connection) => {
+        await connection.client.query(`begin isolation level ${isolation}`);
+        const result = await work(connection);
+        await connection.client.query('commit');
+        return result;
+      };
       for (let attempt = 1; ; attempt++) {
         try {
-          return await withConnection(pool, async (connection) => {
-            await connection.client.query(`begin isolation level ${isolation}`);
-            const result = await work(connection);
-            await connection.client.query('commit');
-            return result;
-          });
+          return await lend(pool, run, { canGoOn: rollBack });
         } catch (error) {
           if (attempt >= 5 || !retriedCodes.has(sqlState(error) ?? '')) throw error;
         }
@@ -97,9 +107,23 @@ export function openDatabase(options: {
   return database;
 }
 
-async function withConnection<T>(
+/**
+ * A client whose errors are heard from its birth to its end. PostgreSQL may end a connection at any moment,
+ * also while nobody waits for an answer: without a listener, Node ends the process. The pool listens while
+ * a connection is idle only. Whoever uses a broken connection is told by the statement that fails.
+ */
+class HeardClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    this.on('error', () => {});
+  }
+}
+
+/** Lends a connection. When `work` fails it goes back to the pool if `canGoOn` says so, else it is destroyed. */
+async function lend<T>(
   pool: pg.Pool,
   work: (connection: Connection) => Promise<T>,
+  options: { canGoOn: (client: pg.PoolClient, error: unknown) => boolean | Promise<boolean> },
 ): Promise<T> {
   let client: pg.PoolClient;
   try {
@@ -107,23 +131,53 @@ async function withConnection<T>(
   } catch (error) {
     throw translateDatabaseError(error);
   }
-  // The pool only listens while a connection is idle; a lent one that breaks fails its statement.
-  const ignore = () => {};
-  client.on('error', ignore);
-  let failure: Error | undefined;
+  let isSpent = false;
+  const connection: Connection = {
+    client,
+    query: (statement) => run(client, statement),
+    async cancel() {
+      isSpent = true;
+      const { processID } = client as unknown as { processID: number };
+      await pool.query('select pg_cancel_backend($1)', [processID]);
+    },
+  };
   try {
-    return await work({ client, query: (statement) => run(client, statement) });
+    return await work(connection);
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error));
+    isSpent ||= !(await options.canGoOn(client, error));
     throw translateDatabaseError(error);
   } finally {
-    client.off('error', ignore);
-    client.release(failure);
+    client.release(isSpent);
   }
 }
 
+/** How long the server may take to undo what a transaction did. */
+const rollbackMillis = 5000;
+
+/** Whether the connection has left the transaction that failed, and can be lent to the next. */
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (!hasAnswered(client, error)) return false;
+  try {
+    await client.query({ text: 'rollback', query_timeout: rollbackMillis } as pg.QueryConfig);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Whether the server has ended what it was sent: it refused it, or the fault is none of the database. Not
+ * so when an answer took too long, a COPY was cut half-way, or the connection broke.
+ */
+function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
+  const refusal = databaseError(error);
+  // The server says that it is ready a moment after it refused something.
+  if (refusal !== undefined) return refusal.severity === 'ERROR';
+  return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
+}
+
 async function openSession(config: pg.ClientConfig): Promise<Session> {
-  const client = new pg.Client(config);
+  const client = new HeardClient(config);
   const lost = new AbortController();
   client.on('error', () => lost.abort());
   client.on('end', () => lost.abort());
@@ -144,7 +198,7 @@ async function openSession(config: pg.ClientConfig): Promise<Session> {
   };
 }
 
-async function run<R extends Row>(on: pg.Pool | pg.ClientBase, statement: Sql): Promise<R[]> {
+async function run<R extends Row>(on: pg.ClientBase, statement: Sql): Promise<R[]> {
   try {
     const { text, values } = statement;
     const result = await on.query<R>({ text, values, name: statementName(text) });
@@ -156,9 +210,12 @@ async function run<R extends Row>(on: pg.Pool | pg.ClientBase, statement: Sql): 
 
 /** The SQLSTATE of an error that came from PostgreSQL, itself or as the cause of ours. */
 export function sqlState(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  if (error instanceof pg.DatabaseError) return error.code;
-  return sqlState(error.cause);
+  return databaseError(error)?.code;
+}
+
+function databaseError(error: unknown): pg.DatabaseError | undefined {
+  if (error instanceof pg.DatabaseError) return error;
+  return error instanceof Error ? databaseError(error.cause) : undefined;
 }
 
 /** Statements are prepared under a name per text. Values never are part of a text, so there are few. */

@@ -43,6 +43,8 @@ export async function fillStage(connection: Connection, text: Iterable<Buffer>):
   const copy = connection.client.query(
     copyFrom(`copy ingest_stage (ordinal, ${columns}) from stdin`),
   );
+  // Also once the pipeline has ended: an error that nobody listens for ends the process.
+  copy.on('error', () => {});
   await pipeline(Readable.from(text, { objectMode: true, highWaterMark: 4 }), copy);
 }
 

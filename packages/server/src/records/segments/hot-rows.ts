@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { cancelBackend, copyCsv } from '../../platform/postgres/copy-out.ts';
+import { copyCsv } from '../../platform/postgres/copy-out.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { allowLongStatements, type DayRange, listHotDays, selectHotRows } from './queries.ts';
 import type { DayTriple } from './segment.ts';
@@ -26,7 +26,7 @@ export async function spoolHotRows(db: Database, options: SpoolOptions): Promise
     await connection.client.query('begin isolation level repeatable read read only');
     await allowLongStatements(connection);
     const days = await listHotDays(connection, { tenant, firstDay, lastDay });
-    const cancel = () => void cancelBackend(db, connection).catch(() => {});
+    const cancel = () => void connection.cancel().catch(() => {});
     signal?.addEventListener('abort', cancel, { once: true });
     try {
       await copyStores(connection, days, options);
@@ -34,7 +34,6 @@ export async function spoolHotRows(db: Database, options: SpoolOptions): Promise
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
-    // A cancel that came too late for the copy must not hit whoever gets this connection next.
     signal?.throwIfAborted();
     return days;
   });

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { cancelBackend } from '../../../platform/postgres/copy-out.ts';
 import type { Connection, Database, Queryable } from '../../../platform/postgres/database.ts';
 import type { VerifyProblem } from '../../schemas.contract.ts';
 import { counterAdvice, describeTriple, number } from '../problems.ts';
@@ -36,7 +35,7 @@ export async function checkCounters(
 ): Promise<void> {
   for await (const tenant of eachTenant(db, tenants)) {
     const found = await db.transaction(
-      (snapshot) => cancelling(db, snapshot, signal, () => checkTenant(snapshot, tenant, signal)),
+      (snapshot) => cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, signal)),
       { isolation: 'repeatable read' },
     );
     add(found.problems, found.count);
@@ -45,18 +44,16 @@ export async function checkCounters(
 
 /** A month can take many seconds: who stops the process does not wait for it. */
 async function cancelling<T>(
-  db: Database,
   connection: Connection,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  const cancel = () => void cancelBackend(db, connection).catch(() => {});
+  const cancel = () => void connection.cancel().catch(() => {});
   signal.addEventListener('abort', cancel, { once: true });
   try {
     return await work();
   } finally {
     signal.removeEventListener('abort', cancel);
-    // A cancel that came too late must not hit whoever gets this connection next: it is not lent again.
     signal.throwIfAborted();
   }
 }

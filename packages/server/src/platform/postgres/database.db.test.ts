@@ -1,0 +1,174 @@
+import net from 'node:net';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { copyCsv } from './copy-out.ts';
+import { type Connection, type Database, openDatabase } from './database.ts';
+
+let server: TestDatabase;
+let db: Database;
+beforeAll(async () => {
+  server = await createTestDatabase();
+  await server.query(sql`create table notes (n integer primary key)`);
+  db = openDatabase({ url: server.url, maxConnections: 1, onError: () => {} });
+});
+afterAll(async () => {
+  await db?.close();
+  await server?.drop();
+});
+
+const backend = async () =>
+  (await db.query<{ pid: number }>(sql`select pg_backend_pid() as pid`))[0]?.pid;
+const countNotes = async () => (await db.query(sql`select n from notes`)).length;
+
+test.each<[string, (connection: Connection) => Promise<unknown>]>([
+  ['a plain 404', () => Promise.reject(new AppError('delivery_not_found'))],
+  ['a statement that is refused', (connection) => connection.query(sql`select 1 / 0`)],
+  ['a COPY that is refused', (connection) => readAll(connection, sql`select 1 / 0 as n`)],
+])('%s undoes a transaction and keeps its connection', async (_what, fail) => {
+  const before = await backend();
+  const work = db.transaction(async (connection) => {
+    await connection.query(sql`insert into notes values (1)`);
+    await fail(connection);
+  });
+  await expect(work).rejects.toThrow();
+  expect(await backend()).toBe(before);
+  expect(await countNotes()).toBe(0);
+});
+
+test('a statement that is refused keeps its connection', async () => {
+  const before = await backend();
+  await expect(db.query(sql`select 1 / 0`)).rejects.toMatchObject({ code: 'request_invalid' });
+  expect(await backend()).toBe(before);
+});
+
+test.each<[string, (connection: Connection) => Promise<unknown>]>([
+  [
+    'whose statement took too long',
+    ({ client }) => {
+      const late = { text: 'select pg_sleep(30)', query_timeout: 20 };
+      return client.query(late);
+    },
+  ],
+  [
+    'whose COPY was cut',
+    async (connection) => {
+      const rows = sql`select repeat('x', 1000) as n from generate_series(1, 100000)`;
+      for await (const _chunk of copyCsv(connection, rows, { header: false, quoted: [] })) {
+        throw new AppError('delivery_not_found');
+      }
+    },
+  ],
+  [
+    'that PostgreSQL ended',
+    (connection) => connection.query(sql`select pg_terminate_backend(pg_backend_pid())`),
+  ],
+])('a connection %s is not lent again', async (_what, fail) => {
+  const before = await backend();
+  await expect(db.transaction(fail)).rejects.toThrow();
+  expect(await backend()).not.toBe(before);
+});
+
+test('a connection that was cancelled is not lent again, though nothing failed', async () => {
+  const pid = await server.transaction(async (connection) => {
+    await connection.cancel();
+    return (connection.client as unknown as { processID: number }).processID;
+  });
+  const left = () => server.query(sql`select from pg_stat_activity where pid = ${pid}`);
+  await expect.poll(left).toEqual([]);
+});
+
+async function readAll(connection: Connection, query: ReturnType<typeof sql>): Promise<void> {
+  for await (const _chunk of copyCsv(connection, query, { header: false, quoted: [] }));
+}
+
+/** A way to PostgreSQL on which it ends a connection right behind a ReadyForQuery, the one of this number. */
+async function startProxy(fatalAt: number, isSamePacket: boolean) {
+  const { hostname, port, href } = new URL(server.url);
+  let seen = 0;
+  const sockets = new Set<net.Socket>();
+  const proxy = net.createServer((client) => {
+    const upstream = net.connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => [client, upstream].map((one) => one.destroy()));
+    }
+    client.pipe(upstream);
+    upstream.on('data', (chunk: Buffer) => {
+      if (isReady(chunk)) seen += 1;
+      if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
+      else if (isSamePacket) client.end(Buffer.concat([chunk, fatal]));
+      else client.write(chunk, () => setImmediate(() => client.end(fatal)));
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const url = new URL(href);
+  const address = proxy.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  url.host = `127.0.0.1:${address.port}`;
+  return {
+    url: url.href,
+    seen: () => seen,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
+
+const isReady = (chunk: Buffer) => chunk.subarray(-6, -1).equals(Buffer.from([0x5a, 0, 0, 0, 5]));
+const fields = Buffer.from(
+  'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
+);
+const fatal = Buffer.concat([Buffer.from([0x45, 0, 0, 0, fields.length + 4]), fields]);
+
+/** All that the program does with connections; what fails says that the database is away. */
+async function useConnections(through: Database): Promise<void> {
+  const steps: (() => Promise<unknown>)[] = [
+    () => through.query(sql`select 1`),
+    () => through.query(sql`select 1`),
+    () =>
+      through.transaction(async (connection) => {
+        await connection.query(sql`insert into notes values (2)`);
+        throw new AppError('delivery_not_found');
+      }),
+    () => through.transaction((connection) => readAll(connection, sql`select 1 as n`)),
+    () => through.withConnection((connection) => connection.query(sql`select 1`)),
+    async () => {
+      const session = await through.openSession();
+      try {
+        await session.query(sql`select 1`);
+      } finally {
+        await session.close();
+      }
+    },
+  ];
+  for (const step of steps) {
+    const error = await step().catch((thrown: unknown) => thrown);
+    if (error instanceof Error) {
+      expect(error).toMatchObject({
+        code: expect.stringMatching(/^(database_unavailable|delivery_not_found)$/),
+      });
+    }
+    // Between two uses too.
+    await new Promise(setImmediate);
+  }
+}
+
+test.each([
+  ['in one packet with', true],
+  ['just behind', false],
+])('the process survives a FATAL %s any ReadyForQuery', async (_how, isSamePacket) => {
+  let isInjected = true;
+  for (let fatalAt = 1; isInjected; fatalAt += 1) {
+    const proxy = await startProxy(fatalAt, isSamePacket);
+    const through = openDatabase({ url: proxy.url, maxConnections: 2, onError: () => {} });
+    await useConnections(through);
+    await through.close();
+    isInjected = proxy.seen() >= fatalAt;
+    await proxy.close();
+  }
+  expect(await countNotes()).toBe(0);
+});
