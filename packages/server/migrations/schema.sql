@@ -483,6 +483,7 @@ create table retention_runs (
   error text,
   delete_versioned boolean not null default false,
   kept_count bigint not null default 0,
+  freed_bytes bigint not null default 0,
   constraint retention_runs_scheduled_for_key UNIQUE (scheduled_for),
   constraint retention_runs_pkey PRIMARY KEY (id)
 );

@@ -10,6 +10,7 @@ import type {
   endpointChangeSchema,
   endpointSchema,
   factsSchema,
+  hotSpaceSchema,
   moveSchema,
   newEndpointSchema,
   newTagSchema,
@@ -92,7 +93,10 @@ export type PolicyChange = Static<typeof policyChangeSchema>;
 export type TenantState = Static<typeof tenantStateSchema>;
 export type PlanRow = Static<typeof planRowSchema>;
 export type PlanTotals = Static<typeof planTotalsSchema>;
-export type Plan = Page<PlanRow> & { totals: PlanTotals };
+export type Plan = Page<PlanRow> & {
+  totals: PlanTotals;
+  hot_space: Static<typeof hotSpaceSchema> | null;
+};
 export type RetentionRun = Static<typeof runSchema>;
 export type RetentionMove = Static<typeof moveSchema>;
 export type Verification = Static<typeof verificationSchema>;

@@ -91,8 +91,29 @@ function PlanFigures({ plan }: { plan: Plan | undefined }): ReactNode {
       <PlanFigure name="DUE TO MOVE NOW" sum={totals?.move} />
       <PlanFigure name="DUE TO BE DELETED" sum={totals?.delete} isGrave />
       <PlanFigure name="HELD BACK" sum={totals?.held} mark={<HoldIcon />} />
+      <DeadSpace plan={plan} />
     </>
   );
+}
+
+/** Tokens limited to tenants are not told: the files are those of all. */
+function DeadSpace({ plan }: { plan: Plan | undefined }): ReactNode {
+  const space = plan?.hot_space;
+  if (space === null) return null;
+  return (
+    <div title={space === undefined ? undefined : deadSpaceTitle(space)}>
+      <dt>DEAD HOT SPACE</dt>
+      <dd>{space === undefined ? <SkeletonText width="56px" /> : formatBytes(space.dead_bytes)}</dd>
+      <dd className={classes.note}>
+        {space !== undefined && `of ${formatBytes(space.size_bytes)} on the disk`}
+      </dd>
+    </div>
+  );
+}
+
+function deadSpaceTitle({ snapshot_since: since }: NonNullable<Plan['hot_space']>): string {
+  const held = `; a snapshot open since ${since ?? ''} keeps what has died since then`;
+  return `The end of each run gives it back${since === null ? '' : held}`;
 }
 
 function PlanFigure(props: {

@@ -11,6 +11,7 @@ import {
   addVerifyRoutes,
   createEraser,
   deleteTenant,
+  giveBackSpace,
   type MoverContext,
   moveTenant,
   parseSchedule,
@@ -59,6 +60,7 @@ export function createRetention(
         startRunner(db, {
           moveTenant: (job) => moveTenant(mover, job),
           deleteTenant: (job) => deleteTenant(mover, job),
+          giveBackSpace: (signal) => giveBackSpace(db, { log, signal }),
           removeObjects: async (signal) => {
             await removeObjects(mover, signal);
           },

@@ -89,6 +89,7 @@ const started: Run = {
   kept_count: 0,
   failed_moves: 0,
   busy_tenants: 0,
+  freed_bytes: 0,
   error: null,
 };
 const ended: Run = {
@@ -208,6 +209,20 @@ test('plan prints rows in a pipe, and its totals on a terminal', async () => {
   );
 });
 
+test('plan says on a terminal how much hot space is dead, and what holds it', async () => {
+  const space = { size_bytes: 1_100_000_000, dead_bytes: 254_000_000, snapshot_since: null };
+  const answer = { data: [], totals: moveTotals, next_cursor: null };
+  api.on('GET /retention/plan', json({ ...answer, hot_space: space }));
+  expect((await cli('retention plan', { isTerminal: true })).stderr).toContain(
+    '254 MB of 1.1 GB of hot space is dead: the end of a run gives it back\n',
+  );
+  const held = { ...space, snapshot_since: '2026-03-05T10:00:00.000000Z' };
+  api.on('GET /retention/plan', json({ ...answer, hot_space: held }));
+  expect((await cli('retention plan', { isTerminal: true })).stderr).toContain(
+    ' · a snapshot open since 2026-03-05 10:00:00 UTC keeps what has died since then',
+  );
+});
+
 test('plan walks all pages, and says when there is nothing to do', async () => {
   const answers = [
     { data: [row], totals: moveTotals, next_cursor: 'c1' },
@@ -227,17 +242,18 @@ test('plan walks all pages, and says when there is nothing to do', async () => {
   );
 });
 
-test('run tells the plan, waits, and ends with what moved and how fast', async () => {
+test('run tells the plan, waits, and ends with what moved, how fast, and what came back', async () => {
   offerPlan(moveTotals, row);
-  offerRun({ ...started, state: 'running', total_count: 512_991 }, ended);
+  const freed = { ...ended, freed_bytes: 254_000_000 };
+  offerRun({ ...started, state: 'running', total_count: 512_991 }, freed);
   const { code, stdout, stderr } = await cli('retention run --tenant TX');
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
   expect(stderr).toBe(
     '512,991 records (246 MB) of 1 tenant would move to the cold tier\n' +
-      '✓ 512,991 records (246 MB) moved to the cold tier, 128,248 records/s · 4.0 s\n',
+      '✓ 512,991 records (246 MB) moved to the cold tier, 128,248 records/s · 254 MB of hot space given back · 4.0 s\n',
   );
   expect(sent('POST', '/retention/run')).toEqual([{ tenant: 'TX' }]);
-  expect(JSON.parse((await cli('retention run --json')).stdout)).toEqual(ended);
+  expect(JSON.parse((await cli('retention run --json')).stdout)).toEqual(freed);
 });
 
 test('run asks only where something would be deleted, and not without a terminal', async () => {

@@ -12,6 +12,7 @@ import {
 import {
   eraseReceiptSchema,
   eraseRequestSchema,
+  hotSpaceSchema,
   moveKinds,
   moveSchema,
   moveStates,
@@ -126,6 +127,10 @@ export const retentionContract = {
         schema: Type.Object({
           data: Type.Array(planRowSchema),
           totals: planTotalsSchema,
+          hot_space: nullable({
+            ...hotSpaceSchema,
+            description: 'of all tenants; null for a token limited to some, and on later pages',
+          }),
           next_cursor: nullable(Type.String()),
         }),
       },

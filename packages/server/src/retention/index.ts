@@ -12,5 +12,6 @@ export { addRetentionRoutes } from './routes.ts';
 export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
 export { type Runner, type RunnerOptions, startRunner } from './runs/runner.ts';
 export { parseSchedule, type Schedule } from './runs/schedule.ts';
+export { giveBackSpace } from './space/give-back.ts';
 export { addVerifyRoutes } from './verify/routes.ts';
 export { startVerifications } from './verify/run-verifications.ts';

@@ -164,6 +164,19 @@ export const planTotalsSchema = Type.Object({
   },
 });
 
+export const hotSpaceSchema = Type.Object({
+  size_bytes: Type.Integer({ description: 'what hot records and their index take on the disk' }),
+  dead_bytes: Type.Integer({
+    description:
+      'what of it no hot record needs, by estimate; the end of each run gives it back, as far as no snapshot holds it',
+  }),
+  snapshot_since: nullable({
+    ...instantSchema,
+    description: 'since when the oldest snapshot has been open, if for more than a minute',
+  }),
+});
+export type HotSpace = { size_bytes: number; dead_bytes: number; snapshot_since: string | null };
+
 export const runSchema = Type.Object({
   id: Type.String(),
   state: oneOf(retentionJobStates),
@@ -189,6 +202,9 @@ export const runSchema = Type.Object({
   }),
   failed_moves: Type.Integer(),
   busy_tenants: Type.Integer({ description: 'passed over: another mover had them' }),
+  freed_bytes: Type.Integer({
+    description: 'of dead hot space, given back to the disk in its end',
+  }),
   error: nullable(Type.String()),
 });
 export type RunRow = {
@@ -208,6 +224,7 @@ export type RunRow = {
   kept_count: number;
   failed_moves: number;
   busy_tenants: number;
+  freed_bytes: number;
   error: string | null;
 };
 

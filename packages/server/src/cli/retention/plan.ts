@@ -1,6 +1,6 @@
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
 import { membersOf } from '../json-slices.ts';
 import { maxPageRows, readPage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -16,7 +16,7 @@ export type PlanTotals = Plan['totals'];
 /** What of the plan: a tenant, days before one. */
 export type PlanScope = { tenant?: string; before?: string };
 
-export type PlanPage = { rows: string[]; totals: PlanTotals };
+export type PlanPage = { rows: string[]; totals: PlanTotals; hotSpace: Plan['hot_space'] };
 
 /** Page by page; the totals of all rows stand on each. */
 export async function* walkPlan(
@@ -30,7 +30,9 @@ export async function* walkPlan(
     const read = () => client.text('GET /retention/plan', { query });
     const text = cursor === undefined ? await read() : await withRetries(io, read);
     const { rows, nextCursor } = readPage(text);
-    yield { rows, totals: parseAnswer(membersOf(text).get('totals') ?? 'null') as PlanTotals };
+    const member = (name: string) => parseAnswer(membersOf(text).get(name) ?? 'null');
+    const totals = member('totals') as PlanTotals;
+    yield { rows, totals, hotSpace: member('hot_space') as Plan['hot_space'] };
     cursor = nextCursor === cursor ? null : nextCursor;
   }
 }
@@ -44,6 +46,16 @@ export function totalsText(totals: PlanTotals): string {
   if (held.count > 0) parts.push(`${amount(held)} kept by a legal hold`);
   if (versioned.count > 0) parts.push(`${amount(versioned)} kept by dataset versions`);
   return parts.length === 0 ? 'Nothing to move or delete.' : parts.join(' · ');
+}
+
+/** 254 MB of 1.1 GB of hot space is dead: the end of a run gives it back */
+export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
+  const { size_bytes: size, dead_bytes: dead, snapshot_since: since } = space;
+  const held =
+    since === null || dead === 0
+      ? ''
+      : ` · a snapshot open since ${formatInstant(since)} UTC keeps what has died since then`;
+  return `${formatBytes(dead)} of ${formatBytes(size)} of hot space is dead${dead === 0 ? '' : ': the end of a run gives it back'}${held}`;
 }
 
 /** 512,991 records (246 MB) of 3 tenants */

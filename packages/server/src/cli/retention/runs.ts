@@ -27,6 +27,7 @@ export const runFields = [
   'kept_count',
   'failed_moves',
   'busy_tenants',
+  'freed_bytes',
   'error',
 ] as const satisfies readonly (keyof Run)[];
 
@@ -65,6 +66,7 @@ export function tellEnd(context: Context, run: Run): void {
   }
   if (deleted > 0) parts.push(`${formatNumberOf(deleted, 'record')} deleted`);
   if (parts.length === 0) parts.push('Nothing was moved or deleted');
+  if (run.freed_bytes > 0) parts.push(`${formatBytes(run.freed_bytes)} of hot space given back`);
   if (ms !== null) parts.push(formatDuration(ms));
   const isWell = run.state === 'completed' && run.failed_moves === 0;
   context.note(`${isWell ? '✓ ' : ''}${parts.join(' · ')}`);

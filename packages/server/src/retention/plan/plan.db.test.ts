@@ -211,6 +211,18 @@ test('a cursor of another plan is refused', async () => {
   });
 });
 
+test('the size of hot space is told on the first page, and to tokens for all tenants only', async () => {
+  await seedDays(db, [
+    { tenant: 'T1', age: 9, count: 1 },
+    { tenant: 'T2', age: 9, count: 1 },
+  ]);
+  const page = await getPlan(db, cursorKey, actor(), { limit: 1 });
+  expect(page.hot_space).toMatchObject({ dead_bytes: 0, size_bytes: expect.any(Number) });
+  const next = { limit: 1, cursor: page.next_cursor ?? '' };
+  expect((await getPlan(db, cursorKey, actor(), next)).hot_space).toBeNull();
+  expect((await getPlan(db, cursorKey, actor(['T1']), {})).hot_space).toBeNull();
+});
+
 test('nothing is due where there are no records', async () => {
   expect(await walkPlan()).toEqual({ rows: [], totals: totalsOf([]) });
 });

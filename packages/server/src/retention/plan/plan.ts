@@ -1,12 +1,18 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { PlanRow, PlanSum } from '../contract.ts';
+import type { HotSpace, PlanRow, PlanSum } from '../contract.ts';
 import { cursorAfter, toKeyset } from '../journal/page.ts';
+import { measureHotSpace } from '../space/give-back.ts';
 import * as queries from './queries.ts';
 
 export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };
 export type PlanTotals = { move: PlanSum; delete: PlanSum; held: PlanSum; versioned: PlanSum };
-export type PlanAnswer = { data: PlanRow[]; totals: PlanTotals; next_cursor: string | null };
+export type PlanAnswer = {
+  data: PlanRow[];
+  totals: PlanTotals;
+  hot_space: HotSpace | null;
+  next_cursor: string | null;
+};
 
 /**
  * One page of what a run would do now, by tenant and kind, and the totals of all pages. Throws 400
@@ -31,6 +37,8 @@ export async function getPlan(
   return {
     data,
     totals: toTotals(rows[0]),
+    // The files are those of all tenants.
+    hot_space: actor.tenants === null && cursor === undefined ? await measureHotSpace(db) : null,
     next_cursor: cursorAfter(page, last && [last.tenant, last.kind]),
   };
 }

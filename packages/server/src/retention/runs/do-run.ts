@@ -29,10 +29,12 @@ export type DeleteOutcome = {
   readonly isBusy: boolean;
 };
 
-/** What does the work. Both also finish what was left unfinished of the tenant. */
+/** What does the work. The first two also finish what was left unfinished of the tenant. */
 export type Movers = {
   moveTenant(job: TenantJob): Promise<MoveOutcome>;
   deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<DeleteOutcome>;
+  /** Gives the space of hot records that have gone back to the disk; answers how many bytes. */
+  giveBackSpace(signal: AbortSignal): Promise<number>;
 };
 
 export type RunContext = Movers & { readonly log: Log; readonly signal: AbortSignal };
@@ -61,8 +63,21 @@ export async function doRun(
     failure = toPublic(error);
   }
   signal.throwIfAborted();
-  await queries.finishRun(db, run.id, failure);
+  const freedBytes = await giveBackSpace(context);
+  await queries.finishRun(db, run.id, { error: failure, freedBytes });
   log.info({ run: run.id, failure }, 'a retention run ended');
+}
+
+/** Also after a run that failed: what it did before took space away. No fault of its own ends the run. */
+async function giveBackSpace(context: RunContext): Promise<number> {
+  const { log, signal } = context;
+  try {
+    return await context.giveBackSpace(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error }, 'hot space could not be given back; the next run tries again');
+    return 0;
+  }
 }
 
 async function doTenants(

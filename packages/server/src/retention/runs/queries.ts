@@ -12,7 +12,7 @@ const columns = sql`retention_runs.id, state, tenant, before, delete_versioned,
   ${instantText('retention_runs.requested_at')} as requested_at,
   ${instantText('retention_runs.started_at')} as started_at,
   ${instantText('retention_runs.finished_at')} as finished_at,
-  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, error`;
+  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, freed_bytes, error`;
 
 export async function insertRun(
   db: Queryable,
@@ -138,10 +138,14 @@ export async function addProgress(db: Queryable, id: string, done: Progress): Pr
     where id = ${id} and state = 'running'`);
 }
 
-export async function finishRun(db: Queryable, id: string, error: string | null): Promise<void> {
+export async function finishRun(
+  db: Queryable,
+  id: string,
+  { error, freedBytes }: { error: string | null; freedBytes: number },
+): Promise<void> {
   await db.query(sql`
     update retention_runs set state = case when ${error}::text is null then 'completed' else 'failed' end,
-      error = ${error}, finished_at = now()
+      error = ${error}, freed_bytes = ${freedBytes}, finished_at = now()
     where id = ${id} and state = 'running'`);
 }
 

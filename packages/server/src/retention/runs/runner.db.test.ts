@@ -191,6 +191,7 @@ describe('a run', () => {
         return outcome(job);
       },
       deleteTenant: async () => ({ deletedCount: 0, failedMoves: 0, isBusy: true }),
+      giveBackSpace: (signal) => fake.giveBackSpace(signal),
     });
     expect(fake.calls.map((call) => call.slice(0, 7))).toEqual(['move T1', 'move T3']);
     expect(await readRun()).toMatchObject({

@@ -147,6 +147,7 @@ test('the plan tells rows and totals by tenant, and cuts at a date', async () =>
   const plan = await api.call('GET', '/retention/plan');
   const kept = { versioned_count: 0, versioned_bytes: 0, versions: [] };
   expect(plan.json).toEqual({
+    hot_space: { size_bytes: expect.any(Number), dead_bytes: 0, snapshot_since: null },
     data: [
       {
         tenant: 'T1',

@@ -4,6 +4,7 @@ import { withExamples } from '../../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../../output.ts';
 import { checkDate } from '../../retention/days.ts';
 import {
+  hotSpaceText,
   type PlanRow,
   type PlanScope,
   planColumns,
@@ -41,11 +42,14 @@ async function plan(context: Context, { json, ...scope }: Options): Promise<void
   });
   const client = await context.connect();
   let said: string | undefined;
-  for await (const { rows, totals } of walkPlan(context, client, scope)) {
+  let space: string | undefined;
+  for await (const { rows, totals, hotSpace } of walkPlan(context, client, scope)) {
     await printer.write(rows);
     if (json === undefined) said ??= totalsText(totals);
+    if (hotSpace !== null) space = hotSpaceText(hotSpace);
   }
   await printer.end();
   if (said === undefined || !context.isTerminal) return;
   context.hint(`${said} · do it: svcctl retention run`);
+  if (space !== undefined) context.hint(space);
 }

@@ -43,6 +43,7 @@ export function createFakeMovers(
         failedMoves: 0,
         isBusy: false,
       })),
+    giveBackSpace: async () => 0,
   };
 }
 

@@ -1,0 +1,108 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Log } from '../../platform/log.ts';
+import {
+  type Database,
+  type Queryable,
+  type Session,
+  sqlState,
+} from '../../platform/postgres/database.ts';
+import type { HotSpace } from '../contract.ts';
+import * as queries from './queries.ts';
+
+/** Less is not worth a lock. */
+const worthBytes = 2 ** 17;
+/** Live records of a month that are written anew at once: 0.7 s on two cores. */
+const rewriteBytes = 32 * 2 ** 20;
+const workMillis = 3000;
+const tries = 5;
+const pauseMillis = 200;
+
+/** Canceled (it took too long), lock not available, deadlock: somebody else is at it, and comes first. */
+const passing = new Set(['57014', '55P03', '40P01']);
+
+/**
+ * Gives the space of hot records that have gone back to the disk, and answers how many bytes that were. A month is
+ * vacuumed, which frees what lies at the end of its files and blocks nobody; one whose few records keep more than
+ * that is written anew. What a snapshot or somebody's lock holds now is given back by a later run.
+ */
+export async function giveBackSpace(
+  db: Database,
+  { log, signal }: { log: Log; signal: AbortSignal },
+): Promise<number> {
+  const before = await queries.listMonthSpaces(db);
+  const months = before.filter((month) => month.dead_bytes >= worthBytes).map(({ name }) => name);
+  if (months.length === 0) return 0;
+  await inSession(db, signal, async (session) => {
+    for (const month of months) {
+      signal.throwIfAborted();
+      await giveBackMonth(session, month, log);
+    }
+  });
+  const after = await queries.listMonthSpaces(db);
+  const freedBytes = Math.max(0, sumOf(before, 'size_bytes') - sumOf(after, 'size_bytes'));
+  log.info({ freedBytes, deadBytes: sumOf(after, 'dead_bytes') }, 'hot space was given back');
+  return freedBytes;
+}
+
+/** What hot records take on the disk, and how much of it is dead. */
+export async function measureHotSpace(db: Queryable): Promise<HotSpace> {
+  const months = await queries.listMonthSpaces(db);
+  return {
+    size_bytes: sumOf(months, 'size_bytes'),
+    dead_bytes: sumOf(months, 'dead_bytes'),
+    snapshot_since: await queries.findOldSnapshot(db),
+  };
+}
+
+async function giveBackMonth(session: Session, month: string, log: Log): Promise<void> {
+  try {
+    await queries.vacuum(session, month);
+    const { held, live } = await queries.countRows(session, month);
+    const space = (await queries.listMonthSpaces(session)).find(({ name }) => name === month);
+    const isWorthIt =
+      space !== undefined && space.dead_bytes >= Math.max(worthBytes, space.live_bytes);
+    if (!isWorthIt || space.live_bytes > rewriteBytes) return;
+    // They would be written anew, too.
+    if (held > 1000 + live) return log.info({ month, held }, 'a snapshot holds dead hot records');
+    await rewriteSoon(session, month);
+  } catch (error) {
+    if (!passing.has(sqlState(error) ?? '')) throw error;
+    log.info({ month, err: error }, 'dead hot records stay for now: their month is in use');
+  }
+}
+
+/** Whoever queued behind a try that found the table in use gets through before the next one. */
+export async function rewriteSoon(session: Session, table: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await queries.rewrite(session, table, { workMillis });
+    } catch (error) {
+      if (attempt === tries || sqlState(error) !== '55P03') throw error;
+      await setTimeout(pauseMillis, undefined, { signal: session.lost });
+    }
+  }
+}
+
+/** On a connection of its own, which an abort ends: a statement here may take a minute. */
+export async function inSession<T>(
+  db: Database,
+  signal: AbortSignal,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await db.openSession();
+  const end = () => void session.close();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await work(session);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', end);
+    await session.close();
+  }
+}
+
+function sumOf(months: readonly queries.MonthSpace[], what: 'size_bytes' | 'dead_bytes'): number {
+  return months.reduce((sum, month) => sum + month[what], 0);
+}
