@@ -8,9 +8,13 @@ create table access_tokens (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  creator_id text collate "C",
   constraint access_tokens_hash_key UNIQUE (hash),
-  constraint access_tokens_pkey PRIMARY KEY (id)
+  constraint access_tokens_pkey PRIMARY KEY (id),
+  constraint access_tokens_creator_fkey FOREIGN KEY (creator_id) REFERENCES access_tokens(id)
 );
+
+CREATE INDEX access_tokens_creator_idx ON public.access_tokens USING btree (creator_id);
 
 create table audit_log (
   id bigint not null,
@@ -25,6 +29,7 @@ create table audit_log (
   user_agent text,
   before json,
   after json,
+  tenants text[] collate "C",
   constraint audit_log_pkey PRIMARY KEY (id)
 );
 

@@ -129,7 +129,7 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
     const db = await openOwnDatabase(settings, log, closers);
     await migrate(db);
     return await db.transaction(async (connection) => {
-      const maker = { tenants: null, nowMillis: systemClock() };
+      const maker = { creator: null, nowMillis: systemClock() };
       const made = await createToken(connection, request, maker);
       await auditLocally(connection, 'this machine', {
         action: 'token.create',

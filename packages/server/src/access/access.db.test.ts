@@ -156,3 +156,104 @@ test('an unknown query parameter is refused before anything else is done', async
     { path: '?verbose', code: 'field_unknown', message: 'there is no such parameter' },
   ]);
 });
+
+const expiry = '2199-01-01T00:00:00.000000Z';
+const makeWith = async (token: string, request: Record<string, unknown>) => {
+  const answer = await service.call('POST', '/tokens', {
+    token,
+    body: { name: 'made', ...request },
+  });
+  return answer;
+};
+
+test('a minted token expires with its creator, or earlier when asked, and never later', async () => {
+  const maker = await service.makeToken({ name: 'brief', preset: 'admin', expires_at: expiry });
+  const made = await makeWith(maker.token, { preset: 'admin' });
+  expect(made.json).toMatchObject({
+    expires_at: expiry,
+    creator: { id: maker.id, name: 'brief' },
+  });
+  const earlier = await makeWith(made.json.token, {
+    preset: 'pipeline',
+    expires_at: '2198-12-31T00:00:00Z',
+  });
+  expect(earlier.json.expires_at).toBe('2198-12-31T00:00:00.000000Z');
+  const later = await makeWith(made.json.token, {
+    preset: 'pipeline',
+    expires_at: '2199-01-01T00:00:00.000001Z',
+  });
+  expect(later.status).toBe(400);
+  expect(later.json.errors).toEqual([
+    {
+      path: '/expires_at',
+      code: 'value_invalid',
+      message: `is after ${expiry}, when your own token expires`,
+    },
+  ]);
+});
+
+test('a console session mints with the expiry of the token that it stands for', async () => {
+  const maker = await service.makeToken({ preset: 'admin', expires_at: expiry });
+  const signedIn = await service.call('POST', '/session', {
+    token: null,
+    body: maker.token && { token: maker.token },
+  });
+  const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const call = (path: string, body: unknown) =>
+    service.call('POST', path, { token: null, headers, body });
+  await call('/session/confirm', { token: maker.token });
+  const made = await call('/tokens', { name: 'x', preset: 'curator' });
+  expect(made.json).toMatchObject({ expires_at: expiry, creator: { id: maker.id } });
+});
+
+test.each([
+  ['expires', { expires_at: expiry }],
+  ['is limited to tenants', { tenants: ['T1', 'T2'] }],
+])('with a token that %s go those that it made, and those that these made', async (_, bounds) => {
+  const maker = await service.makeToken({ preset: 'admin', ...bounds });
+  const reach = 'tenants' in bounds ? { tenants: ['T1'] } : {};
+  const second = (await makeWith(maker.token, { preset: 'admin', ...reach })).json;
+  const third = (await makeWith(second.token, { preset: 'curator', ...reach })).json;
+  expect((await service.call('GET', '/me', third)).status).toBe(200);
+  expect((await service.call('DELETE', `/tokens/${maker.id}`)).status).toBe(204);
+  for (const { token } of [maker, second, third]) {
+    expect((await service.call('GET', '/me', { token })).json.code).toBe('token_revoked');
+  }
+  const { data } = (await service.call('GET', '/audit?action=token.revoke&limit=3')).json;
+  const told = data.map((entry: { target: string; after: unknown }) => [entry.target, entry.after]);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      [maker.id, null],
+      [second.id, { revoked_with: maker.id }],
+      [third.id, { revoked_with: maker.id }],
+    ]),
+  );
+});
+
+test('what an unlimited admin without expiry made outlives it', async () => {
+  const maker = await service.makeToken({ preset: 'admin' });
+  const made = (await makeWith(maker.token, { preset: 'curator' })).json;
+  expect(made.expires_at).toBeNull();
+  await service.call('DELETE', `/tokens/${maker.id}`);
+  expect((await service.call('GET', '/me', made)).status).toBe(200);
+  const [listed] = (await service.call('GET', '/tokens')).json.data;
+  expect(listed).toMatchObject({ id: made.id, creator: { id: maker.id, name: 'test' } });
+});
+
+test('a token that is being revoked leaves none behind that it makes at the same time', async () => {
+  const maker = await service.makeToken({ preset: 'admin', expires_at: expiry });
+  const calls = Array.from({ length: 12 }, (_, n) =>
+    n === 5
+      ? service.call('DELETE', `/tokens/${maker.id}`)
+      : makeWith(maker.token, { preset: 'pipeline' }),
+  );
+  for (const answer of await Promise.all(calls)) expect([201, 204, 401]).toContain(answer.status);
+  const alive = await service.db.query(sql`
+    select id from access_tokens where creator_id = ${maker.id} and revoked_at is null`);
+  expect(alive).toEqual([]);
+});
+
+test('the first token and those made on the machine itself have no creator', async () => {
+  const listed = (await service.call('GET', '/tokens')).json.data;
+  expect(listed.at(-1)).toMatchObject({ name: 'first admin', creator: null });
+});

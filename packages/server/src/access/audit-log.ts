@@ -27,7 +27,7 @@ export async function listAuditLog(
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
-    data: shown.map(toEntry),
+    data: shown.map((row) => toEntry(row, reader.tenants)),
     next_cursor:
       rows.length > limit && last !== undefined
         ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.at, last.id] })
@@ -45,18 +45,24 @@ function checkDays(from: string | undefined, to: string | undefined): void {
   }
 }
 
-function toEntry({ token_id, token_name, ...row }: queries.AuditRow): AuditAnswer['data'][number] {
+/** Of other tenants that an entry concerns, a reader with this reach must not learn. */
+function toEntry(
+  { token_id, token_name, ...row }: queries.AuditRow,
+  reach: readonly string[] | null,
+): AuditAnswer['data'][number] {
+  const { id, at, action, target, tenant, request_id, address, user_agent } = row;
+  const within = (tenants: unknown) =>
+    reach === null || !Array.isArray(tenants)
+      ? tenants
+      : tenants.filter((each) => reach.includes(each));
+  const cut = (state: unknown) =>
+    typeof state === 'object' && state !== null && 'tenants' in state
+      ? { ...state, tenants: within(state.tenants) }
+      : state;
+  const tenants = row.tenants ?? (tenant === null ? null : [tenant]);
   return {
-    id: row.id,
-    at: row.at,
-    actor: { token_id, name: token_name },
-    action: row.action,
-    target: row.target,
-    tenant: row.tenant,
-    request_id: row.request_id,
-    address: row.address,
-    user_agent: row.user_agent,
-    before: row.before,
-    after: row.after,
+    ...{ id, at, actor: { token_id, name: token_name }, action, target, tenant },
+    tenants: within(tenants) as string[] | null,
+    ...{ request_id, address, user_agent, before: cut(row.before), after: cut(row.after) },
   };
 }

@@ -111,7 +111,70 @@ test('a token limited to tenants sees only entries of those tenants', async () =
   expect(seen).toEqual([17, 16, 12, 11, 7, 6, 2, 1]);
   expect(await targets('tenant=T2', token)).toEqual([17, 12, 7, 2]);
   expect(await targets('tenant=T3', token)).toEqual([]);
-  expect((await list('action=token.', token)).data).toEqual([]);
+  expect((await list('action=token.', token)).data).toMatchObject([{ tenants: ['T1', 'T2'] }]);
+});
+
+test('an act that concerns several tenants shows to the admins of each, without the others', async () => {
+  const [one, other, foreign] = await Promise.all(
+    [['M1'], ['M2'], ['F']].map((tenants) => service.makeToken({ preset: 'admin', tenants })),
+  );
+  const both = await service.makeToken({ name: 'both', preset: 'admin', tenants: ['M1', 'M2'] });
+  await service.call('POST', '/session', { token: null, body: { token: both.token } });
+  await service.call('POST', '/retention/run', { token: both.token, body: {} });
+  const seenBy = async (token: string | undefined) =>
+    (await list('limit=500', token)).data.filter(
+      ({ action, target }) => target === both.id || /^(session|retention)[.]/.test(action),
+    );
+  const about = { name: 'both', scopes: ['admin'], expires_at: null };
+  for (const [reader, tenant] of [
+    [one, 'M1'],
+    [other, 'M2'],
+  ] as const) {
+    const of = { tenant: null, tenants: [tenant] };
+    expect(await seenBy(reader?.token)).toMatchObject([
+      { action: 'retention.run', actor: { token_id: both.id }, ...of },
+      { action: 'session.open', actor: { token_id: both.id }, ...of },
+      { action: 'token.create', ...of, after: { ...about, tenants: [tenant] } },
+    ]);
+    expect((await list(`tenant=${tenant}&action=retention.run`)).data).toHaveLength(1);
+  }
+  expect(await seenBy(foreign?.token)).toEqual([]);
+  const [whole] = (await list(`actor=${both.id}&limit=1`)).data;
+  expect(whole).toMatchObject({ tenants: ['M1', 'M2'] });
+});
+
+test('what is aimed at a foreign tenant leaves nothing in its log', async () => {
+  const { token, id } = await service.makeToken({ preset: 'admin', tenants: ['mine'] });
+  const victim = await service.makeToken({ preset: 'admin', tenants: ['theirs'] });
+  const endpoint = await service.call('POST', '/webhook/endpoints', {
+    body: { tenant: 'theirs', url: 'https://example.com/' },
+  });
+  const before = (await list('limit=500', victim.token)).data.length;
+  const slice = { tenant: 'theirs', from: '2001-01-01', to: '2001-01-02' };
+  const aimed: [string, string, unknown?][] = [
+    ['POST', '/exports/csv', slice],
+    ['POST', '/exports/csv', { ...slice, delivery: 'link' }],
+    ['POST', '/enrichment/tags', { ...slice, dataset: 'training' }],
+    ['POST', '/enrichment/erase', slice],
+    ['POST', '/enrichment/dataset-versions', { tenant: 'theirs', dataset: 'training', name: 'x' }],
+    ['PUT', '/retention/policies/theirs', { hot_days: 1 }],
+    ['DELETE', '/retention/policies/theirs'],
+    ['POST', '/retention/run', { tenant: 'theirs' }],
+    ['POST', '/retention/verify', { tenant: 'theirs' }],
+    ['POST', '/webhook/endpoints', { tenant: 'theirs', url: 'https://example.com/' }],
+    ['PATCH', `/webhook/endpoints/${endpoint.json.id}`, { enabled: false }],
+    ['POST', '/webhook/dlq/retry', { tenant: 'theirs' }],
+    ['DELETE', `/webhook/endpoints/${endpoint.json.id}`],
+    ['POST', `/webhook/endpoints/${endpoint.json.id}/rotate-secret`],
+    ['DELETE', `/tokens/${victim.id}`],
+  ];
+  for (const [method, path, body] of aimed) await service.call(method, path, { token, body });
+  expect(await list('limit=500', victim.token)).toMatchObject({ data: { length: before } });
+  expect((await list(`tenant=theirs&actor=${id}`)).data).toEqual([]);
+  // It stands in the log of who did it.
+  expect((await list(`actor=${id}&action=export.csv`, token)).data).toMatchObject([
+    { tenant: 'mine', after: { tenant: 'theirs' } },
+  ]);
 });
 
 test('making and revoking a token is told with who, from where, what it was, and no secret', async () => {
@@ -136,6 +199,7 @@ test('making and revoking a token is told with who, from where, what it was, and
     action: 'token.create',
     target: made.id,
     tenant: 'TX',
+    tenants: ['TX'],
     request_id: expect.stringMatching(/^req_/),
     address: '127.0.0.1',
     user_agent: 'x'.repeat(200),
@@ -195,6 +259,7 @@ test('what is not done in the end is not told', async () => {
 });
 
 test('what cannot be told is not done', async () => {
+  const sessions = await service.db.query(sql`select token_id from sessions`);
   const { id } = await service.makeToken({ preset: 'pipeline' });
   const tokens = async () => (await service.call('GET', '/tokens')).text;
   const before = await tokens();
@@ -209,7 +274,7 @@ test('what cannot be told is not done', async () => {
   expect(session.headers.get('set-cookie')).toBeNull();
   await service.db.query(sql`alter table audit_log drop constraint closed`);
   expect(await tokens()).toBe(before);
-  expect(await service.db.query(sql`select token_id from sessions`)).toEqual([]);
+  expect(await service.db.query(sql`select token_id from sessions`)).toEqual(sessions);
 });
 
 test('no token, secret, cookie or code stands in the log, even when an entry hands one over', async () => {

@@ -1,5 +1,6 @@
+import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { isAccessToken } from '../kernel/ids.ts';
-import type { Audit } from '../platform/audit.ts';
+import type { Audit, AuditEntry } from '../platform/audit.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { insertAuditEntry } from './queries.ts';
 
@@ -7,13 +8,13 @@ const maxUserAgentLength = 200;
 
 /** Writes entries to the audit log, without any secret that `before` or `after` may hold. */
 export function createAudit(): Audit {
-  return async (db, { actor, request, action, target, tenant, before, after }) =>
+  return async (db, { actor, request, action, target, before, after, ...whom }) =>
     insertAuditEntry(db, {
       tokenId: actor.tokenId,
       tokenName: actor.name,
       action,
       target,
-      tenant,
+      ...concerned(actor, whom),
       requestId: request.id,
       address: request.ip,
       userAgent: request.headers['user-agent']?.slice(0, maxUserAgentLength) ?? null,
@@ -34,12 +35,30 @@ export async function auditLocally(
     action: act.action,
     target: act.target,
     tenant: null,
+    tenants: null,
     requestId: null,
     address: null,
     userAgent: null,
     before: null,
     after: toJson(act.after),
   });
+}
+
+/**
+ * Whose admins see the entry. What an actor aims at tenants beyond its reach is an act on nothing of theirs: it
+ * concerns the actor's own tenants, and must not show its name and address to others.
+ */
+function concerned(
+  actor: Actor,
+  { tenant = null, tenants = null }: Pick<AuditEntry, 'tenant' | 'tenants'>,
+): { tenant: string | null; tenants: readonly string[] | null } {
+  const named = tenants ?? (tenant === null ? [] : [tenant]);
+  const reached = named.filter((each) => mayTouchTenant(actor, each));
+  const all = reached.length > 0 ? reached : actor.tenants;
+  const [only] = all ?? [];
+  return all?.length === 1 && only !== undefined
+    ? { tenant: only, tenants: null }
+    : { tenant: null, tenants: all };
 }
 
 function toJson(value: unknown): string | null {

@@ -41,6 +41,10 @@ export const tokenSchema = Type.Object({
   last_used_at: Type.Union([instantSchema, Type.Null()], {
     description: 'To the minute; null = never used.',
   }),
+  creator: Type.Union([Type.Object({ id: Type.String(), name: Type.String() }), Type.Null()], {
+    description:
+      'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service.',
+  }),
 });
 
 export const newTokenSchema = Type.Object(
@@ -93,6 +97,9 @@ export const auditEntrySchema = Type.Object({
   }),
   tenant: Type.Union([Type.String(), Type.Null()], {
     description: 'null = concerns no single tenant',
+  }),
+  tenants: Type.Union([Type.Array(Type.String()), Type.Null()], {
+    description: 'the tenants it concerns, as far as the reader reaches them; null = all',
   }),
   request_id: nullableText,
   address: Type.Union([Type.String(), Type.Null()], { description: 'The caller’s IP address.' }),
@@ -180,7 +187,8 @@ export const accessContract = {
     path: '/tokens',
     tag: 'Access',
     summary: 'Make an access token',
-    description: 'The answer is the only place where the token itself ever shows.',
+    description:
+      'The answer is the only place where the token itself ever shows. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
     scope: 'admin',
     stepUp: true,
     body: newTokenSchema,
@@ -212,7 +220,8 @@ export const accessContract = {
     path: '/tokens/:id',
     tag: 'Access',
     summary: 'Revoke a token',
-    description: 'Effective at once, in every process.',
+    description:
+      'Effective at once, in every process. With a token that is limited to tenants or expires go those that it made.',
     scope: 'admin',
     stepUp: true,
     params: Type.Object({ id: Type.String() }),
@@ -225,7 +234,7 @@ export const accessContract = {
     tag: 'Access',
     summary: 'Read the audit log, newest first',
     description:
-      'Every write by an operator, and every export and download. A token limited to tenants sees only entries of those tenants.',
+      'Every write by an operator, and every export and download. A token limited to tenants sees only what concerns one of those tenants.',
     scope: 'admin',
     query: auditQuerySchema,
     responses: {

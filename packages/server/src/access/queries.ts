@@ -12,10 +12,13 @@ export type TokenRow = {
   created_at: string;
   expires_at: string | null;
   last_used_at: string | null;
+  creator: { id: string; name: string } | null;
 };
 
 const columns = sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
-  ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at`;
+  ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at,
+  (select json_build_object('id', made.id, 'name', made.name) from access_tokens made
+    where made.id = access_tokens.creator_id) as creator`;
 
 /** A token as it stands now. */
 export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | 'expires_at'> & {
@@ -127,11 +130,13 @@ export async function insertToken(
     scopes: readonly Scope[];
     tenants: readonly string[] | null;
     expiresAt: string | null;
+    creatorId: string | null;
   },
 ): Promise<TokenRow | undefined> {
   const rows = await db.query<TokenRow>(sql`
-    insert into access_tokens (id, hash, name, scopes, tenants, expires_at)
-    values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.expiresAt})
+    insert into access_tokens (id, hash, name, scopes, tenants, expires_at, creator_id)
+    values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.expiresAt},
+      ${token.creatorId})
     returning ${columns}`);
   return rows[0];
 }
@@ -147,16 +152,25 @@ export async function listLiveTokens(
     order by access_tokens.created_at desc, id`);
 }
 
-/** The token as it was, or undefined if there was none such, not yet revoked. */
+/**
+ * The token and all that are revoked with it: what it made, and what these made, unless the maker was
+ * unlimited and without expiry. Empty if there is none such, not yet revoked. To be called under the lock.
+ */
 export async function revokeToken(
   db: Queryable,
   id: string,
   reach: readonly string[] | null,
-): Promise<TokenRow | undefined> {
-  const rows = await db.query<TokenRow>(sql`
-    update access_tokens set revoked_at = now() where id = ${id} and revoked_at is null
-      and (${reach}::text[] is null or tenants <@ ${reach}::text[]) returning ${columns}`);
-  return rows[0];
+): Promise<TokenRow[]> {
+  return db.query<TokenRow>(sql`
+    with recursive bound as (
+      select id, tenants is not null or expires_at is not null as binds from access_tokens
+      where id = ${id} and revoked_at is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      union all
+      select made.id, made.tenants is not null or made.expires_at is not null
+      from bound join access_tokens made on made.creator_id = bound.id where bound.binds
+    )
+    update access_tokens set revoked_at = now()
+    where id in (select bound.id from bound) and revoked_at is null returning ${columns}`);
 }
 
 export async function touchToken(db: Queryable, id: string): Promise<void> {
@@ -170,9 +184,12 @@ export async function countTokens(db: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Held until the end of the transaction: one process at a time makes the first token. */
-export async function lockFirstToken(db: Queryable): Promise<void> {
-  await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.firstToken})`);
+/**
+ * Held until the end of the transaction: one at a time makes or revokes tokens, so that there is one first
+ * token, and none is made by a token that is being revoked.
+ */
+export async function lockTokens(db: Queryable): Promise<void> {
+  await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokens})`);
 }
 
 /** The key of that name, made by the first process that asks. */
@@ -199,6 +216,7 @@ export type NewAuditRow = {
   action: string;
   target: string | null;
   tenant: string | null;
+  tenants: readonly string[] | null;
   requestId: string | null;
   address: string | null;
   userAgent: string | null;
@@ -208,10 +226,10 @@ export type NewAuditRow = {
 
 export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promise<void> {
   await db.query(sql`
-    insert into audit_log (token_id, token_name, action, target, tenant, request_id, address,
+    insert into audit_log (token_id, token_name, action, target, tenant, tenants, request_id, address,
       user_agent, before, after)
     values (${entry.tokenId}, ${entry.tokenName}, ${entry.action}, ${entry.target}, ${entry.tenant},
-      ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
+      ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
 }
 
 export type AuditRow = {
@@ -222,6 +240,7 @@ export type AuditRow = {
   action: string;
   target: string | null;
   tenant: string | null;
+  tenants: string[] | null;
   request_id: string | null;
   address: string | null;
   user_agent: string | null;
@@ -255,7 +274,7 @@ export async function listAuditEntries(
   const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
   return db.query<AuditRow>(sql`
     select audit_log.id::text as id, ${instantText('audit_log.at')} as at, token_id, token_name, action,
-      target, tenant, request_id, address, user_agent, before, after
+      target, tenant, tenants, request_id, address, user_agent, before, after
     from audit_log ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
 }
 
@@ -266,11 +285,15 @@ function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilt
     // U+10FFFF is the last character in byte order.
     conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
   } else if (action !== undefined) conditions.push(sql`action = ${action}`);
-  if (tenant !== undefined) conditions.push(sql`tenant = ${tenant}`);
-  if (reach !== null) conditions.push(sql`tenant = any(${reach})`);
+  if (tenant !== undefined) conditions.push(concerns([tenant]));
+  if (reach !== null) conditions.push(concerns(reach));
   if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
   if (to !== undefined) {
     conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
   }
   return conditions;
+}
+
+function concerns(tenants: readonly string[]): Sql {
+  return sql`(tenant = any(${tenants}) or audit_log.tenants && ${tenants}::text[])`;
 }

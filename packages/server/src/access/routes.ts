@@ -5,7 +5,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit-log.ts';
 import { accessContract } from './contract.ts';
-import { listLiveTokens, type TokenRow } from './queries.ts';
+import { listLiveTokens } from './queries.ts';
 import { closeSession, confirmSession, openSession } from './sessions.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
@@ -32,14 +32,13 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {
-      const maker = { tenants: actor.tenants, nowMillis: clock() };
-      const made = await createToken(connection, body, maker);
+      const made = await createToken(connection, body, { creator: actor, nowMillis: clock() });
       await audit(connection, {
         actor,
         request,
         action: 'token.create',
         target: made.id,
-        tenant: onlyTenant(made),
+        tenants: made.tenants,
         after: describeToken(made),
       });
       return made;
@@ -51,26 +50,23 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   }));
   http.route(accessContract.revokeToken, async ({ params, actor, request, reply }) => {
     await db.transaction(async (connection) => {
-      const revoked = await revokeToken(connection, params.id, actor);
-      await audit(connection, {
-        actor,
-        request,
-        action: 'token.revoke',
-        target: revoked.id,
-        tenant: onlyTenant(revoked),
-        before: describeToken(revoked),
-      });
+      for (const revoked of await revokeToken(connection, params.id, actor)) {
+        await audit(connection, {
+          actor,
+          request,
+          action: 'token.revoke',
+          target: revoked.id,
+          tenants: revoked.tenants,
+          before: describeToken(revoked),
+          ...(revoked.id !== params.id && { after: { revoked_with: params.id } }),
+        });
+      }
     });
     return reply.send();
   });
   http.route(accessContract.listAuditLog, ({ query, actor }) =>
     listAuditLog(db, cursorKey(), actor, query),
   );
-}
-
-/** The tenant that an entry about a token concerns, if it is one: who is limited to it sees the entry. */
-function onlyTenant({ tenants }: TokenRow): string | null {
-  return tenants?.length === 1 ? (tenants[0] ?? null) : null;
 }
 
 function actorAnswer({ name, scopes, tenants, expiresAt, session }: Actor) {

@@ -53,7 +53,6 @@ export async function openSession(
       request,
       action: 'session.open',
       target: null,
-      tenant: null,
       after: { by: code === undefined ? 'token' : 'link' },
     });
   });
@@ -89,7 +88,6 @@ export async function confirmSession(
       request,
       action: 'session.confirm',
       target: null,
-      tenant: null,
       after: { confirmed_until: until },
     });
     return until;
@@ -114,9 +112,7 @@ export async function createSignInCode(db: Queryable): Promise<string | null> {
 
 /** The actor of a token that asked for something to happen later, checked anew. Throws 401, 403. */
 export async function actorOfToken(db: Database, id: string, scope: Scope): Promise<Actor> {
-  const row = await queries.findTokenById(db, id);
-  if (row === undefined) throw new AppError('token_unknown');
-  const actor = await toActor(db, row);
+  const actor = await toActor(db, await queries.findTokenById(db, id));
   requireScope(actor, scope);
   return actor;
 }

@@ -1,9 +1,10 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Actor, type Preset, presets, type Scope } from '../kernel/actor.ts';
+import { type Actor, type Preset, presets, requireScope, type Scope } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
+import { isReservedName, newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { auditLocally } from './audit.ts';
 import * as queries from './queries.ts';
@@ -16,37 +17,67 @@ export type NewToken = {
   expires_at?: string;
 };
 
-/** Makes a token; the answer is the only place where it ever shows. Throws `request_invalid`. */
+/**
+ * Makes a token; the answer is the only place where it ever shows. It reaches no further than its creator
+ * and expires no later; null = made on the machine itself, and bound by nothing. In a transaction of its own.
+ * Throws `request_invalid`, 401 when the creator has been revoked meanwhile.
+ */
 export async function createToken(
   db: Queryable,
   request: NewToken,
-  maker: { tenants: readonly string[] | null; nowMillis: number },
+  maker: { creator: Actor | null; nowMillis: number },
 ) {
+  const { creator, nowMillis } = maker;
   if ((request.preset === undefined) === (request.scopes === undefined)) {
     throw invalidInput('/preset', 'give either preset or scopes');
   }
-  const { tenants: reach } = maker;
-  if (reach !== null && !request.tenants?.every((tenant) => reach.includes(tenant))) {
-    throw invalidInput(
-      '/tenants',
-      `name some of ${reach.join(', ')}: your own token reaches no others`,
-    );
+  if (request.tenants?.some(isReservedName)) {
+    throw invalidInput('/tenants', `each must be ${newNameLimits}`);
   }
-  const expiresAt = request.expires_at === undefined ? null : parseInstant(request.expires_at);
-  if (request.expires_at !== undefined && !((expiresAt ?? 0) > maker.nowMillis * 1000)) {
-    throw invalidInput('/expires_at', 'is not a time to come, before 2255');
+  const scopes = request.scopes ?? presets[request.preset ?? 'support-readonly'];
+  if (creator !== null) {
+    for (const scope of scopes) requireScope(creator, scope);
+    const { tenants: reach } = creator;
+    if (reach !== null && !request.tenants?.every((tenant) => reach.includes(tenant))) {
+      throw invalidInput(
+        '/tenants',
+        `name some of ${reach.join(', ')}: your own token reaches no others`,
+      );
+    }
   }
+  const expiresAt = expiryOf(request, creator, nowMillis);
+  await queries.lockTokens(db);
+  if (creator !== null) requireAlive(await queries.findTokenById(db, creator.tokenId));
   const token = newAccessToken();
   const row = await queries.insertToken(db, {
     id: newId('tok'),
     hash: hashSecret(token),
     name: request.name,
-    scopes: request.scopes ?? presets[request.preset ?? 'support-readonly'],
+    scopes,
     tenants: request.tenants ?? null,
-    expiresAt: expiresAt === null ? null : formatMicros(expiresAt),
+    expiresAt,
+    creatorId: creator?.tokenId ?? null,
   });
   if (row === undefined) throw new Error('the token just made was not answered');
   return { ...row, token };
+}
+
+/** When it expires: as asked, or else with its creator; null = never. */
+function expiryOf(
+  { expires_at: asked }: NewToken,
+  creator: Actor | null,
+  nowMillis: number,
+): string | null {
+  const latest = creator?.expiresAt ?? null;
+  if (asked === undefined) return latest;
+  const micros = parseInstant(asked);
+  if (micros === null || micros <= nowMillis * 1000) {
+    throw invalidInput('/expires_at', 'is not a time to come, before 2255');
+  }
+  if (latest !== null && micros > (parseInstant(latest) ?? 0)) {
+    throw invalidInput('/expires_at', `is after ${latest}, when your own token expires`);
+  }
+  return formatMicros(micros);
 }
 
 /**
@@ -69,14 +100,18 @@ export async function authenticateToken(
     });
   }
   const row = await queries.findTokenByHash(db, hashSecret(token));
-  if (row === undefined) throw new AppError('token_unknown');
   return toActor(db, row);
 }
 
-/** The actor of a token that is alive, whose use is noted to the minute. Throws 401 `token_*`. */
-export async function toActor(db: Database, row: queries.TokenState): Promise<Actor> {
+function requireAlive(row: queries.TokenState | undefined): asserts row is queries.TokenState {
+  if (row === undefined) throw new AppError('token_unknown');
   if (row.is_revoked) throw new AppError('token_revoked');
   if (row.is_expired) throw new AppError('token_expired');
+}
+
+/** The actor of a token that is alive, whose use is noted to the minute. Throws 401 `token_*`. */
+export async function toActor(db: Database, row: queries.TokenState | undefined): Promise<Actor> {
+  requireAlive(row);
   // Whether its use can be noted (a full disk, a lock) is no reason to turn the caller away.
   if (row.is_use_stale) await queries.touchToken(db, row.id).catch(() => {});
   return {
@@ -89,17 +124,18 @@ export async function toActor(db: Database, row: queries.TokenState): Promise<Ac
 }
 
 /**
- * Answers the token as it was. Throws 404 `token_not_found`, also for a token that reaches tenants which
- * the caller does not.
+ * Answers the token as it was, and those that were revoked with it. Throws 404 `token_not_found`, also for a
+ * token that reaches tenants which the caller does not. In a transaction of its own.
  */
 export async function revokeToken(
   db: Queryable,
   id: string,
   actor: Actor,
-): Promise<queries.TokenRow> {
+): Promise<queries.TokenRow[]> {
   const isId = /^\w{1,100}$/.test(id);
-  const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : undefined;
-  if (revoked !== undefined) return revoked;
+  if (isId) await queries.lockTokens(db);
+  const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : [];
+  if (revoked.length > 0) return revoked;
   throw new AppError('token_not_found', { detail: 'There is no such token, or it is revoked.' });
 }
 
@@ -115,12 +151,12 @@ export async function makeFirstAdminToken(
 ): Promise<string | null> {
   if ((await queries.countTokens(db)) > 0) return null;
   return db.transaction(async (connection) => {
-    await queries.lockFirstToken(connection);
+    await queries.lockTokens(connection);
     if ((await queries.countTokens(connection)) > 0) return null;
     const made = await createToken(
       connection,
       { name: 'first admin', preset: 'admin' },
-      { tenants: null, nowMillis },
+      { creator: null, nowMillis },
     );
     await auditLocally(connection, 'first start', {
       action: 'token.create',

@@ -16,6 +16,7 @@ const entry = {
   action: 'token.revoke',
   target: 'tok_2',
   tenant: null,
+  tenants: null,
   request_id: 'req_1',
   address: '127.0.0.1',
   user_agent: 'node',

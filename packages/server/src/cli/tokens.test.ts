@@ -18,6 +18,7 @@ const row = {
   created_at: '2026-03-05T10:00:00.000000Z',
   expires_at: null,
   last_used_at: null,
+  creator: { id: 'tok_0', name: 'boss' },
 };
 const revoked: Parameters<Receiver['on']>[1] = (_request, response) => {
   response.writeHead(204).end();
@@ -76,11 +77,13 @@ test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe
   const env = { ...api.env, NO_COLOR: '1' };
   const shown = await run(['tokens', 'ls'], { env, isTerminal: true });
   expect(shown.stdout).toBe(
-    'ID     NAME  SCOPES           TENANTS  CREATED  EXPIRES  LAST USED\n' +
-      'tok_1  ops   enrichment:read  TX       2 h ago  never    –\n',
+    'ID     NAME  SCOPES           TENANTS  CREATED  EXPIRES  LAST USED  MADE BY\n' +
+      'tok_1  ops   enrichment:read  TX       2 h ago  never    –          boss\n',
   );
   const piped = await run(['tokens', 'ls'], { env });
-  expect(piped.stdout).toBe('tok_1\tops\tenrichment:read\tTX\t2026-03-05T10:00:00.000000Z\t\t\n');
+  expect(piped.stdout).toBe(
+    'tok_1\tops\tenrichment:read\tTX\t2026-03-05T10:00:00.000000Z\t\t\tboss\n',
+  );
 });
 
 test('tokens revoke without a terminal needs --yes', async () => {

@@ -11,7 +11,9 @@ export type AuditEntry = {
   readonly action: string;
   /** Id of what it was done to; null when it has none. */
   readonly target: string | null;
-  readonly tenant: string | null;
+  /** Whom it concerns. None given: all that the actor reaches. */
+  readonly tenant?: string | null;
+  readonly tenants?: readonly string[] | null;
   /** JSON of what it was and has become; no secrets. Undefined = there is nothing to tell. */
   readonly before?: unknown;
   readonly after?: unknown;

@@ -52,7 +52,11 @@ export const policySchema = Type.Object({
     description: 'whether this is the default, for want of an own one',
   }),
   updated_at: instantSchema,
-  updated_by: nullable(Type.String({ description: 'name of the token; null: as installed' })),
+  updated_by: nullable(
+    Type.String({
+      description: 'name of the token; null: as installed, or not for the reader to know',
+    }),
+  ),
 });
 export type PolicyRow = {
   tenant: string;

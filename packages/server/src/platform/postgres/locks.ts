@@ -7,7 +7,7 @@ import sql, { type Sql } from 'sql-template-tag';
 export const advisoryLocks = {
   // One number each.
   migrations: 7_340_117_001,
-  firstToken: 7_340_117_002,
+  tokens: 7_340_117_002,
   partitions: 7_340_117_003,
   verifications: 7_340_117_061,
   retentionRuns: 7_340_120,

@@ -209,6 +209,20 @@ describe('policies', () => {
     expect(seen.map((row) => row.tenant)).toEqual(['*', 'mine']);
   });
 
+  test('who set the default shows to nobody who is limited to tenants', async () => {
+    await put('*', { hot_days: 4 });
+    await put('mine', { hot_days: 5 });
+    expect((await get('*')).json.updated_by).toBe('boss');
+    for (const tenant of ['*', 'other']) {
+      expect((await get(tenant, limited)).json).toMatchObject({ hot_days: 4, updated_by: null });
+    }
+    const listed = await api.walk('/retention/policies', 10, limited);
+    expect(listed).toMatchObject([
+      { tenant: '*', updated_by: null },
+      { tenant: 'mine', updated_by: 'boss' },
+    ]);
+  });
+
   test('a limited token sets, sees and deletes the policies of its tenants', async () => {
     expect((await put('mine', { hot_days: 7 }, limited)).status).toBe(200);
     expect((await get('mine', limited)).json.hot_days).toBe(7);

@@ -31,7 +31,7 @@ export function listPolicies(
     async (keyset) => {
       const page = { after: keyset.after?.[0] ?? null, limit: keyset.limit };
       const rows = await queries.listPolicies(db, actor.tenants, page);
-      return rows.map((row) => toPolicyRow(row, row.tenant));
+      return rows.map((row) => toPolicyRow(row, row.tenant, actor));
     },
     (row) => [row.tenant],
   );
@@ -45,7 +45,7 @@ export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Pr
   if (!tenantName.test(tenant) || !maySee(actor, tenant)) throw policyNotFound(tenant);
   const policy = await queries.findPolicyInForce(db, tenant);
   if (policy === undefined) throw policyNotFound(tenant);
-  return toPolicyRow(policy, tenant);
+  return toPolicyRow(policy, tenant, actor);
 }
 
 /** Sets the policy of a tenant or the default. Throws 400 `request_invalid` for a tenant out of reach. */
@@ -67,7 +67,7 @@ export async function putPolicy(
     const after = await queries.upsertPolicy(connection, tenant, terms, act.actor.name);
     if (after === undefined) throw new Error('a policy vanished while it was written');
     await note(connection, act, { action: 'retention.policy.set', tenant, before, after });
-    return toPolicyRow(after, tenant);
+    return toPolicyRow(after, tenant, act.actor);
   });
 }
 
@@ -121,8 +121,11 @@ function maySee(actor: Actor, tenant: string): boolean {
 /** As the contract has it: parameters of the path come unchecked. */
 const tenantName = /^[^\p{Cc}\p{Cs}/]{1,128}$/u;
 
-function toPolicyRow(policy: queries.StoredPolicy, tenant: string): PolicyRow {
-  const { hot_days, delete_days, hold, updated_at, updated_by } = policy;
+/** Who set the default is not for those who are limited to tenants. */
+function toPolicyRow(policy: queries.StoredPolicy, tenant: string, reader: Actor): PolicyRow {
+  const { hot_days, delete_days, hold, updated_at } = policy;
+  const isForeign = policy.tenant === queries.defaultTenant && reader.tenants !== null;
+  const updated_by = isForeign ? null : policy.updated_by;
   const from_default = policy.tenant !== tenant;
   return { tenant, hot_days, delete_days, hold, from_default, updated_at, updated_by };
 }

@@ -17,6 +17,7 @@ const fields = [
   'action',
   'target',
   'tenant',
+  'tenants',
   'request_id',
   'address',
   'user_agent',

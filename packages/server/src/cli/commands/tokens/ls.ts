@@ -16,6 +16,7 @@ const fields = [
   'created_at',
   'expires_at',
   'last_used_at',
+  'creator',
 ] as const;
 
 export function addTokensLs(tokens: Command, context: Context): void {
@@ -55,6 +56,7 @@ async function listTokens(context: Context, { json }: { json?: JsonOption }): Pr
         value: (row) => row.last_used_at,
         shown: (row) => formatRelative(row.last_used_at, now),
       },
+      { title: 'MADE BY', value: (row) => row.creator?.name ?? 'this machine' },
     ],
   });
   const client = await context.connect();

@@ -53,7 +53,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit });
   addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, poke });
   const makeToken = async (request: Partial<NewToken>) => {
-    const maker = { tenants: null, nowMillis: systemClock() };
+    const maker = { creator: null, nowMillis: systemClock() };
     return (await createToken(db, { name: 'test', ...request }, maker)).token;
   };
   const adminToken = await makeToken({ name: 'boss', preset: 'admin' });
