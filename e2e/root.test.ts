@@ -3,14 +3,19 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { limitTo, openContainer } from './lib/container.ts';
 import { ingestBatch } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
+import {
+  createInstallation,
+  type Installation,
+  ownCommand,
+  type Service,
+} from './lib/installation.ts';
 import { readPostmasterPid } from './lib/postgres.ts';
 import { makeLeaf } from './lib/records.ts';
 
 const isRoot = process.getuid?.() === 0;
 const container = await openContainer();
-/** What a container has of them even where all that PostgreSQL's own image does not need is dropped. */
-const usual = ['chown', 'dac_override', 'setgid', 'setuid'];
+/** As few capabilities as will do. Containers have them and more, among them none to look into processes. */
+const usual = ['chown', 'dac_override', 'setgid', 'setpcap', 'setuid'];
 const records = makeLeaf({ tenant: 'TX', store: 'DFW' }, 10);
 
 let installation: Installation;
@@ -22,10 +27,10 @@ afterAll(() => container?.close());
 
 // Whoever may not mount runs this as who they are: an ordinary user, or root in a container.
 test('PostgreSQL in a folder closed to others starts, starts again, and is adopted after kill -9', async () => {
-  const words = container?.words(usual);
+  const command = container?.command(usual);
   const uid = isRoot ? 65534 : process.getuid?.();
 
-  const first = await installation.start({}, words);
+  const first = await installation.start({}, command);
   await ingestBatch(first, records);
   expect((await stat(installation.dataDir)).mode & 0o777).toBe(0o700);
   expect(await ownersOfCluster()).toEqual([uid]);
@@ -35,11 +40,11 @@ test('PostgreSQL in a folder closed to others starts, starts again, and is adopt
   expect(await first.stop()).toEqual({ code: 0, signal: null });
   expect(await installation.listPostgresProcesses()).toEqual([]);
 
-  const second = await installation.start({}, words);
+  const second = await installation.start({}, command);
   await expectRecords(second);
   const { pid } = await describePostgres();
   await second.kill();
-  const third = await installation.start({}, words);
+  const third = await installation.start({}, command);
   await expectRecords(third);
   expect((await describePostgres()).pid).toBe(pid);
   expect(await third.stop()).toEqual({ code: 0, signal: null });
@@ -54,7 +59,7 @@ if (container !== undefined) {
       expect(await ownersOfCluster()).toEqual([0]);
       expect(await outside.stop()).toEqual({ code: 0, signal: null });
 
-      const inside = await installation.start({}, container.words(usual));
+      const inside = await installation.start({}, container.command(usual));
       await expectRecords(inside);
       expect(await ownersOfCluster()).toEqual([65534]);
       expect(await inside.stop()).toEqual({ code: 0, signal: null });
@@ -67,11 +72,11 @@ if (container !== undefined) {
     }, 120_000);
 
     test('takes a cluster of another uid into a namespace, also when a kill has left it half given', async () => {
-      const inside = await installation.start({}, container.words(usual));
+      const inside = await installation.start({}, container.command(usual));
       await ingestBatch(inside, records);
       expect(await inside.stop()).toEqual({ code: 0, signal: null });
 
-      const unable = limitTo(['chown', 'dac_override', 'setfcap']);
+      const unable = [...limitTo(['chown', 'dac_override', 'setfcap']), ...ownCommand()];
       const outside = await installation.start({}, unable);
       await expectRecords(outside);
       expect(await ownersOfCluster()).toEqual([0]);
@@ -88,7 +93,7 @@ if (container !== undefined) {
     }, 120_000);
 
     test('is told what to do where it can become nobody', async () => {
-      const started = installation.spawn({}, container.words([]));
+      const started = installation.spawn({}, container.command([]));
       expect(await started.waitForExit()).toEqual({ code: 1, signal: null });
       expect(started.output()).toMatch(/^error: .*\(database_unusable\)$/m);
       expect(started.output()).toMatch(/as an ordinary user .* DATABASE_URL/);

@@ -40,14 +40,14 @@ export type Service = ServiceProcess &
 export type Installation = {
   readonly dataDir: string;
   /**
-   * Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. `words`
-   * go before the program: see container.ts.
+   * Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. By
+   * another command, too: see container.ts.
    */
-  spawn(env?: Environment, words?: readonly string[]): ServiceProcess;
+  spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
   /** Runs another command of the built program on this data dir to its end. */
   run(args: readonly string[], env?: Environment): Promise<Exit & { output: string }>;
   /** Starts it and waits until it is ready. */
-  start(env?: Environment, words?: readonly string[]): Promise<Service>;
+  start(env?: Environment, command?: readonly string[]): Promise<Service>;
   postgresUrl(): Promise<string>;
   /** Pids of the processes that work in the cluster's directory. */
   listPostgresProcesses(): Promise<number[]>;
@@ -58,27 +58,35 @@ export type Installation = {
 };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const program = join(root, 'packages/server/bin/svcctl.js');
+
+/** The command that svcctl is, with its files in another folder than this if need be. */
+export function ownCommand(folder = root): string[] {
+  return [process.execPath, join(folder, 'packages/server/bin/svcctl.js')];
+}
 
 export async function createInstallation(): Promise<Installation> {
   // macOS keeps its temporary files behind a link; PostgreSQL tells its directory without.
   const dataDir = realpathSync(await mkdtemp(join(tmpdir(), 'svcctl-e2e-')));
   const processes: ServiceProcess[] = [];
 
-  const spawnHere = (args: readonly string[], env: Environment = {}, words?: readonly string[]) => {
-    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env }, words);
+  const spawnHere = (
+    args: readonly string[],
+    env: Environment = {},
+    command?: readonly string[],
+  ) => {
+    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env }, command);
     processes.push(started);
     return started;
   };
   const installation: Installation = {
     dataDir,
-    spawn: (env, words) => spawnHere(['serve'], env, words),
+    spawn: (env, command) => spawnHere(['serve'], env, command),
     async run(args, env) {
       const started = spawnHere(args, env);
       const exit = await started.waitForExit();
       return { ...exit, output: started.output() };
     },
-    start: (env, words) => waitUntilReady(dataDir, installation.spawn(env, words)),
+    start: (env, command) => waitUntilReady(dataDir, installation.spawn(env, command)),
     postgresUrl: () => findPostgresUrl(dataDir),
     listPostgresProcesses: () => listProcessesIn(join(dataDir, 'postgres')),
     async signalPostgres(signal) {
@@ -171,10 +179,9 @@ function refuseExit(started: ServiceProcess): void {
 function spawnProgram(
   args: readonly string[],
   env: Environment,
-  words: readonly string[] = [],
+  command: readonly string[] = ownCommand(),
 ): ServiceProcess {
-  const command = [...words, process.execPath, program, ...args];
-  const child = spawn('/usr/bin/env', command, {
+  const child = spawn('/usr/bin/env', [...command, ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     // Only what is given: no SVC_* of whoever runs the tests.

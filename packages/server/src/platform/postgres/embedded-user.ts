@@ -30,27 +30,31 @@ const probeTimeoutMs = 10_000;
  * owner this answers with before a server is started on them.
  */
 export async function chooseProgramUser(options: {
+  initdb: string;
   postgres: string;
   dataDir: string;
   signal?: AbortSignal | undefined;
 }): Promise<ProgramUser> {
-  const { postgres, dataDir, signal } = options;
+  const { initdb, postgres, dataDir, signal } = options;
   const isRoot = process.getuid?.() === 0;
   if (!isRoot && hasName()) return { prefix: [] };
 
   const uid = await findOrdinaryUid();
   const namespace = ['unshare', '-U', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
+  const clusterDir = path.join(dataDir, 'postgres');
+  const owner = await findOwner(clusterDir);
   const candidates: ProgramUser[] = isRoot
-    ? await listUsersForRoot(path.join(dataDir, 'postgres'), namespace)
+    ? await listUsersForRoot(owner, namespace)
     : [{ prefix: namespace }];
   const failures: unknown[] = [];
   for (const user of candidates) {
+    // Neither does anything, but both look for their files, as the user they would run as. initdb asks for
+    // that user's name as well, which the owner of a cluster that is there need not have.
+    const isTheirs = owner !== undefined && owner.uid === user.owner?.uid;
+    const program = isTheirs ? [postgres, '-C', 'data_directory'] : [initdb, '--show'];
+    const probe = ['-c', 'cd "$0" && exec "$@"', dataDir, ...program, '-D', clusterDir];
     try {
-      // Whether it can be run at all, and whether its user gets as far as the cluster.
-      await runProgram(user, ['sh', '-c', 'cd "$1" && "$2" --version', 'sh', dataDir, postgres], {
-        timeoutMs: probeTimeoutMs,
-        signal,
-      });
+      await runProgram(user, ['sh', ...probe], { timeoutMs: probeTimeoutMs, signal });
       return user;
     } catch (error) {
       signal?.throwIfAborted();
@@ -61,32 +65,47 @@ export async function chooseProgramUser(options: {
   throw unusable(
     'PostgreSQL refuses to run as root, and here root can neither make a user namespace nor become ' +
       `another user who gets to ${dataDir} and ${postgres} (in a container that takes the capabilities ` +
-      'CHOWN, DAC_OVERRIDE, SETGID and SETUID, which are there unless they were dropped). Run svcctl ' +
-      'as an ordinary user who owns that folder, or set DATABASE_URL to a PostgreSQL server of your ' +
+      'CHOWN, DAC_OVERRIDE, SETGID, SETPCAP and SETUID, which are there unless they were dropped). Run ' +
+      'svcctl as an ordinary user who owns that folder, or set DATABASE_URL to a PostgreSQL server of your ' +
       `own. What was tried: ${failures.map(describe).join('; ')}`,
     failures[0],
   );
 }
 
 /** In order of preference. Whose the cluster is decides first: then its files stay as they are. */
-async function listUsersForRoot(clusterDir: string, namespace: string[]): Promise<ProgramUser[]> {
-  const made = await findOwner(clusterDir);
+async function listUsersForRoot(
+  made: Owner | undefined,
+  namespace: readonly string[],
+): Promise<ProgramUser[]> {
   const isForeign = made !== undefined && made.uid !== root.uid;
   const owner = isForeign ? made : await findUnprivileged();
-  const others: ProgramUser[] = [
+  const others = [
     { prefix: [], owner },
-    // Least rights first: containers have only the second of them.
-    { prefix: otherUserPrefix(owner, 'dac_read_search'), owner },
-    { prefix: otherUserPrefix(owner, 'dac_override'), owner },
+    { prefix: await otherUserPrefix(owner), owner },
   ];
   const inNamespace = { prefix: namespace, owner: root };
   return isForeign ? [...others, inNamespace] : [inNamespace, ...others];
 }
 
-/** setpriv is part of util-linux, as unshare is. */
-function otherUserPrefix({ uid, gid }: Owner, capability: string): string[] {
-  const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  return ['setpriv', ...ids, `--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--'];
+/**
+ * Another user whom closed folders let pass. Of the two capabilities for that, the lesser if we have it;
+ * containers have only the other. setpriv is part of util-linux, as unshare is.
+ */
+async function otherUserPrefix({ uid, gid }: Owner): Promise<string[]> {
+  const held = await readCapabilities();
+  const capability = held & (1n << 2n) ? 'dac_read_search' : 'dac_override';
+  const words = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+  words.push(`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`);
+  // access(2), by which PostgreSQL looks at its own programs, asks for the rights that the real uid would
+  // have: without capabilities, unless this bit is set. That takes CAP_SETPCAP.
+  if (held & (1n << 8n)) words.push('--securebits=+no_setuid_fixup');
+  return [...words, '--'];
+}
+
+/** Ours, as bits: see capabilities(7). */
+async function readCapabilities(): Promise<bigint> {
+  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
+  return BigInt(`0x${/^CapEff:\t(\w+)/m.exec(status)?.[1] ?? '0'}`);
 }
 
 /** Runs a program to its end and returns its output; throws with the output when it fails. */

@@ -55,7 +55,7 @@ export async function startEmbeddedPostgres(
   const dataDir = await makeDataDir(options.dataDir);
   const dir = path.join(dataDir, 'postgres');
   const { initdb, postgres } = await findPostgresBinaries();
-  const user = await chooseProgramUser({ postgres, dataDir, signal });
+  const user = await chooseProgramUser({ initdb, postgres, dataDir, signal });
   const cluster: Cluster = {
     dir,
     logFile: path.join(dataDir, 'postgres.log'),
