@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { memberSource } from './json-member.ts';
+import { readMember } from './json-member.ts';
 
 test.each([
   ['{"data":12345678901234567890}', '12345678901234567890'],
@@ -13,7 +13,7 @@ test.each([
   ['{}', undefined],
   ['[1]', undefined],
 ])('of %s data is %s', (text, source) => {
-  expect(memberSource(text, 'data')).toBe(source);
+  expect(readMember(text, 'data').source).toBe(source);
 });
 
 test('finds what JSON.parse finds, in any object', () => {
@@ -25,9 +25,21 @@ test('finds what JSON.parse finds, in any object', () => {
       (object, space) => {
         const text = JSON.stringify(object, null, space);
         for (const [name, value] of Object.entries(JSON.parse(text))) {
-          expect(memberSource(text, name)).toBe(JSON.stringify(value));
+          expect(readMember(text, name)).toEqual({
+            source: JSON.stringify(value),
+            repeated: undefined,
+          });
         }
       },
     ),
   );
+});
+
+test.each([
+  ['{"a":1,"b":2}', undefined],
+  ['{"a":{"b":1,"b":2},"b":1}', undefined],
+  ['{"a":1,"b":2,"a":1}', 'a'],
+  ['{"tenant":"T","ten\\u0061nt":"U"}', 'tenant'],
+])('of %s the name %s stands more than once', (text, repeated) => {
+  expect(readMember(text, 'data').repeated).toBe(repeated);
 });

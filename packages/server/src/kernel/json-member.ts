@@ -1,29 +1,39 @@
 import { JsonScanner } from './json-text.ts';
 
-/**
- * The source of a member of a JSON object, without white space between its tokens: its numbers are
- * spelled as they were sent, which JSON.parse and stringify would bend. Undefined when it has no such
- * member; of several the last, as JSON.parse takes it. `text` is valid JSON.
- */
-export function memberSource(text: string, name: string): string | undefined {
+export type MemberReading = {
+  /**
+   * The source of the member, without white space between its tokens: its numbers are spelled as they were
+   * sent, which JSON.parse and stringify would bend. Undefined when there is no such member; of several
+   * the last, as JSON.parse takes it.
+   */
+  source: string | undefined;
+  /** A name that stands more than once in the object, of which JSON.parse says nothing. */
+  repeated: string | undefined;
+};
+
+/** Reads one member of a JSON object. `text` is valid JSON. */
+export function readMember(text: string, name: string): MemberReading {
   const scanner = new JsonScanner(text);
-  let found: string | undefined;
+  const reading: MemberReading = { source: undefined, repeated: undefined };
+  const names = new Set<string>();
   let position = scanner.skipSpace(0);
-  if (scanner.byteAt(position) !== openBrace) return undefined;
+  if (scanner.byteAt(position) !== openBrace) return reading;
   position = scanner.skipSpace(position + 1);
   while (scanner.byteAt(position) === quote) {
     const keyEnd = scanner.scanString(position);
-    const isWanted = keyEnd > 0 && scanner.stringValue(position, keyEnd) === name;
+    const key = keyEnd < 0 ? '' : scanner.stringValue(position, keyEnd);
     const start = keyEnd < 0 ? -1 : scanner.scanColon(keyEnd);
     scanner.beginValue();
     const end = start < 0 ? -1 : scanner.scanValue(start);
-    if (end < 0) return undefined;
-    if (isWanted) found = scanner.compact(start, end);
+    if (end < 0) return { source: undefined, repeated: undefined };
+    if (names.has(key)) reading.repeated ??= key;
+    names.add(key);
+    if (key === name) reading.source = scanner.compact(start, end);
     position = scanner.skipSpace(end);
     if (scanner.byteAt(position) !== comma) break;
     position = scanner.skipSpace(position + 1);
   }
-  return found;
+  return reading;
 }
 
 const openBrace = 0x7b;

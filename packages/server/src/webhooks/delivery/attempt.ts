@@ -16,6 +16,9 @@ export type AttemptOptions = {
 
 type Resolve = (result: AttemptResult) => void;
 
+/** Interim answers before the final one, at most. */
+const mostInterim = 20;
+
 /**
  * One attempt, from the look-up of the name to the end of the answer, under one clock. A class that is
  * its own handler: undici's request() makes a stream and half a dozen closures for each.
@@ -32,6 +35,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isReused = false;
   #hasAnswerBegun = false;
   #isSettled = false;
+  #interimCount = 0;
   #status: number | null = null;
   #reason = '';
   #retryAfter: string | null = null;
@@ -56,16 +60,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   /** The clock has run out. */
   runOut(): void {
-    const connection = this.#connection;
-    this.#settle(this.#timeoutFault());
-    this.#abort?.();
-    if (connection !== null) this.#options.pool.discard(connection);
+    this.#breakOff(this.#timeoutFault());
   }
 
   onConnect(abort: (error?: Error) => void): void {
     this.#abort = abort;
     this.#isReused = (this.#connection?.exchanges ?? 0) > 0;
-    if (this.#isSettled) abort();
+    if (this.#isSettled) {
+      abort();
+      return;
+    }
+    this.#connection?.interim.begin();
+    this.#request.onSent?.();
   }
 
   onResponseStarted(): void {
@@ -73,7 +79,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, headers: Buffer[], _resume: () => void, reason: string): boolean {
-    if (status < 200) return true;
+    if (status < 200) return this.#passInterim();
     this.#status = status;
     this.#reason = reason;
     let contentEncoding: string | null = null;
@@ -95,10 +101,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onData(chunk: Buffer): boolean {
     if (this.#isSettled) return false;
     if (this.#body?.add(chunk) !== false) return true;
-    const connection = this.#connection;
-    this.#settle(null);
-    this.#abort?.();
-    if (connection !== null) this.#options.pool.discard(connection);
+    this.#breakOff(null);
     return false;
   }
 
@@ -128,6 +131,23 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#isReused = false;
     const path = this.#target?.path ?? '/';
     connection.client.dispatch({ method: 'POST', path, headers, body }, this);
+  }
+
+  /** 100 Continue, 103 Early Hints: not the answer yet. */
+  #passInterim(): boolean {
+    this.#interimCount += 1;
+    if (this.#interimCount <= mostInterim) return true;
+    const text = `The receiver sent more than ${mostInterim} interim answers`;
+    this.#breakOff(new AttemptFault('protocol', text));
+    return false;
+  }
+
+  /** Ends the attempt and its connection. */
+  #breakOff(fault: AttemptFault | null): void {
+    const connection = this.#connection;
+    this.#settle(fault);
+    this.#abort?.();
+    if (connection !== null) this.#options.pool.discard(connection);
   }
 
   #settle(fault: AttemptFault | null): void {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
 import { type DialOptions, type DialPhase, dialReceiver } from './dial.ts';
+import { InterimAnswers } from './interim-answers.ts';
 
 /** scheme, host and port: connections are shared by whatever goes to the same. */
 export type Origin = {
@@ -16,6 +17,7 @@ export type Connection = {
   readonly client: Client;
   readonly dialing: AbortController;
   readonly madeAtMillis: number;
+  readonly interim: InterimAnswers;
   phase: DialPhase;
   /** Requests that the present socket has carried to their end. */
   exchanges: number;
@@ -119,7 +121,10 @@ function createConnection(options: DialOptions, target: Origin): Connection {
         connection.phase = phase;
       };
       void answerWith(
-        dialReceiver(options, { ...target, signal: dialing.signal, onPhase }),
+        dialReceiver(options, { ...target, signal: dialing.signal, onPhase }).then((socket) => {
+          connection.interim.watch(socket);
+          return socket;
+        }),
         callback,
       );
     },
@@ -129,6 +134,7 @@ function createConnection(options: DialOptions, target: Origin): Connection {
     client,
     dialing,
     madeAtMillis: performance.now(),
+    interim: new InterimAnswers(),
     phase: 'dns',
     exchanges: 0,
   };

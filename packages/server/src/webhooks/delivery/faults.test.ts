@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -34,6 +35,68 @@ async function outcomeOf(behaviour: Behaviour, options: Partial<SenderOptions> =
   closing.push(() => receiver.close());
   return await send(receiver.url(), options);
 }
+
+const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n';
+const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+describe('answers before the final one', () => {
+  test.each([
+    ['100 Continue', goOn],
+    ['100 Continue with headers', 'HTTP/1.1 100 Go on\r\nx-a: HTTP/1.1 100\r\nx-b: c\r\n\r\n'],
+    ['103 Early Hints', early],
+    ['several of both', goOn + early + goOn + goOn + early],
+  ])('%s is passed over', async (_name, interim) => {
+    const inOnePiece = await outcomeOf(raw(interim + ok, { keepOpen: true }));
+    const byteByByte = await outcomeOf(async ({ socket }) => {
+      for (const byte of interim + ok) {
+        socket.write(byte);
+        await setImmediate();
+      }
+    });
+    for (const result of [inOnePiece, byteByByte]) {
+      expect(result).toMatchObject({ status: 200, failureClass: null, error: null });
+      expect(result.response?.toString()).toBe('ok');
+    }
+  });
+
+  test('are passed over on a connection that was used before, and nothing else is changed', async () => {
+    const body = 'HTTP/1.1 100 Continue\r\n\r\n';
+    const whole = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const receiver = await startReceiver({ behave: () => raw(goOn + whole, { keepOpen: true }) });
+    closing.push(() => receiver.close());
+    const sender = createSender({ timeoutMillis: 10_000, allowTargets: ['127.0.0.0/8'] });
+    closing.push(() => sender.close());
+    let sent = 0;
+    for (let n = 1; n <= 3; n += 1) {
+      const request = {
+        url: receiver.url(),
+        body: '{}',
+        headers: {},
+        onSent: () => {
+          sent += 1;
+        },
+      };
+      const result = await sender.send(request);
+      expect(result).toMatchObject({ status: 200, failureClass: null });
+      expect(result.response?.toString()).toBe(body);
+      expect(sent).toBe(n);
+    }
+    expect(receiver.connections).toBe(1);
+  });
+
+  test.each([
+    ['100', goOn],
+    ['103', early],
+  ])('fail the attempt when there are more than 20 of %s', async (_status, interim) => {
+    const result = await outcomeOf(raw(interim.repeat(21) + ok, { keepOpen: true }));
+    expect(result).toMatchObject({
+      status: null,
+      failureClass: 'protocol',
+      error: 'The receiver sent more than 20 interim answers',
+    });
+  });
+});
 
 /** A port whose queue of connections is full: the kernel leaves the next one unanswered. */
 async function listenWithoutAccepting(): Promise<{ port: number; stop: () => Promise<void> }> {

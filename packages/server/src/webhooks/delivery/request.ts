@@ -5,6 +5,8 @@ export type Request = {
   readonly url: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Called when it goes out on a connection; again when that was found closed and another is taken. */
+  readonly onSent?: () => void;
 };
 
 /** What came of it. Never thrown: an attempt that fails is data. */

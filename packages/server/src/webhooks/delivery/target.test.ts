@@ -7,7 +7,6 @@ const names: Record<string, readonly string[]> = {
   'mixed.example': ['93.184.215.14', '10.0.0.1'],
   'inside.example': ['10.0.0.1', '10.0.0.2'],
   'half.example': ['10.0.0.1', '93.184.215.14'],
-  'localhost.': ['127.0.0.1'],
 };
 const lookup: Lookup = async (hostname) => {
   const addresses = names[hostname];
@@ -33,6 +32,9 @@ test.each([
   ['https://exam\nple.com/', 'control characters'],
   ['https://example.com/a b', 'white space'],
   ['https://example.com:0/', 'Port 0'],
+  ['https://localhost../', 'empty part'],
+  ['https://example..com/', 'empty part'],
+  ['https://.example.com/', 'empty part'],
   [`https://example.com/${'x'.repeat(2000)}`, 'longer than 2000'],
   ['http://example.com/', 'Use https'],
   ['http://unknown.example/', 'Use https'],
@@ -61,6 +63,12 @@ test.each([
   ['https://mixed.example/', 'mixed.example leads to 10.0.0.1'],
   ['https://inside.example/', 'inside.example leads to 10.0.0.1'],
   ['https://localhost./', '127.0.0.1'],
+  ['https://LOCALHOST/', 'localhost leads to 127.0.0.1'],
+  ['https://foo.localhost/', '127.0.0.1'],
+  ['https://foo.localhost./', '127.0.0.1'],
+  ['https://localhost.localdomain/', '127.0.0.1'],
+  ['https://localhost6.localdomain6./', '127.0.0.1'],
+  ['https://ip6-localhost/', '127.0.0.1'],
 ])('%s is target_blocked: %s', async (url, text) => {
   const error = expect.objectContaining({
     code: 'target_blocked',
@@ -81,6 +89,9 @@ test.each([
   'https://1.1.1.1/',
   'https://[2606:4700::1111]/',
   'https://unknown.example/',
+  'https://example.com.unknown.example./',
+  'https://localhost.unknown.example/',
+  'https://notlocalhost/',
 ])('%s is allowed', async (url) => {
   await expect(check(url)).resolves.toBeUndefined();
 });

@@ -29,8 +29,9 @@ export function createTarget(options: TargetOptions): Target {
     async assertAllowed(text) {
       const url = parseTarget(text);
       const literal = literalAddress(url.hostname);
-      const addresses =
+      const found =
         literal === null ? await lookupInTime(lookup, url.hostname, timeoutMillis) : [literal];
+      const addresses = isThisMachine(url.hostname) ? ['127.0.0.1', ...found] : found;
       if (addresses.length === 0) {
         if (url.protocol === 'https:') return;
         throw invalid(
@@ -47,6 +48,14 @@ export function createTarget(options: TargetOptions): Target {
       }
     },
   };
+}
+
+/**
+ * Names of the machine itself (RFC 6761, and what systems write into their hosts file): they lead to it
+ * also where the resolver does not know them, or not with the dot at their end.
+ */
+function isThisMachine(hostname: string): boolean {
+  return /(^|\.)(localhost[46]?|ip6-(localhost|loopback))(\.localdomain[46]?)?\.?$/.test(hostname);
 }
 
 /** The form of a URL, apart from where it leads. Throws `target_invalid`. */
@@ -68,6 +77,9 @@ function parseTarget(text: string): URL {
   }
   if (text.includes('#')) {
     throw invalid('The URL contains a fragment (#…), which is never sent. Leave it out.');
+  }
+  if (/^\.|\.\./.test(url.hostname)) {
+    throw invalid('The host name has an empty part between its dots. Leave the extra dot out.');
   }
   if (url.port === '0') throw invalid('Port 0 cannot be connected to. Name another port.');
   return url;

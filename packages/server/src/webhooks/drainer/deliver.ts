@@ -15,12 +15,15 @@ const unreadable: AttemptResult = {
   retryAfterSeconds: null,
 };
 
-/** Signs and sends a claimed delivery once. `nowMillis` is monotonic, `wallSeconds` since 1970. */
+/**
+ * Signs and sends a claimed delivery once. `nowMillis` is monotonic, `wallSeconds` since 1970; `onSent` is
+ * called as the request goes out, which it may do twice.
+ */
 export function deliverOnce(
   sender: Sender,
   row: ClaimedRow,
   config: EndpointConfig,
-  time: { nowMillis: number; wallSeconds: number },
+  time: { nowMillis: number; wallSeconds: number; onSent: () => void },
 ): Promise<AttemptResult> {
   const secrets = secretsAt(config, time.nowMillis);
   if (secrets === null) return Promise.resolve(unreadable);
@@ -30,7 +33,7 @@ export function deliverOnce(
     body: row.body,
     secrets,
   });
-  return sender.send({ url: config.url, body: row.body, headers });
+  return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
 }
 
 /** What the attempt makes of the delivery, as it is to be written. */

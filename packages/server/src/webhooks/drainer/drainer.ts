@@ -329,8 +329,14 @@ export class Drainer {
   ): Promise<void> {
     const { sender, wallSeconds, onAttempt } = this.options;
     const startedAt = monotonicMillis();
-    const time = { nowMillis: startedAt, wallSeconds: wallSeconds() };
+    let isSent = false;
+    const onSent = () => {
+      this.scheduler.sent(row.endpoint_id, isSent);
+      isSent = true;
+    };
+    const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
     const result = await deliverOnce(sender, row, config, time);
+    if (!isSent) onSent();
     onAttempt?.(result);
     const isFailure = result.failureClass !== null;
     const { lease, isProbe } = claimed;

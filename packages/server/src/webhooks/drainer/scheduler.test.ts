@@ -120,8 +120,20 @@ describe('sharing', () => {
     expect(countOf(claimAll(), 'a')).toBe(3);
     expect(claimAll()).toEqual([]);
     expect(scheduler.isRateBound()).toBe(true);
-    now += 700;
-    expect(countOf(claimAll(), 'a')).toBe(2);
+    now += 5000;
+    expect(claimAll()).toEqual([]);
+    for (let n = 0; n < 3; n += 1) scheduler.sent('a', false);
+    now += 1000;
+    expect(claimAll()).toEqual([]);
+    now += 20;
+    expect(countOf(claimAll(), 'a')).toBe(3);
+    scheduler.release('a');
+    expect(countOf(claimAll(), 'a')).toBe(1);
+    scheduler.sent('a', false);
+    // Its connection was closed: it goes out twice, and counts so.
+    scheduler.sent('a', true);
+    learn('a', { ratePerSecond: 5 });
+    expect(countOf(claimAll(), 'a')).toBe(1);
   });
 
   test('never exceeds a limit and gives back all it took, whatever happens', () => {

@@ -1,5 +1,5 @@
 import { afterFailure, type Breaker, closedBreaker } from './breaker.ts';
-import { createRate, type Rate } from './rate.ts';
+import { Rate } from './rate.ts';
 
 /** An endpoint that may have deliveries due, as the database describes it. */
 export type EndpointFacts = {
@@ -131,9 +131,10 @@ export class Scheduler {
       endpoint.breaker = facts.breaker;
       endpoint.pausedUntil = facts.pausedMillis === null ? null : now + facts.pausedMillis;
     }
-    if (facts.ratePerSecond !== (endpoint.rate?.perSecond ?? null)) {
-      endpoint.rate = facts.ratePerSecond === null ? null : createRate(facts.ratePerSecond, now);
-    }
+    if (facts.ratePerSecond === null) endpoint.rate = null;
+    // What went out before a change counts.
+    else if (endpoint.rate !== null) endpoint.rate.perSecond = facts.ratePerSecond;
+    else endpoint.rate = new Rate(facts.ratePerSecond);
   }
 
   /** Marks an endpoint as due. False: it is not known here, or paused: look it up. */
@@ -184,7 +185,7 @@ export class Scheduler {
     if (endpoint === undefined) return { wakes: 0, isProbe: false };
     this.move(endpoint, claim.count);
     endpoint.servedAt = this.turn;
-    endpoint.rate?.take(claim.count);
+    endpoint.rate?.hold(claim.count);
     return { wakes: endpoint.wakes, isProbe: endpoint.pausedUntil !== null };
   }
 
@@ -193,11 +194,18 @@ export class Scheduler {
     const endpoint = this.endpoints.get(claim.endpointId);
     if (endpoint === undefined) return;
     this.move(endpoint, found - claim.count);
-    endpoint.rate?.take(found - claim.count);
+    endpoint.rate?.hold(found - claim.count);
     if (found < claim.count && endpoint.wakes === wakes) {
       if (claim.onlyProbes) endpoint.hasProbe = false;
       else endpoint.isReady = false;
     }
+  }
+
+  /** A claimed row goes out now; `isAgain`: for the second time, because its connection was closed. */
+  sent(endpointId: string, isAgain: boolean): void {
+    const rate = this.endpoints.get(endpointId)?.rate;
+    if (!isAgain) rate?.hold(-1);
+    rate?.noteSent(this.now());
   }
 
   /** An attempt has ended. Answers how the breaker changed, if it did. */
@@ -235,7 +243,9 @@ export class Scheduler {
   /** A claimed row that was not attempted goes back. */
   release(endpointId: string): void {
     const endpoint = this.endpoints.get(endpointId);
-    if (endpoint !== undefined) this.move(endpoint, -1);
+    if (endpoint === undefined) return;
+    this.move(endpoint, -1);
+    endpoint.rate?.hold(-1);
   }
 
   /**

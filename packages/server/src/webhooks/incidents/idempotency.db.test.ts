@@ -107,3 +107,30 @@ test('after 30 days a key is free again', async () => {
   expect((await report('old', { data: 'new' })).text).toBe(second.text);
   expect((await report('old')).status).toBe(409);
 });
+
+test('numbers are compared as they are spelled, whatever a double makes of them', async () => {
+  const send = (data: string) =>
+    service.call('POST', '/incidents', {
+      headers: { 'content-type': 'application/json' },
+      body: `{"tenant":"T","type":"a.b","data":${data},"idempotency_key":"spelled"}`,
+    });
+  const first = await send('{"n":9007199254740993, "m":1}');
+  expect(first.status, first.text).toBe(202);
+  expect((await send('{"n":9007199254740992,"m":1}')).json.code).toBe('idempotency_conflict');
+  expect((await send('{"m":1,"n":9007199254740993}')).json).toEqual(first.json);
+});
+
+test('a name that stands twice in the body is refused, however it is spelled', async () => {
+  const before = await countRows();
+  for (const twice of ['"tenant":"U"', '"ten\\u0061nt":"U"', '"tenant":"T"']) {
+    const answer = await service.call('POST', '/incidents', {
+      headers: { 'content-type': 'application/json' },
+      body: `{"tenant":"T","type":"a.b","data":1,${twice}}`,
+    });
+    expect(answer.json).toMatchObject({
+      status: 400,
+      errors: [{ path: '/tenant', message: 'may stand in the body only once' }],
+    });
+  }
+  expect(await countRows()).toEqual(before);
+});

@@ -9,7 +9,7 @@ import { assertReach } from '../endpoints/reach.ts';
 import type { WebhookOptions } from '../options.ts';
 import { payloadText } from './payload.ts';
 import * as queries from './queries.ts';
-import { requestDigest } from './request-digest.ts';
+import { isSameRequest, requestDigest } from './request-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
@@ -36,7 +36,7 @@ export async function reportIncident(
     dataSource,
   );
   const incident = { id: newId('inc'), tenant, store, type, occurredAt, body };
-  const key = toKey(request);
+  const key = toKey(request, dataSource);
   // Once more if a key in use runs out between the two statements.
   for (let attempt = 1; attempt <= 2; attempt++) {
     const stored = await queries.insertIncident(db, incident, {
@@ -49,7 +49,7 @@ export async function reportIncident(
       options.wakeUp.wake(stored.due);
       return { id: incident.id, deliveries: stored.deliveries };
     }
-    const earlier = key === null ? undefined : await findEarlier(db, tenant, key);
+    const earlier = key === null ? undefined : await findEarlier(db, request, key);
     if (earlier !== undefined) return earlier;
   }
   throw new Error('an idempotency key is in use and is not there');
@@ -58,12 +58,12 @@ export async function reportIncident(
 /** The answer that was given to this key; undefined when the key has run out. */
 async function findEarlier(
   db: Queryable,
-  tenant: string,
+  request: Request,
   key: { text: string; digest: Buffer },
 ): Promise<Accepted | undefined> {
-  const earlier = await queries.findIncidentKey(db, tenant, key.text);
+  const earlier = await queries.findIncidentKey(db, request.tenant, key.text);
   if (earlier === undefined) return undefined;
-  if (!earlier.digest.equals(key.digest)) {
+  if (!isSameRequest(earlier.digest, key.digest, request)) {
     throw new AppError('idempotency_conflict', {
       detail:
         'This idempotency_key was used with another body in the last 30 days. Send what differs under a key of its own.',
@@ -86,7 +86,10 @@ function toOccurredAt(given: string | undefined, nowMillis: number): string {
   );
 }
 
-function toKey(request: Request): { text: string; digest: Buffer } | null {
+function toKey(
+  request: Request,
+  dataSource: string | undefined,
+): { text: string; digest: Buffer } | null {
   const text = request.idempotency_key;
-  return text === undefined ? null : { text, digest: requestDigest(request) };
+  return text === undefined ? null : { text, digest: requestDigest(request, dataSource) };
 }
