@@ -94,6 +94,6 @@ async function callApi(
     status: response.status,
     headers: response.headers,
     text,
-    json: isJson ? JSON.parse(text) : undefined,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
   };
 }

@@ -43,6 +43,19 @@ test('a link downloads the export once, without a token', async () => {
   expect((await download(link.url)).json).toMatchObject({ status: 404, code: 'link_not_found' });
 });
 
+test('HEAD of a link says what it downloads, and does not use it up', async () => {
+  const { url } = await makeLink({ tenant: 'T', columns: ['event_id'] });
+  const asked = await service.call('HEAD', url.replace('/api/v1', ''), { token: null });
+  expect(asked.status).toBe(200);
+  const file = await download(url);
+  expect(file.status).toBe(200);
+  for (const name of ['content-type', 'content-disposition', 'cache-control']) {
+    expect(asked.headers.get(name)).toBe(file.headers.get(name));
+  }
+  const gone = await service.call('HEAD', url.replace('/api/v1', ''), { token: null });
+  expect(gone.status).toBe(404);
+});
+
 test('an unknown and an expired link answer 404', async () => {
   expect((await download('/api/v1/exports/links/nothing')).status).toBe(404);
   const link = await makeLink({ tenant: 'T' });

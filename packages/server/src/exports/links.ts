@@ -25,12 +25,19 @@ export async function createLink(
   return { url: `/api/v1/exports/links/${code}`, expires_at: expiresAt, row_count: rowCount };
 }
 
+type Link = { tokenId: string; format: ExportFormat; body: ExportRequest };
+
 /** What a link stands for, which is used up by this. Throws 404 `link_not_found`. */
-export async function takeLink(
-  db: Queryable,
-  code: string,
-): Promise<{ tokenId: string; format: ExportFormat; body: ExportRequest }> {
-  const link = await queries.takeLink(db, hashSecret(code));
+export async function takeLink(db: Queryable, code: string): Promise<Link> {
+  return toLink(await queries.takeLink(db, hashSecret(code)));
+}
+
+/** The same, for who only asks about it. */
+export async function findLink(db: Queryable, code: string): Promise<Link> {
+  return toLink(await queries.findLink(db, hashSecret(code)));
+}
+
+function toLink(link: queries.StoredLink | undefined): Link {
   if (link === undefined) {
     throw new AppError('link_not_found', {
       detail: 'This download link was used already or is too old. Start the export again.',

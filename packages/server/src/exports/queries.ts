@@ -125,12 +125,18 @@ export async function insertLink(
 /** The body of an export and its format, which links that are older than the formats do not name. */
 export type LinkRequest = ExportRequest & { format?: ExportFormat };
 
+export type StoredLink = { token_id: string; request: LinkRequest };
+
+/** What a link stands for; it stays. */
+export async function findLink(db: Queryable, hash: Buffer): Promise<StoredLink | undefined> {
+  const rows = await db.query<StoredLink>(sql`
+    select token_id, request from export_links where hash = ${hash} and expires_at > now()`);
+  return rows[0];
+}
+
 /** What a link stands for; it is used up by this. */
-export async function takeLink(
-  db: Queryable,
-  hash: Buffer,
-): Promise<{ token_id: string; request: LinkRequest } | undefined> {
-  const rows = await db.query<{ token_id: string; request: LinkRequest; is_alive: boolean }>(sql`
+export async function takeLink(db: Queryable, hash: Buffer): Promise<StoredLink | undefined> {
+  const rows = await db.query<StoredLink & { is_alive: boolean }>(sql`
     delete from export_links where hash = ${hash}
     returning token_id, request, expires_at > now() as is_alive`);
   return rows[0]?.is_alive ? rows[0] : undefined;

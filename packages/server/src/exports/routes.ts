@@ -15,7 +15,7 @@ import { createFormat } from './formats/index.ts';
 import { fileNameOf, toFileOptions } from './jobs/file-options.ts';
 import { prefersAsync } from './jobs/prefers-async.ts';
 import type { ExportJob } from './jobs.contract.ts';
-import { createLink, takeLink } from './links.ts';
+import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
 import { ReaderGone, sendExport } from './send-stream.ts';
 import type { ExportSource } from './source.ts';
@@ -98,14 +98,36 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.exportNdjson, (call) => answer({ ...call, format: 'ndjson' }));
   http.route(exportsContract.exportParquet, (call) => answer({ ...call, format: 'parquet' }));
   http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
-    const { tokenId, ...link } = await takeLink(db, params.code);
+    const isHead = request.method === 'HEAD';
+    const { tokenId, ...link } = await (isHead ? findLink : takeLink)(db, params.code);
     const actor = await options.actorOf(tokenId);
+    if (isHead) return describeFile({ db, ...link, actor, reply });
     return download({ ...link, actor, request, reply, isByLink: true });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
     const { slice } = await toSelection(db, query, actor, '?');
     return estimateExport({ db, cold: options.cold }, slice);
   });
+}
+
+/** What a download says before its first byte that is known without making it. */
+async function describeFile({
+  db,
+  format,
+  body,
+  actor,
+  reply,
+}: Pick<JobCall, 'format' | 'body' | 'actor' | 'reply'> & { db: Database }): Promise<FastifyReply> {
+  const selection = await toSelection(db, body, actor, '/');
+  const fileOptions = toFileOptions(format, body, selection.slice);
+  reply.hijack();
+  reply.raw
+    .writeHead(200, {
+      'content-type': createFormat(fileOptions).mediaType,
+      'content-disposition': disposition(fileNameOf(selection, fileOptions)),
+    })
+    .end();
+  return reply;
 }
 
 async function streamFile(
@@ -142,12 +164,10 @@ async function streamFile(
     const isCompressed = call.format === 'parquet' || compression !== 'none';
     const gzip = !isCompressed && acceptsGzip(request.headers['accept-encoding']);
     const head = {
-      'x-request-id': request.id,
       'content-type': format.mediaType,
       'content-disposition': disposition(fileNameOf(selection, fileOptions)),
       'x-record-count': rowCount,
       trailer: 'Repr-Digest',
-      'cache-control': 'no-store',
       vary: 'accept-encoding',
       ...(gzip ? { 'content-encoding': 'gzip' } : {}),
     };

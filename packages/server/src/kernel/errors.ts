@@ -26,6 +26,12 @@ export const errorCatalogue = {
   scope_missing: row(403, 4, false, 'The access token lacks the scope this call needs.'),
   request_invalid: row(400, 2, false, 'A parameter or the body of the request is not valid.'),
   http_invalid: row(400, 1, false, 'The request is not valid HTTP.'),
+  expectation_unknown: row(
+    417,
+    1,
+    false,
+    'The Expect header asks for something else than to continue.',
+  ),
   http_version_unsupported: row(505, 1, false, 'This call needs HTTP/1.1.'),
   json_invalid: row(400, 2, false, 'The body is not valid JSON.'),
   body_encoding_invalid: row(400, 2, false, 'The body cannot be decoded as its headers say.'),

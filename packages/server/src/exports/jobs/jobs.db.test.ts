@@ -213,6 +213,11 @@ describe('a job', () => {
       'repr-digest': `sha-256=:${sha256.toString('base64')}:`,
       'x-record-count': '300',
     });
+    const asked = await service.call('HEAD', `/exports/${job.id}/file`);
+    expect(asked).toMatchObject({ status: 200, text: '' });
+    for (const name of ['etag', 'content-length', 'content-type', 'x-record-count']) {
+      expect(asked.headers.get(name)).toBe(file.headers.get(name));
+    }
     const { json } = await get(service, `${job.id}/manifest`);
     expect(json).toMatchObject({
       ...{ export_id: job.id, rows: 300, digest: job.digest, sha256: job.sha256, proof: 'rows' },

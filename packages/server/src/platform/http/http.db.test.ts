@@ -1,24 +1,39 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { METHODS } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import pino from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import { apiContract } from '../../contract.ts';
 
 let service: TestService;
+let logged: (line: string) => void = () => {};
 beforeAll(async () => {
-  service = await startTestService();
+  const log = pino({ level: 'warn' }, { write: (line: string) => logged(line) });
+  service = await startTestService({}, log);
+});
+beforeEach(() => {
+  logged = () => {};
 });
 afterAll(() => service.stop());
 
-/** Sends bytes as they are, and answers all that comes back. */
-async function sendRaw(request: string): Promise<string> {
+async function open(): Promise<Socket> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
+  return socket;
+}
+
+/** Sends bytes as they are, and answers all that comes back. */
+async function sendRaw(request: string): Promise<string> {
+  const socket = await open();
   socket.write(request);
   return text(socket);
 }
+
+const authorization = (token = service.adminToken) => `authorization: Bearer ${token}`;
 
 test.each([
   ['a second question mark', '/enrichment/records?tenant=TX?store=DFW', 200],
@@ -83,6 +98,159 @@ test('another media type than JSON answers 415', async () => {
     headers: { 'content-type': 'text/plain' },
   });
   expect(answer.json).toMatchObject({ status: 415, code: 'media_type_unsupported' });
+});
+
+test.each([
+  ['tenant=%ff', '?tenant'],
+  ['tenant=%', '?tenant'],
+  ['%ff=x', '?'],
+])('GET /enrichment/records?%s is no UTF-8, and refused', async (query, path) => {
+  const answer = await service.call('GET', `/enrichment/records?${query}`);
+  expect(answer.json).toMatchObject({ code: 'request_invalid', errors: [{ path }] });
+});
+
+test.each(
+  Object.values(apiContract).filter(
+    (route) => !('streamedBody' in route) && route.method !== 'GET',
+  ),
+)(
+  '$method $path answers 400 to null, [], bytes that are no text, and a field twice',
+  async (route) => {
+    const path = route.path.replace(/:\w+/g, 'x');
+    const bodies = [
+      'null',
+      '[]',
+      Buffer.from('{"tenant":"\xff"}', 'latin1'),
+      '{"a":1,"\\u0061":2}',
+    ];
+    for (const [index, body] of bodies.entries()) {
+      const answer = await service.call(route.method, path, {
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(answer.json, answer.text).toMatchObject({
+        status: 400,
+        code: index === 2 ? 'json_invalid' : 'request_invalid',
+      });
+      if (index === 3)
+        expect(answer.json.errors).toMatchObject([{ path: '/a', code: 'field_repeated' }]);
+    }
+  },
+);
+
+test('a field twice is only refused where the body itself has it', async () => {
+  const send = (body: string) =>
+    service.call('POST', '/exports/csv', { body, headers: { 'content-type': 'application/json' } });
+  const faults = [
+    '{"tenant":"T","tenant":"U"}',
+    '{"tenant":"a\\\\\\"","columns":["kind"],"tenant":"a"}',
+    '{"columns":[{"tenant":1}],"tenant":"T","tenant":"T"}',
+  ];
+  for (const body of faults) {
+    expect((await send(body)).json.errors).toMatchObject([
+      { path: '/tenant', code: 'field_repeated', message: 'is given more than once' },
+    ]);
+  }
+  expect((await send('{"tenant":"tenant","store":"\\"tenant"}')).status).toBe(200);
+});
+
+test.each(METHODS.filter((method) => method !== 'CONNECT'))(
+  '%s of a path that it is not for answers 404 in words and logs nothing',
+  async (method) => {
+    const lines: string[] = [];
+    logged = (line) => lines.push(line);
+    const path = method === 'GET' || method === 'HEAD' ? '/nothing' : '/healthz';
+    for (const extra of ['', 'content-type: application/json\r\ncontent-length: 3\r\n']) {
+      const answer = await sendRaw(
+        `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${extra}\r\n${extra && '{x}'}`,
+      );
+      expect(answer).toMatch(/^HTTP\/1.1 404 /);
+      expect(answer).toContain('application/problem+json');
+    }
+    expect(lines).toEqual([]);
+  },
+);
+
+test('CONNECT is answered', async () => {
+  expect(await sendRaw('CONNECT example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n')).toMatch(
+    /^HTTP\/1.1 404 .*route_not_found/s,
+  );
+});
+
+test.each([
+  '/~/healthz',
+  '/~/readyz',
+  '/~/docs',
+  '/~/docs/style.css',
+  '/openapi.json',
+  '/me',
+  '/enrichment/datasets',
+  '/audit?limit=5',
+  '/enrichment/records?month=2026-13',
+  '/nothing',
+])('HEAD %s answers what GET does, without the body', async (path) => {
+  const got = await service.call('GET', path);
+  const asked = await service.call('HEAD', path);
+  expect(asked.status).toBe(got.status);
+  expect(asked.text).toBe('');
+  for (const name of [
+    'content-type',
+    'content-length',
+    'cache-control',
+    'x-content-type-options',
+  ]) {
+    if (got.status === 200) expect(asked.headers.get(name), name).toBe(got.headers.get(name));
+  }
+});
+
+test.each([
+  ['an answer', '/me', 'no-store'],
+  ['an error', '/enrichment/records?month=x', 'no-store'],
+  ['a path that is not there', '/nothing', 'no-store'],
+  ['a path that is no URL', '/tokens/%ff', 'no-store'],
+  ['health', '/~/healthz', 'no-store'],
+  ['the reference', '/~/docs', 'no-store'],
+  ['its style', '/~/docs/style.css', 'no-store'],
+  ['the console', '/~/', 'no-cache'],
+])('%s says nosniff and how long it may be kept', async (_name, path, caching) => {
+  const { headers } = await service.call('GET', path);
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(headers.get('cache-control')).toBe(caching);
+});
+
+test('an export is not kept by anybody', async () => {
+  const { headers } = await service.call('POST', '/exports/csv', { body: { tenant: 'T' } });
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+test('two Host headers are refused', async () => {
+  const answer = await sendRaw(
+    'GET /healthz HTTP/1.1\r\nhost: a\r\nHost: b\r\nconnection: close\r\n\r\n',
+  );
+  expect(answer).toMatch(/^HTTP\/1.1 400 .*more than one Host/s);
+});
+
+test.each([
+  ['a token that is not known', '100-continue', 'svc_nonsense', /^HTTP\/1.1 401 /],
+  ['an expectation that nobody knows', '200-ok', '', /^HTTP\/1.1 417 .*expectation_unknown/s],
+])('a body that is announced with %s is not asked for', async (_name, expect_, token, status) => {
+  const answer = await sendRaw(
+    `POST /api/v1/enrichment/records HTTP/1.1\r\nhost: x\r\nexpect: ${expect_}\r\ncontent-type: application/x-ndjson\r\ncontent-length: 1000\r\n${authorization(token || service.adminToken)}\r\n\r\n`,
+  );
+  expect(answer).toMatch(status);
+  expect(answer).toContain('connection: close');
+});
+
+test('a body that is announced is asked for once its token is known', async () => {
+  const socket = await open();
+  socket.write(
+    `POST /api/v1/tokens HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n${authorization()}\r\n\r\n`,
+  );
+  const [first] = await once(socket, 'data');
+  expect(String(first)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+  socket.write('{}');
+  expect(await text(socket)).toContain('name: is required');
 });
 
 test.each([

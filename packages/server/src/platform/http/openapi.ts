@@ -73,7 +73,7 @@ export type OpenApiDocument = {
 export const conventions = [
   {
     title: 'JSON and names',
-    text: 'Bodies are JSON in UTF-8 with snake_case names. Nothing is coerced, and an unknown or repeated query parameter or an unknown field is refused with 400 by every call: a mistyped filter never widens a result. Ids are opaque; a malformed and an unknown id both answer 404. Strings order by their UTF-8 bytes.',
+    text: 'Bodies are JSON in UTF-8 with snake_case names. Nothing is coerced, and an unknown or repeated query parameter or field is refused with 400 by every call: a mistyped filter never widens a result. Ids are opaque; a malformed and an unknown id both answer 404. Strings order by their UTF-8 bytes.',
   },
   {
     title: 'Times',
@@ -85,7 +85,7 @@ export const conventions = [
   },
   {
     title: 'Errors',
-    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503.',
+    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503.',
   },
   {
     title: 'Requests and retries',

@@ -1,19 +1,18 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, errorCatalogue } from '../../kernel/errors.ts';
+import { AppError, type ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 
 /** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
 export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toAppError(raw);
+  const error = toAppError(raw, request);
   const { code } = error;
   if (error.status === 500) request.log.error({ err: raw }, error.message);
   // A passing fault, perhaps of a hundred requests at once: its cause in a line, without stacks.
   else if (error.status > 500)
     request.log.warn({ code, cause: String(error.cause) }, error.message);
   else request.log.debug({ code }, error.message);
-  reply.header('x-request-id', request.id);
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
   if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="svcctl"');
   reply
@@ -35,34 +34,59 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
 
 /** Answers what is not HTTP, or not whole: there is no request to answer. */
 export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  if (error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const status = isTooLarge ? 431 : isSlow ? 408 : 400;
-  const id = `req_${randomText(16)}`;
-  const body = JSON.stringify({
-    type: '/docs#http_invalid',
-    title: errorCatalogue.http_invalid.title,
-    status,
-    detail: 'The request is not valid HTTP/1.1, or did not arrive whole.',
+  refuseConnection(socket, {
+    status: isTooLarge ? 431 : isSlow ? 408 : 400,
     code: 'http_invalid',
-    request_id: id,
+    detail: 'The request is not valid HTTP/1.1, or did not arrive whole.',
   });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\nx-request-id: ${id}\r\ncontent-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
 }
 
-function toAppError(raw: unknown): AppError {
+/** Answers whatever was or will be asked on a connection, and ends it. */
+export function refuseConnection(
+  socket: Socket,
+  { status, code, detail }: { status?: number; code: ErrorCode; detail: string },
+): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const row = errorCatalogue[code];
+  const answered = status ?? row.status;
+  const id = `req_${randomText(16)}`;
+  const body = JSON.stringify({
+    type: `/docs#${code}`,
+    title: row.title,
+    status: answered,
+    detail,
+    code,
+    request_id: id,
+  });
+  const head = [
+    `HTTP/1.1 ${answered} ${STATUS_CODES[answered]}`,
+    'connection: close',
+    `x-request-id: ${id}`,
+    'x-content-type-options: nosniff',
+    'cache-control: no-store',
+    'content-type: application/problem+json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...(row.retryable ? ['retry-after: 1'] : []),
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function toAppError(raw: unknown, request: FastifyRequest): AppError {
   if (raw instanceof AppError) return raw;
   const code = raw instanceof Error && 'code' in raw ? String(raw.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('body_too_large', {
-        detail: 'The body is larger than 1 MiB.',
+        detail: `The body of this call has at most ${request.routeOptions.bodyLimit} bytes.`,
         cause: raw,
       });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -85,7 +109,9 @@ function toAppError(raw: unknown): AppError {
         detail: 'A part of the path is longer than any id or name.',
         cause: raw,
       });
-    default:
-      return new AppError('internal_error', { cause: raw });
+    case 'ECONNRESET':
+      // While its body was read; a lost connection of ours comes as an AppError.
+      if (!request.raw.complete) return new AppError('request_aborted', { cause: raw });
   }
+  return new AppError('internal_error', { cause: raw });
 }

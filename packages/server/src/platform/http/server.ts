@@ -1,4 +1,5 @@
-import { type IncomingHttpHeaders, maxHeaderSize } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -13,8 +14,9 @@ import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
 import type { InputOf, RouteContract } from './contract.ts';
 import { trackConnections } from './drain-connections.ts';
-import { refuseUnreadable, sendProblem } from './problem.ts';
-import { type Check, parseQuery, Validator } from './validate.ts';
+import { refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
+import { parseJson, parseQuery } from './read-input.ts';
+import { type Check, Validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,7 +63,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     keepAliveTimeout: 72_000,
     // While it closes, what still comes in on an open connection is answered like anything else.
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+    frameworkErrors(error, request, reply) {
+      // It has passed no hook.
+      setCommonHeaders(request, reply);
+      sendProblem(error, request, reply);
+    },
     clientErrorHandler: refuseUnreadable,
     http: { maxHeaderSize, headersTimeout: 30_000 },
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
@@ -69,32 +75,48 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const contracts: RouteContract[] = [];
   const validator = new Validator();
 
-  const connections = trackConnections(fastify.server);
+  const { server } = fastify;
+  const connections = trackConnections(server);
+  // Without listeners Node says 100 before anything is checked, 417 without a body, and nothing at all.
+  server.on('checkContinue', (...exchange) => server.emit('request', ...exchange));
+  server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
+  server.on('connect', (_request, socket: Socket) =>
+    refuseConnection(socket, { code: 'route_not_found', detail: 'This is no proxy. See /docs.' }),
+  );
   fastify.addHook('preClose', async () => connections.drain());
   fastify.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
+    setCommonHeaders(request, reply);
+    refuseTwoHosts(request.raw);
+    refuseUnknownExpectation(request.headers.expect);
+    // Before the body of a path that is not there is read, by whoever sends it.
+    if (request.is404) {
+      throw new AppError('route_not_found', {
+        detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
+      });
+    }
+  });
+  // Only who may send its body is told to go on; who is refused has no need to send it.
+  fastify.addHook('preParsing', async ({ headers, raw }, reply) => {
+    if (headers.expect !== undefined && !raw.complete) reply.raw.writeContinue();
+  });
+  fastify.addHook('onSend', async ({ headers, raw }, reply) => {
+    // Whether its body comes all the same cannot be told from a next request.
+    if (headers.expect !== undefined && !raw.complete) reply.header('connection', 'close');
   });
   fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
-  fastify.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      new AppError('route_not_found', {
-        detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
-      }),
-      request,
-      reply,
-    ),
-  );
   fastify.decorateRequest('jsonText', '');
   // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    try {
-      request.jsonText = String(body);
-      done(null, body === '' ? undefined : JSON.parse(request.jsonText));
-    } catch (error) {
-      done(new AppError('json_invalid', { detail: `The body is not JSON: ${String(error)}` }));
-    }
-  });
+  fastify.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      if (body.length === 0) return undefined;
+      const { text, value } = parseJson(body);
+      request.jsonText = text;
+      return value;
+    },
+  );
 
   return {
     fastify,
@@ -137,7 +159,7 @@ function addRoute<C extends RouteContract>(
   fastify.route({
     method: contract.method,
     url: basePath + contract.path,
-    exposeHeadRoute: false,
+    exposeHeadRoute: contract.method === 'GET',
     // In the order the contract promises: 401, 403, 429, then the input, then the rest.
     onRequest: async (request) => {
       options.assertReady();
@@ -156,7 +178,8 @@ function addRoute<C extends RouteContract>(
     preHandler: async (request) => {
       const actor = actors.get(request);
       if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
-      checkBody(request.body ?? {});
+      if (request.body === undefined) request.body = {};
+      checkBody(request.body);
     },
     handler: async (request, reply) => {
       reply.status(status);
@@ -175,6 +198,27 @@ function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
   if (typeof stepUp !== 'object' || typeof body !== 'object' || body === null) return false;
   const value: unknown = Object.getOwnPropertyDescriptor(body, stepUp.when)?.value;
   return value !== undefined && value !== false;
+}
+
+/** On the raw answer: exports and downloads write to that. What is made for others says so itself. */
+function setCommonHeaders(request: FastifyRequest, { raw }: FastifyReply): void {
+  raw.setHeader('x-request-id', request.id);
+  raw.setHeader('x-content-type-options', 'nosniff');
+  raw.setHeader('cache-control', 'no-store');
+}
+
+/** RFC 9112, 3.2: Node takes the first, and a proxy before us may have taken the other. */
+function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
+  if (hosts.length <= 1) return;
+  throw new AppError('http_invalid', { detail: 'The request has more than one Host header.' });
+}
+
+function refuseUnknownExpectation(expect: string | undefined): void {
+  if (expect === undefined || /^100-continue$/i.test(expect)) return;
+  throw new AppError('expectation_unknown', {
+    detail: 'Only Expect: 100-continue is known here. Leave the header out.',
+  });
 }
 
 /** All behind the first question mark. */

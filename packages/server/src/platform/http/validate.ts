@@ -21,9 +21,13 @@ export class Validator {
       if (validate(value)) return;
       // Of a large body only the first: a megabyte of faults would be a hundred of answer.
       const errors = isSmall(value) && !validateAll(value) ? validateAll.errors : validate.errors;
-      const faults = (errors ?? []).slice(0, maxFaults).map((error) => describe(error, place));
+      const faults = readable(errors ?? [])
+        .slice(0, maxFaults)
+        .map((error) => describe(error, place));
       throw new AppError('request_invalid', {
-        detail: faults.map((fault) => `${fault.path.slice(1)}: ${fault.message}`).join('; '),
+        detail: faults
+          .map(({ path, message }) => `${path.slice(1) || 'the body'}: ${message}`)
+          .join('; '),
         errors: faults,
       });
     };
@@ -57,91 +61,132 @@ export const faultCodes = {
   type_invalid: 'Of another type than the contract says.',
   value_invalid: 'Of the right type, but not a value that is allowed.',
   parameter_repeated: 'A query parameter that is given more than once.',
+  field_repeated: 'A field of the body that is given more than once.',
 } as const;
 
+/**
+ * One fault a place: of a value that may be of several shapes, what keeps it from the shape whose type it
+ * has, else the types that it may have.
+ */
+function readable(errors: readonly ErrorObject[]): ErrorObject[] {
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf');
+  return errors.filter((error) => {
+    if (error.keyword === 'anyOf') return !errors.some((other) => isNearMiss(other, error));
+    const union = unions.find((outer) => isWithin(error, outer));
+    return union === undefined || isNearMiss(error, union);
+  });
+}
+
+function isWithin(error: ErrorObject, union: ErrorObject): boolean {
+  return error.schemaPath.startsWith(`${union.schemaPath}/`);
+}
+
+/** The value has the type of this shape, and fails something else of it. */
+function isNearMiss(error: ErrorObject, union: ErrorObject): boolean {
+  const isOfType = error.keyword === 'type' && error.instancePath === union.instancePath;
+  return isWithin(error, union) && !isOfType && error.keyword !== 'anyOf';
+}
+
 function describe(error: ErrorObject, place: Place): InputFault {
+  const { keyword, params, parentSchema } = error;
   const at = (suffix: string) =>
     place === '?'
       ? `?${(error.instancePath + suffix).slice(1)}`
       : error.instancePath + suffix || '/';
-  switch (error.keyword) {
-    case 'additionalProperties':
+  switch (keyword) {
+    case 'additionalProperties': {
+      const known = Object.keys(parentSchema?.properties ?? {}).join(', ');
+      const what = place === '?' ? 'parameter' : 'field';
       return {
-        path: at(`/${error.params.additionalProperty}`),
+        path: at(`/${params.additionalProperty}`),
         code: 'field_unknown',
-        message: place === '?' ? 'there is no such parameter' : 'there is no such field',
+        message: `there is no such ${what}${known === '' ? '' : `; there are ${known}`}`,
       };
+    }
     case 'required':
       return {
-        path: at(`/${error.params.missingProperty}`),
+        path: at(`/${params.missingProperty}`),
         code: 'field_required',
         message: 'is required',
       };
-    case 'type':
-      return { path: at(''), code: 'type_invalid', message: error.message ?? 'has the wrong type' };
-    case 'enum':
-      return {
-        path: at(''),
-        code: 'value_invalid',
-        message: `must be one of ${error.params.allowedValues.join(', ')}`,
-      };
     default: {
-      const hint = error.parentSchema?.description;
-      return {
-        path: at(''),
-        code: 'value_invalid',
-        message: error.keyword === 'pattern' && hint ? `must be ${hint}` : sizeText(error),
-      };
+      const code = keyword === 'type' || keyword === 'anyOf' ? 'type_invalid' : 'value_invalid';
+      const say = Object.hasOwn(sentences, keyword) ? sentences[keyword] : undefined;
+      return { path: at(''), code, message: say?.(error) ?? 'is not a value that is taken here' };
     }
   }
 }
 
-/** What fits, in words. */
-function sizeText({ keyword, params, message }: ErrorObject): string {
-  const { limit } = params;
-  const things = keyword.endsWith('Items') ? 'entries' : 'characters';
-  switch (keyword) {
-    case 'minLength':
-    case 'minItems':
-      return limit === 1 ? 'must not be empty' : `must have at least ${limit} ${things}`;
-    case 'maxLength':
-    case 'maxItems':
-      return `must have at most ${limit} ${things}`;
-    case 'minimum':
-      return `must be at least ${limit}`;
-    case 'maximum':
-      return `must be at most ${limit}`;
-    case 'uniqueItems':
-      return 'must not name anything twice';
-    default:
-      return message ?? 'is not valid';
-  }
+type Sentence = (error: ErrorObject) => string;
+
+/** What would fit, for each keyword that a contract may use; the library's own words are never passed on. */
+const sentences: Readonly<Record<string, Sentence>> = {
+  type: ({ params, data }) => `must be ${typeText([params.type].flat())}, not ${kindOf(data)}`,
+  anyOf: ({ schema, data }) => {
+    const shapes = (schema as { type?: string }[]).flatMap(({ type }) => type ?? []);
+    return `must be ${typeText(shapes)}, not ${kindOf(data)}`;
+  },
+  enum: ({ params }) => `must be one of ${params.allowedValues.join(', ')}`,
+  const: ({ params }) => `must be ${JSON.stringify(params.allowedValue)}`,
+  pattern: ({ parentSchema, params }) =>
+    `must be ${parentSchema?.description ?? `text that matches ${params.pattern}`}`,
+  format: ({ parentSchema, params }) =>
+    `must be ${parentSchema?.description ?? formatTexts[params.format] ?? params.format}`,
+  minLength: ({ params: { limit } }) => atLeast(limit, 'character'),
+  maxLength: ({ params: { limit } }) => atMost(limit, 'character'),
+  minItems: ({ params: { limit } }) => atLeast(limit, 'entry'),
+  maxItems: ({ params: { limit } }) => atMost(limit, 'entry'),
+  minProperties: ({ params: { limit }, parentSchema }) =>
+    `${atLeast(limit, 'field')}${namesOf(parentSchema)}`,
+  maxProperties: ({ params: { limit }, parentSchema }) =>
+    `${atMost(limit, 'field')}${namesOf(parentSchema)}`,
+  minimum: ({ params }) => `must be at least ${params.limit}`,
+  maximum: ({ params }) => `must be at most ${params.limit}`,
+  uniqueItems: () => 'must not name anything twice',
+};
+
+const typeTexts: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+};
+
+const formatTexts: Readonly<Record<string, string>> = {
+  'date-time': 'a time such as 2026-03-05T14:07:09.123456Z',
+  date: 'a date such as 2026-03-05',
+};
+
+function typeText(types: readonly string[]): string {
+  return types.map((type) => typeTexts[type] ?? type).join(' or ');
 }
 
-/**
- * Query text to the object its schema checks: whole numbers and true/false become what they say where
- * the schema wants them; anything else stays text and fails its type. A repeated name is refused.
- */
-export function parseQuery(search: string, schema: TSchema | undefined): Record<string, unknown> {
-  const object: { properties?: Record<string, { type?: string }> } | undefined = schema;
-  const properties = object?.properties;
-  const query: Record<string, unknown> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(search)) {
-    if (name in query) {
-      throw new AppError('request_invalid', {
-        detail: `${name}: is given more than once`,
-        errors: [
-          { path: `?${name}`, code: 'parameter_repeated', message: 'is given more than once' },
-        ],
-      });
-    }
-    query[name] = typed(value, properties?.[name]?.type);
-  }
-  return query;
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  // A number that is not whole enough is told as it stands.
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return typeTexts[typeof value] ?? typeof value;
 }
 
-function typed(value: string, type: string | undefined): unknown {
-  if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(value)) return Number(value);
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
-  return value;
+function atLeast(limit: number, thing: string): string {
+  if (limit === 1 && thing !== 'field') return 'must not be empty';
+  return `must have at least ${counted(limit, thing)}`;
+}
+
+function atMost(limit: number, thing: string): string {
+  return limit === 0 ? 'must be empty' : `must have at most ${counted(limit, thing)}`;
+}
+
+function counted(count: number, thing: string): string {
+  const plural = thing === 'entry' ? 'entries' : `${thing}s`;
+  return `${count} ${count === 1 ? thing : plural}`;
+}
+
+function namesOf(schema: ErrorObject['parentSchema']): string {
+  const names = Object.keys(schema?.properties ?? {}).join(', ');
+  return names === '' ? '' : ` of ${names}`;
 }

@@ -33,9 +33,6 @@ export type FileCall = {
   readonly reply: FastifyReply;
 };
 
-// Whoever keeps it asks with its ETag whether it is there still.
-const caching = 'private, no-cache';
-
 /**
  * Answers with the file of a job, or a range of it. Throws 404 `export_not_found`, 409 `export_unfinished`,
  * `export_without_file`, 410 `export_file_gone`, 416 `range_unsatisfiable`, 500 `segment_damaged`.
@@ -50,7 +47,7 @@ export async function sendFile(
   const file = fileOf(job);
   const etag = `"${file.sha256.toString('hex')}"`;
   if (matchesEtag(request.headers['if-none-match'], etag)) {
-    return reply.status(304).header('etag', etag).header('cache-control', caching).send();
+    return reply.status(304).header('etag', etag).send();
   }
   const range = rangeOf(request, etag, file.sizeBytes);
   if (range === 'unsatisfiable') {
@@ -59,12 +56,18 @@ export async function sendFile(
       detail: `The file has ${file.sizeBytes} bytes. Ask for some of those, or leave the Range out.`,
     });
   }
+  const head = headers(job, file, { range, etag });
+  if (request.method === 'HEAD') {
+    reply.hijack();
+    reply.raw.writeHead(head.status, head.fields).end();
+    return reply;
+  }
   const parts = await listObjects(db, job);
   const all = { start: 0, end: file.sizeBytes };
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
   // A download that goes on is the same one.
   if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
-  await send({ ...call, job, options, pieces }, headers(job, file, { range, etag, reply }));
+  await send({ ...call, job, options, pieces }, head);
   return reply;
 }
 
@@ -93,18 +96,16 @@ function rangeOf(
 function headers(
   job: StoredJob,
   { sha256, sizeBytes, rows }: StoredFile,
-  { range, etag, reply }: { range: ByteRange | null; etag: string; reply: FastifyReply },
+  { range, etag }: { range: ByteRange | null; etag: string },
 ): { status: number; fields: Record<string, string | number> } {
   const { start, end } = range ?? { start: 0, end: sizeBytes };
   return {
     status: range === null ? 200 : 206,
     fields: {
-      'x-request-id': reply.request.id,
       'content-type': createFormat(job.options).mediaType,
       'content-length': end - start,
       'content-disposition': disposition(job.file_name),
       'accept-ranges': 'bytes',
-      'cache-control': caching,
       etag,
       'repr-digest': `sha-256=:${sha256.toString('base64')}:`,
       'x-record-count': rows,
