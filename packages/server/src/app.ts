@@ -26,6 +26,7 @@ import { addWebhooks, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, errorCatalogue } from './kernel/errors.ts';
+import { isLoopback } from './platform/http/connections.ts';
 import { addConsole } from './platform/http/console-files.ts';
 import { addOriginRoutes } from './platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from './platform/http/server.ts';
@@ -246,6 +247,12 @@ function createHttp(parts: {
     admit: createRateLimit(settings.rateLimit, systemClock),
     // A payload may be spelled with escapes, six bytes for one.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
+    connections: {
+      total: settings.connections,
+      perAddress: settings.connectionsPerAddress,
+      isShared: isLoopback,
+      bodySeconds: settings.bodySeconds,
+    },
     assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) {

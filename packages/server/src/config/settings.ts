@@ -57,6 +57,27 @@ export const settingRows = {
     1_000_000,
     'Requests a minute and token; 0 = no limit.',
   ),
+  connections: integer(
+    'SVC_CONNECTIONS',
+    2048,
+    8,
+    100_000,
+    'Connections that one process holds at once; beyond, those without a token are closed, the idle first.',
+  ),
+  connectionsPerAddress: integer(
+    'SVC_CONNECTIONS_PER_ADDRESS',
+    512,
+    1,
+    100_000,
+    'Of them, from one address; this machine and trusted proxies may have all.',
+  ),
+  bodySeconds: integer(
+    'SVC_BODY_SECONDS',
+    20,
+    1,
+    3600,
+    'Seconds that the body of a request may take, and one more for each KiB of it; a stream of records only has to go on.',
+  ),
   deliveryDays: integer(
     'SVC_DELIVERY_DAYS',
     30,

@@ -83,6 +83,7 @@ export const errorCatalogue = {
   ingest_busy: row(429, 5, true, 'More bytes are being ingested than the service holds at once.'),
   exports_busy: row(429, 5, true, 'As many exports run as the service runs at once.'),
   exports_full: row(429, 5, true, 'As many exports of the tenant wait as may wait at once.'),
+  connections_full: row(503, 5, true, 'The service has as many connections as it may have.'),
   internal_error: row(
     500,
     1,

@@ -264,6 +264,55 @@ test.each([
   expect(answer).toMatch(/x-request-id: req_\w+/);
 });
 
+const post = (path: string, fields: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${fields}\r\n\r\n`;
+
+test.each([
+  [
+    'an open route is told at once that it is too large',
+    '/api/v1/session',
+    'content-length: 4097',
+    413,
+  ],
+  ['an open route that counts as it comes', '/api/v1/session', 'transfer-encoding: chunked', 413],
+  ['an unknown token is not waited for', '/api/v1/tokens', 'content-length: 1000000', 401],
+  [
+    'an unknown token is not asked for a stream',
+    '/api/v1/enrichment/records',
+    'content-length: 10',
+    401,
+  ],
+  ['a path that is not there is not read', '/api/v1/nothing', 'content-length: 1000000', 404],
+])('a body for %s', async (_name, path, length, status) => {
+  const socket = await open();
+  socket.write(post(path, length));
+  if (length.startsWith('transfer')) socket.write(`1001\r\n"${'x'.repeat(4096)}\r\n`);
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  socket.destroy();
+});
+
+test('a body of 4 KiB for an open route is read', async () => {
+  const body = JSON.stringify({ token: 'x'.repeat(4084) });
+  expect(body).toHaveLength(4096);
+  const answer = await service.call('POST', '/session', { token: null, body: JSON.parse(body) });
+  expect(answer.json).toMatchObject({ code: 'request_invalid', errors: [{ path: '/token' }] });
+});
+
+test('unfinished bodies are ended, and the service answers beside them', async () => {
+  const own = await startTestService({ SVC_CONNECTIONS: '40', SVC_BODY_SECONDS: '1' });
+  const { hostname, port } = new URL(own.url);
+  const flood = Array.from({ length: 120 }, () => {
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    socket.write(`${post('/api/v1/session', 'content-length: 4096')}${'x'.repeat(4000)}`);
+    return socket;
+  });
+  const endings = Promise.all(flood.map((socket) => once(socket.resume(), 'close')));
+  expect((await own.call('GET', '/~/healthz')).status).toBe(200);
+  await endings;
+  await own.stop();
+});
+
 test('an export over HTTP/1.0 is refused in words: a cut one could look whole', async () => {
   const body = '{"tenant":"T"}';
   const answer = await sendRaw(

@@ -77,7 +77,8 @@ export function refuseConnection(
     `content-length: ${Buffer.byteLength(body)}`,
     ...(row.retryable ? ['retry-after: 1'] : []),
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // Not only our half: who never closes the other would keep the connection.
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 function toAppError(raw: unknown, request: FastifyRequest): AppError {

@@ -12,8 +12,8 @@ import { requireConfirmation, requireScope } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
+import { type ConnectionLimits, type Connections, guardConnections } from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
-import { trackConnections } from './drain-connections.ts';
 import { refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
 import { parseJson, parseQuery } from './read-input.ts';
 import { type Check, Validator } from './validate.ts';
@@ -26,6 +26,9 @@ declare module 'fastify' {
 }
 
 export const basePath = '/api/v1';
+/** Whoever has no token may send this much, and there may be many of them. */
+const openBodyMaxBytes = 4096;
+
 export type Handler<C extends RouteContract> = (
   call: InputOf<C> & { actor: Actor; request: FastifyRequest; reply: FastifyReply },
 ) => Promise<unknown>;
@@ -35,6 +38,8 @@ export type HttpServer = {
   readonly contracts: readonly RouteContract[];
   /** Serves a route of the API. What the handler returns is the JSON answer, with the first 2xx status. */
   route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
+  /** Resets the connections of all requests that are under way. */
+  cutConnections(): void;
 };
 
 export type HttpOptions = {
@@ -43,8 +48,9 @@ export type HttpOptions = {
   authenticate(request: { method: string; headers: IncomingHttpHeaders }): Promise<Actor>;
   /** Throws 429 when the token has used up its share. */
   admit(actor: Actor): void;
-  /** JSON bodies other than ingest's, at most. */
+  /** JSON bodies other than ingest's, at most; of calls that need no token 4 KiB. */
   jsonBodyMaxBytes: number;
+  connections: ConnectionLimits;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
 };
@@ -58,7 +64,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     bodyLimit: options.jsonBodyMaxBytes,
     genReqId: () => `req_${randomText(16)}`,
     forceCloseConnections: false,
-    // An upload may take hours; the header must not (slow-loris), and an idle socket is closed.
+    // An upload may take hours. The header must not, and an idle socket is closed; bodies: connections.ts.
     requestTimeout: 0,
     keepAliveTimeout: 72_000,
     // While it closes, what still comes in on an open connection is answered like anything else.
@@ -69,14 +75,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       sendProblem(error, request, reply);
     },
     clientErrorHandler: refuseUnreadable,
-    http: { maxHeaderSize, headersTimeout: 30_000 },
+    http: { maxHeaderSize, headersTimeout: 15_000, connectionsCheckingInterval: 2_000 },
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
-  const validator = new Validator();
 
   const { server } = fastify;
-  const connections = trackConnections(server);
+  const connections = guardConnections(server, options.connections);
   // Without listeners Node says 100 before anything is checked, 417 without a body, and nothing at all.
   server.on('checkContinue', (...exchange) => server.emit('request', ...exchange));
   server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
@@ -118,18 +123,20 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
   );
 
+  const parts = { ...options, validator: new Validator(), connections };
   return {
     fastify,
     contracts,
+    cutConnections: () => connections.cut(),
     route(contract, handler) {
       contracts.push(contract);
-      if (!('streamedBody' in contract)) addRoute(fastify, validator, contract, handler, options);
+      if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
       // The handler reads the body itself, whatever its type.
       else
         fastify.register(async (own) => {
           own.removeAllContentTypeParsers();
           own.addContentTypeParser('*', (_request, _body, done) => done(null));
-          addRoute(own, validator, contract, handler, options);
+          addRoute(own, contract, handler, parts);
         });
     },
   };
@@ -139,12 +146,16 @@ function quiet(log: Log): FastifyBaseLogger {
   return log.isLevelEnabled('debug') ? log : log.child({}, { level: 'warn' });
 }
 
+type RouteParts = Omit<HttpOptions, 'connections'> & {
+  readonly validator: Validator;
+  readonly connections: Connections;
+};
+
 function addRoute<C extends RouteContract>(
   fastify: FastifyInstance,
-  validator: Validator,
   contract: C,
   handler: Handler<C>,
-  options: HttpOptions,
+  { validator, connections, ...options }: RouteParts,
 ): void {
   const check = (schema: RouteContract['query'], place: '?' | '/'): Check =>
     schema === undefined ? () => {} : validator.compile(schema, place);
@@ -160,6 +171,7 @@ function addRoute<C extends RouteContract>(
     method: contract.method,
     url: basePath + contract.path,
     exposeHeadRoute: contract.method === 'GET',
+    ...(contract.scope === null && { bodyLimit: openBodyMaxBytes }),
     // In the order the contract promises: 401, 403, 429, then the input, then the rest.
     onRequest: async (request) => {
       options.assertReady();
@@ -170,6 +182,7 @@ function addRoute<C extends RouteContract>(
         // Before the input is looked at: what is refused costs as much as what is done.
         options.admit(actor);
         actors.set(request, actor);
+        connections.admit(request.raw, { ownPace: 'streamedBody' in contract });
       }
       const query = parseQuery(searchOf(request.url), contract.query);
       checkQuery(query);
@@ -180,6 +193,7 @@ function addRoute<C extends RouteContract>(
       if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
       if (request.body === undefined) request.body = {};
       checkBody(request.body);
+      connections.admit(request.raw);
     },
     handler: async (request, reply) => {
       reply.status(status);

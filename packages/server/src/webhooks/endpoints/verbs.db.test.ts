@@ -4,6 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
+import { usualLimits } from '../../platform/http/connections.ts';
 import { createHttpServer } from '../../platform/http/server.ts';
 import { createTarget } from '../delivery/target.ts';
 import { addIncidentRoutes } from '../incidents/routes.ts';
@@ -27,6 +28,7 @@ beforeAll(async () => {
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
   const http = createHttpServer({
     jsonBodyMaxBytes: 2 ** 20,
+    connections: usualLimits,
     log,
     authenticate: async () => ({
       tokenId: 'tok_1',

@@ -9,6 +9,7 @@ import {
   type NewToken,
 } from '../../../access/index.ts';
 import { systemClock } from '../../../kernel/clock.ts';
+import { usualLimits } from '../../../platform/http/connections.ts';
 import { createHttpServer } from '../../../platform/http/server.ts';
 import { addRetentionRoutes } from '../../index.ts';
 
@@ -46,6 +47,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
     authenticate: (request) => authenticate(db, request),
     admit: () => {},
     jsonBodyMaxBytes: 2 ** 20,
+    connections: usualLimits,
     assertReady: () => {},
   });
   const poke = () => void pokes++;

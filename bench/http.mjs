@@ -1,0 +1,7 @@
+import { benchFlood } from './http/flood.mjs';
+import { sizes } from './http/sizes.mjs';
+import { runSections } from './lib/run-sections.mjs';
+
+/** What the service answers while somebody without a token leans on it. */
+export const runBench = (options) =>
+  runSections({ name: 'http', sections: { flood: benchFlood }, sizes }, options);
