@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setInterval, setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
@@ -56,7 +56,7 @@ export type Service = {
   readonly isFirstStart: boolean;
   /** A link that signs in to the console once, within an hour; null when there is no admin token. */
   createSignInLink(): Promise<string | null>;
-  /** Ends what runs, cuts no request, stops what it started. */
+  /** Ends what runs and stops what it started; cuts what takes longer than `SVC_SHUTDOWN_SECONDS` allow. */
   close(): Promise<void>;
 };
 
@@ -72,12 +72,12 @@ export async function startService(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Service> {
   const closers: Closers = [];
-  const close = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer();
-  };
+  const cuts: (() => void)[] = [];
+  const close = () => endInTime(closers, { millis: settings.shutdownSeconds * 1000, cuts, log });
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
     const db = await openOwnDatabase(settings, log, closers, signal);
+    cuts.push(() => db.cut());
     const state: State = { cursorKey: null, secretBox: null };
     const metrics = observeDatabase(db);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
@@ -89,6 +89,7 @@ export async function startService(
     const parts = { settings, log, db, state, metrics, wakeUp, cold, ...works, closers };
     const http = createHttp(parts);
     closers.push(() => http.fastify.close());
+    cuts.push(() => http.cutConnections());
     await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
     if (settings.roles.includes('drainer')) {
@@ -121,6 +122,38 @@ export async function startService(
     await close();
     throw error;
   }
+}
+
+const cutAgainMillis = 200;
+
+/**
+ * Ends what was started, the last first. What has not ended after two thirds of the time is cut, again and
+ * again: who lost its connection may try another. What even that does not end ends with the process.
+ */
+async function endInTime(
+  closers: Closers,
+  { millis, cuts, log }: { millis: number; cuts: readonly (() => void)[]; log: Log },
+): Promise<void> {
+  const ended = new AbortController();
+  const { signal } = ended;
+  const closeAll = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  const cutLate = async () => {
+    await setTimeout((millis * 2) / 3, undefined, { signal });
+    log.warn('requests or work take too long to end: they are cut');
+    for await (const _ of setInterval(cutAgainMillis, undefined, { signal })) {
+      for (const cut of cuts) cut();
+    }
+  };
+  const giveUp = async () => {
+    await setTimeout(millis, undefined, { signal });
+    log.error('not everything ended in time');
+  };
+  cutLate().catch(() => {});
+  const late = giveUp();
+  late.catch(() => {});
+  await Promise.race([closeAll(), late]).finally(() => ended.abort());
 }
 
 /** Makes a token without the API, for who has the database settings but no admin token left. */

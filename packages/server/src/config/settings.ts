@@ -57,6 +57,13 @@ export const settingRows = {
     1_000_000,
     'Requests a minute and token; 0 = no limit.',
   ),
+  shutdownSeconds: integer(
+    'SVC_SHUTDOWN_SECONDS',
+    20,
+    1,
+    3600,
+    'Seconds in which the service ends at SIGTERM; what still runs after two thirds of them is cut.',
+  ),
   connections: integer(
     'SVC_CONNECTIONS',
     2048,

@@ -14,6 +14,7 @@ const patient: S3Limits = {
   connectMillis: 10_000,
   answerMillis: 20_000,
   idleMillis: 20_000,
+  readMillis: 20_000,
 };
 const hasty: S3Limits = { ...patient, answerMillis: 300, idleMillis: 300 };
 const manyParts = 20 * 1024 * 1024;
@@ -137,6 +138,28 @@ test('gives up a server that never answers, after 3 time-outs', async () => {
   const error = await refusal(store.head('a'));
   expect(error.detail).toMatch(/ETIMEDOUT|TimeoutError/);
   expect(s3.requests).toHaveLength(3);
+});
+
+test.each([
+  ['head', 'hang', (store: ObjectStore) => store.head('a')],
+  ['list', 'hang', (store: ObjectStore) => listed(store)],
+  ['get', 'hang', (store: ObjectStore) => store.get('a', join(dir, 'late'))],
+  ['get', 'stall_answer', (store: ObjectStore) => store.get('a', join(dir, 'late'))],
+] as const)('ends a %s in its time when a server does nothing but %s', async (_, how, work) => {
+  const url = s3.urlOf(`faults/${++count}`);
+  await (await open(patient, url)).put('a', await fileOf(randomBytes(1000)));
+  const store = await open(
+    { ...patient, answerMillis: 600_000, idleMillis: 600_000, readMillis: 1000 },
+    url,
+  );
+  s3.clear();
+  s3.behave((method) => (method === 'GET' || method === 'HEAD' ? how : 'pass'));
+  const error = await refusal(work(store));
+  expect(error.detail).toMatch(
+    /cannot be (read|listed).*: the store sent \d+ bytes in \d+ ms\. Try again/,
+  );
+  expect(s3.requests.length).toBeLessThan(2);
+  expect(existsSync(join(dir, 'late'))).toBe(false);
 });
 
 test('leaves a server that hangs at once when it is aborted', async () => {

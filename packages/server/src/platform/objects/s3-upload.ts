@@ -44,7 +44,7 @@ async function uploadWhole(upload: Upload, file: FileHandle, size: number): Prom
     ...bodyOf(await readRange(file, 0, size)),
     ContentType: contentType,
   });
-  await client.send(command, optionsOf(upload.signal));
+  await client.send(command, paced(upload.signal, size));
 }
 
 const contentType = 'application/vnd.apache.parquet';
@@ -97,7 +97,7 @@ async function sendParts(
       const body = await readRange(file, start, Math.min(partBytes, size - start));
       const PartNumber = index + 1;
       const command = new sdk.UploadPartCommand({ ...part, ...bodyOf(body), PartNumber });
-      const { ETag } = await client.send(command, optionsOf(signal));
+      const { ETag } = await client.send(command, paced(signal, body.length));
       sent[index] = { ETag, PartNumber };
     }
   };
@@ -117,6 +117,12 @@ async function abortUpload({ sdk, client }: Upload, part: Part): Promise<void> {
   } catch (error) {
     if (codeOf(error) !== 'NoSuchUpload') throw error;
   }
+}
+
+/** A body with all its tries has half a minute, and a second more for every 64 KiB of it. */
+function paced(signal: AbortSignal | undefined, sizeBytes: number) {
+  const late = AbortSignal.timeout(30_000 + Math.ceil(sizeBytes / 64));
+  return { abortSignal: signal === undefined ? late : AbortSignal.any([signal, late]) };
 }
 
 function bodyOf(Body: Buffer) {

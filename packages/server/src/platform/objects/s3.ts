@@ -19,6 +19,8 @@ export type S3Limits = {
   readonly answerMillis: number;
   /** Without any byte either way. */
   readonly idleMillis: number;
+  /** A read with all its tries, and a second more for every 256 KiB that came. */
+  readonly readMillis: number;
 };
 
 const usualLimits: S3Limits = {
@@ -26,7 +28,10 @@ const usualLimits: S3Limits = {
   connectMillis: 5_000,
   answerMillis: 120_000,
   idleMillis: 30_000,
+  readMillis: 15_000,
 };
+
+const leastBytesPerMilli = 256;
 
 /**
  * Objects in a bucket of S3 or of a server that speaks it, below
@@ -49,6 +54,8 @@ export async function createS3Store(
   const { bucket, prefix } = place;
   const location = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
   const store = { sdk, client, place, location };
+  const read = <T>(what: string, signal: AbortSignal | undefined, work: Reading<T>) =>
+    guarded(what, signal, () => inTime(what, signal, { limits, work }));
   return {
     location,
     put: (key, path, signal) =>
@@ -56,18 +63,18 @@ export async function createS3Store(
         put(store, { key, path, signal }),
       ),
     get: (key, path, signal) =>
-      guarded(`The object ${key} cannot be read from ${location}`, signal, () =>
-        get(store, { key, path, signal }, limits.attempts),
+      read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
+        get(store, { key, path, signal: own }, { attempts: limits.attempts, onBytes }),
       ),
     head: (key, signal) =>
-      guarded(`The object ${key} cannot be read from ${location}`, signal, () =>
-        head(store, key, signal),
+      read(`The object ${key} cannot be read from ${location}`, signal, (own) =>
+        head(store, key, own),
       ),
     async *list(prefix, signal) {
       let token: string | undefined;
       do {
-        const page = await guarded(`The objects in ${location} cannot be listed`, signal, () =>
-          listPage(store, { prefix, token, signal }),
+        const page = await read(`The objects in ${location} cannot be listed`, signal, (own) =>
+          listPage(store, { prefix, token, signal: own }),
         );
         yield* page.objects;
         token = page.next;
@@ -133,6 +140,39 @@ async function guarded<T>(
   }
 }
 
+type Reading<T> = (signal: AbortSignal, onBytes: (count: number) => void) => Promise<T>;
+
+/** Ends a read whose store hangs: with all its tries it would take minutes. One that goes on may be long. */
+async function inTime<T>(
+  what: string,
+  signal: AbortSignal | undefined,
+  { limits, work }: { limits: S3Limits; work: Reading<T> },
+): Promise<T> {
+  const late = new AbortController();
+  const startedAt = performance.now();
+  let bytes = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const look = () => {
+    const dueAt = startedAt + limits.readMillis + bytes / leastBytesPerMilli;
+    const left = dueAt - performance.now();
+    if (left > 0) timer = setTimeout(look, left);
+    else late.abort();
+  };
+  look();
+  try {
+    const either = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+    return await work(either, (count) => {
+      bytes += count;
+    });
+  } catch (error) {
+    if (!late.signal.aborted) throw error;
+    const why = `the store sent ${bytes} bytes in ${Math.round(performance.now() - startedAt)} ms`;
+    throw storeUnavailable(what, why, { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function put(store: S3Store, { key, path, signal }: Transfer): Promise<void> {
   const { sdk, client } = store;
   const sizeBytes = await uploadFile({ sdk, client, target: targetOf(store, key), path, signal });
@@ -145,7 +185,11 @@ async function put(store: S3Store, { key, path, signal }: Transfer): Promise<voi
 }
 
 /** Tries again when the body breaks off, which the SDK leaves to us. */
-async function get(store: S3Store, transfer: Transfer, attempts: number): Promise<void> {
+async function get(
+  store: S3Store,
+  transfer: Transfer,
+  { attempts, onBytes }: { attempts: number; onBytes: (count: number) => void },
+): Promise<void> {
   const { key, path, signal } = transfer;
   for (let attempt = 1; ; attempt += 1) {
     const answer = await store.client
@@ -154,7 +198,7 @@ async function get(store: S3Store, transfer: Transfer, attempts: number): Promis
         throw isMissingKey(error) ? new ObjectMissing(key) : error;
       });
     try {
-      await writeBody(answer, path, signal);
+      await writeBody(answer, path, { signal, onBytes });
       return;
     } catch (error) {
       await rm(path, { force: true });
@@ -168,10 +212,11 @@ async function get(store: S3Store, transfer: Transfer, attempts: number): Promis
 async function writeBody(
   answer: { Body?: unknown; ContentLength?: number | undefined },
   path: string,
-  signal: AbortSignal | undefined,
+  { signal, onBytes }: Pick<Transfer, 'signal'> & { onBytes: (count: number) => void },
 ): Promise<void> {
   if (!(answer.Body instanceof Readable)) throw new Error('the store answered without a body');
   const file = createWriteStream(path);
+  answer.Body.on('data', (chunk: Buffer) => onBytes(chunk.length));
   await pipeline(answer.Body, file, signal === undefined ? {} : { signal });
   if (answer.ContentLength !== undefined && file.bytesWritten !== answer.ContentLength) {
     throw new Error(`the store sent ${file.bytesWritten} of ${answer.ContentLength} bytes`);

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { translateDatabaseError } from './database-errors.ts';
@@ -29,6 +30,8 @@ export type Database = Queryable & {
   /** Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. */
   openSession(): Promise<Session>;
   close(): Promise<void>;
+  /** Breaks every connection, also of sessions: whoever waits for an answer gets an error instead. */
+  cut(): void;
 };
 
 /** A connection of its own. Its advisory locks and its listening end with it. */
@@ -61,7 +64,13 @@ export function openDatabase(options: {
   maxConnections: number;
   onError: (error: Error) => void;
 }): Database {
+  const sockets = new Set<Socket>();
   const connection: pg.ClientConfig = {
+    stream() {
+      const socket = new Socket();
+      sockets.add(socket);
+      return socket.once('close', () => sockets.delete(socket));
+    },
     connectionString: options.url,
     application_name: `svcctl:${process.pid}`,
     connectionTimeoutMillis: 10_000,
@@ -103,6 +112,9 @@ export function openDatabase(options: {
     },
     openSession: () => openSession(connection),
     close: () => pool.end(),
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
   };
   return database;
 }
