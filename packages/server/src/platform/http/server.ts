@@ -12,7 +12,12 @@ import { requireConfirmation, requireScope } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
-import { type ConnectionLimits, type Connections, guardConnections } from './connections.ts';
+import {
+  type ConnectionLimits,
+  type Connections,
+  guardConnections,
+  usualLimits,
+} from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
 import { refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
 import { parseJson, parseQuery } from './read-input.ts';
@@ -50,7 +55,7 @@ export type HttpOptions = {
   admit(actor: Actor): void;
   /** JSON bodies other than ingest's, at most; of calls that need no token 4 KiB. */
   jsonBodyMaxBytes: number;
-  connections: ConnectionLimits;
+  connections?: ConnectionLimits;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
 };
@@ -81,7 +86,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const contracts: RouteContract[] = [];
 
   const { server } = fastify;
-  const connections = guardConnections(server, options.connections);
+  const connections = guardConnections(server, options.connections ?? usualLimits);
   // Without listeners Node says 100 before anything is checked, 417 without a body, and nothing at all.
   server.on('checkContinue', (...exchange) => server.emit('request', ...exchange));
   server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
