@@ -4,7 +4,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import { pinSlice } from '../../records/index.ts';
+import { pinSlice, withPin } from '../../records/index.ts';
 import type { ExportFormat, ExportRequest } from '../contract.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 import { type Selection, toSelection } from '../select.ts';
@@ -29,7 +29,7 @@ const mostOpenJobs = 100;
  * of reach too, 404 `version_not_found`, 409 `version_changed`, 429 `exports_full`.
  */
 export async function createJob(db: Database, call: CreateCall): Promise<ExportJob> {
-  const { format, body, actor } = call;
+  const { body, actor } = call;
   if (body.delivery !== undefined) {
     throw invalidInput('/delivery', 'goes without Prefer: respond-async, which makes a job');
   }
@@ -38,38 +38,56 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   if (!mayTouchTenant(actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
   }
-  const version = selection.version === null ? null : versionOf(selection.version);
-  const options = toFileOptions(format, body, selection.slice);
-  return db.transaction(async (connection) => {
-    const pinned = await pin(connection, selection);
-    await queries.lockQueue(connection, tenant);
-    await assertRoom(connection, tenant);
-    const job = await queries.insertJob(connection, {
-      ...pinned,
-      tenant,
-      id: newId('exp'),
-      request: body,
-      options,
-      file_name: fileNameOf(selection, options),
-      version,
-      requested_by: actor.name,
-      tokenId: actor.tokenId,
-    });
-    if (job === undefined) throw new Error('a job vanished while it was written');
-    // Of a version they are as old as itself; any other slice is cut when the work on it begins.
-    if (selection.version !== null) {
-      await queries.insertParts(connection, job, selection.version.parts);
-    }
-    await call.audit(connection, {
-      actor,
-      request: call.request,
-      action: 'export.create',
-      target: job.id,
-      tenant,
-      after: { ...body, format, rows: job.rows_total },
-    });
-    return toExportJob(job);
+  const queue = (connection: Connection, pinned: Pinned) =>
+    queueJob(connection, call, { selection, pinned });
+  const { slice: wanted, version } = selection;
+  if (version !== null) {
+    return db.transaction(async (connection) =>
+      queue(connection, await pinVersion(connection, wanted, version)),
+    );
+  }
+  return withPin(db, tenant, {
+    async read(snapshot, recordedBefore) {
+      const { slice, triple } = await pinSlice(snapshot, wanted, recordedBefore);
+      return { slice: { ...slice, tenants: null }, triple };
+    },
+    write: queue,
   });
+}
+
+async function queueJob(
+  connection: Connection,
+  { format, body, actor, request, audit }: CreateCall,
+  { selection, pinned }: { selection: Selection; pinned: Pinned },
+): Promise<ExportJob> {
+  const { slice, version } = selection;
+  const { tenant } = slice;
+  const options = toFileOptions(format, body, slice);
+  await queries.lockQueue(connection, tenant);
+  await assertRoom(connection, tenant);
+  const job = await queries.insertJob(connection, {
+    ...pinned,
+    tenant,
+    id: newId('exp'),
+    request: body,
+    options,
+    file_name: fileNameOf(selection, options),
+    version: version === null ? null : versionOf(version),
+    requested_by: actor.name,
+    tokenId: actor.tokenId,
+  });
+  if (job === undefined) throw new Error('a job vanished while it was written');
+  // Of a version they are as old as itself; any other slice is cut when the work on it begins.
+  if (version !== null) await queries.insertParts(connection, job, version.parts);
+  await audit(connection, {
+    actor,
+    request,
+    action: 'export.create',
+    target: job.id,
+    tenant,
+    after: { ...body, format, rows: job.rows_total },
+  });
+  return toExportJob(job);
 }
 
 function versionOf({ id, name, dataset, shares }: JobVersion): JobVersion {
@@ -77,12 +95,6 @@ function versionOf({ id, name, dataset, shares }: JobVersion): JobVersion {
 }
 
 type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;
-
-async function pin(connection: Connection, { slice, version }: Selection): Promise<Pinned> {
-  if (version !== null) return pinVersion(connection, slice, version);
-  const { slice: pinned, triple } = await pinSlice(connection, slice);
-  return { slice: { ...pinned, tenants: null }, triple };
-}
 
 /** A version is pinned already. What is left of it is known, or has to be measured. */
 async function pinVersion(

@@ -54,6 +54,11 @@ export type Connection = Queryable & {
 /** Serialization failure, deadlock, lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
 
+/** Whether what failed for the sake of another transaction is to be tried again. */
+export function mayTryAgain(error: unknown, attempt: number): boolean {
+  return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
+}
+
 /** What no short statement takes: the server gives up after the first, we after the second. */
 const statementMillis = 60_000;
 const answerMillis = 70_000;
@@ -106,7 +111,7 @@ export function openDatabase(options: {
         try {
           return await lend(pool, run, { canGoOn: rollBack });
         } catch (error) {
-          if (attempt >= 5 || !retriedCodes.has(sqlState(error) ?? '')) throw error;
+          if (!mayTryAgain(error, attempt)) throw error;
         }
       }
     },

@@ -18,6 +18,7 @@ export const advisoryLocks = {
   exportJobs: 734_014,
   exportJobTaking: 734_015,
   exportQueue: 734_016,
+  removals: 734_017,
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,

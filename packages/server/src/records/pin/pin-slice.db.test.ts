@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
+import { eraseOnce } from '../../retention/erase/testing/eraser.ts';
 import { testActor } from '../../retention/erase/testing/world.ts';
 import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
 import { createIngest, type Ingest } from '../ingest/ingest.ts';
@@ -11,7 +12,7 @@ import type { Slice } from '../slice.ts';
 import { readContent } from '../versions/count/read-content.ts';
 import { addTag } from '../versions/testing/freeze-version.ts';
 import { cutParts } from './cut-parts.ts';
-import { type PinnedSlice, pinSlice } from './pin-slice.ts';
+import { type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';
 import { lockPins } from './queries.ts';
 
 let mover: TestMover;
@@ -59,8 +60,18 @@ async function send(records: readonly unknown[]) {
   return ingest.batch(body, testActor);
 }
 
-const pin = (slice: Slice & { tenant: string }): Promise<PinnedSlice> =>
-  mover.db.transaction((connection) => pinSlice(connection, slice));
+/** `meanwhile` runs in the snapshot, before it is read. */
+const pin = (
+  slice: Slice & { tenant: string },
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<PinnedSlice> =>
+  withPin(mover.db, slice.tenant, {
+    async read(snapshot, recordedBefore) {
+      await meanwhile();
+      return pinSlice(snapshot, slice, recordedBefore);
+    },
+    write: async (_connection, pinned) => pinned,
+  });
 
 /** What the pinned slice has now, read from content in both tiers. */
 async function read({ slice }: PinnedSlice) {
@@ -95,19 +106,53 @@ test('a slice is pinned once the part in flight is stored, and has its records',
   if (found !== undefined) expect(await read(found)).toEqual(found.triple);
 });
 
-test('a part that comes while a slice is pinned is stored after it, and not part of it', async () => {
+test('what is stored while a slice is read is answered at once, and not part of it', async () => {
   const tenant = 'after';
   await send([record(tenant, 1)]);
-  let sent: Promise<unknown> | undefined;
-  const pinned = await mover.db.transaction(async (connection) => {
-    const found = await pinSlice(connection, { tenant, tenants: null });
-    sent = send([record(tenant, 2)]);
-    await expect.poll(waiting('ShareLock')).toHaveLength(1);
-    return found;
+  const pinned = await pin({ tenant, tenants: null }, async () => {
+    expect(await send([record(tenant, 2)])).toMatchObject({ accepted: 1 });
+    await addTag(mover.db, tenant);
   });
-  await sent;
   expect(pinned.triple?.count).toBe(1);
+  expect(pinned.slice.tags.training).toEqual([]);
   expect(await read(pinned)).toEqual(pinned.triple);
+});
+
+test('what is moved while a slice is read is the same in it', async () => {
+  const tenant = 'moved';
+  await send([record(tenant, 1), record(tenant, 2)]);
+  const pinned = await pin({ tenant, tenants: null }, async () => {
+    await mover.move(tenant, '2001-03-04');
+  });
+  expect(pinned.triple?.count).toBe(2);
+  expect(await read(pinned)).toEqual(pinned.triple);
+});
+
+test('what is erased waits until the pin is written, and finds what was', async () => {
+  const tenant = 'erased';
+  await send([record(tenant, 1), record(tenant, 2)]);
+  const order: string[] = [];
+  let erasing: Promise<unknown> | undefined;
+  await pin({ tenant, tenants: null }, async () => {
+    erasing = eraseOnce(mover, { tenant, event_ids: ['e1'] }).then(() => order.push('erased'));
+    await expect.poll(waiting('ExclusiveLock'), { timeout: 20_000 }).toHaveLength(1);
+    order.push('read');
+  });
+  await erasing;
+  expect(order).toEqual(['read', 'erased']);
+});
+
+test('a pin that fails keeps nobody waiting', async () => {
+  const tenant = 'failed';
+  await expect(
+    pin({ tenant, tenants: null }, async () => {
+      throw new Error('cannot be read');
+    }),
+  ).rejects.toThrow('cannot be read');
+  await send([record(tenant, 1), record(tenant, 2)]);
+  expect((await pin({ tenant, tenants: null })).triple?.count).toBe(2);
+  await eraseOnce(mover, { tenant, event_ids: ['e1'] });
+  expect((await pin({ tenant, tenants: null })).triple?.count).toBe(1);
 });
 
 test('tenants are locked in one order, and others are not waited for', async () => {

@@ -1,8 +1,13 @@
-import type { Connection } from '../../platform/postgres/database.ts';
+import {
+  type Connection,
+  type Database,
+  mayTryAgain,
+  type Queryable,
+} from '../../platform/postgres/database.ts';
 import { sumLeafDays } from '../queries.ts';
 import { isCounted, type Slice, type TagWindows } from '../slice.ts';
 import { readTagWindows } from '../tags/read-windows.ts';
-import { lockWrites } from './queries.ts';
+import * as queries from './queries.ts';
 
 export type PinnedSlice = {
   /** With the tags as they are and the time before which its records were stored: read it whenever. */
@@ -15,18 +20,51 @@ export type PinnedSlice = {
   readonly triple: { count: number; bytes: number; digest: string } | null;
 };
 
+export type PinWork<P, T> = {
+  /** In the snapshot of the pin, which has what was recorded before this time, and nothing else. */
+  read(snapshot: Queryable, recordedBefore: string): Promise<P>;
+  /** In a transaction of its own. */
+  write(connection: Connection, pinned: P): Promise<T>;
+};
+
 /**
- * Pins the records that a slice of one tenant has now: those who read it later, in whatever process and
- * from whatever tier, find the same ones, unless some are erased or deleted. Writers of the tenant wait
- * until the transaction ends, so it should be short; it must be read committed.
+ * Pins what a tenant has now: a time and a snapshot that fit together. Who reads what was recorded before
+ * that time later, in whatever process and from whatever tier, finds what the snapshot had, unless some
+ * is erased or deleted. Writers of the tenant wait only while the snapshot is taken, and go on storing
+ * while it is read. Nothing of the tenant is erased or deleted until `write` is committed: whoever lets
+ * records go finds what was written. Both parts may run again: they change nothing outside the database.
  */
+export async function withPin<P, T>(
+  db: Database,
+  tenant: string,
+  { read, write }: PinWork<P, T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      // A connection on which anything fails is ended, and its locks with it.
+      return await db.withConnection(async (connection) => {
+        await queries.keepRecords(connection, tenant);
+        const recordedBefore = await queries.beginSnapshot(connection, tenant);
+        const pinned = await read(connection, recordedBefore);
+        await queries.endSnapshot(connection);
+        const result = await queries.inTransaction(connection, () => write(connection, pinned));
+        await queries.letRecordsGo(connection, tenant);
+        return result;
+      });
+    } catch (error) {
+      if (!mayTryAgain(error, attempt)) throw error;
+    }
+  }
+}
+
+/** A slice of one tenant as it is in the snapshot of a pin. */
 export async function pinSlice(
-  connection: Connection,
+  snapshot: Queryable,
   slice: Slice & { readonly tenant: string },
+  recordedBefore: string,
 ): Promise<PinnedSlice> {
-  const recordedBefore = await lockWrites(connection, slice.tenant);
-  const tags = slice.tags ?? (await readTagWindows(connection, slice.tenant));
+  const tags = slice.tags ?? (await readTagWindows(snapshot, slice.tenant));
   const pinned = { ...slice, tags };
-  const triple = isCounted(slice) ? await sumLeafDays(connection, pinned) : null;
+  const triple = isCounted(slice) ? await sumLeafDays(snapshot, pinned) : null;
   return { slice: { ...pinned, recordedBefore }, triple };
 }

@@ -17,17 +17,57 @@ export async function lockPins(connection: Connection, tenants: readonly string[
 }
 
 /**
- * Waits for what is being stored of the tenant, and keeps the next from beginning until the end of the
- * transaction. Answers the time: all that is stored was recorded before it, whatever comes after it.
+ * Until the end of the transaction nobody who pins is between his snapshot and what he writes of it: who
+ * lets records of the tenant go finds that, or is found.
  */
-export async function lockWrites(connection: Connection, tenant: string): Promise<string> {
+export async function lockRemovals(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
-    sql`select pg_advisory_xact_lock(${advisoryLocks.pins}, hashtext(${tenant}))`,
+    sql`select pg_advisory_xact_lock(${advisoryLocks.removals}, hashtext(${tenant}))`,
   );
+}
+
+/** Until `letRecordsGo` no record of the tenant is erased or deleted. */
+export async function keepRecords(connection: Connection, tenant: string): Promise<void> {
+  await connection.query(
+    sql`select pg_advisory_lock_shared(${advisoryLocks.removals}, hashtext(${tenant}))`,
+  );
+}
+
+export async function letRecordsGo(connection: Connection, tenant: string): Promise<void> {
+  await connection.query(
+    sql`select pg_advisory_unlock_shared(${advisoryLocks.removals}, hashtext(${tenant}))`,
+  );
+}
+
+/**
+ * Begins a transaction whose snapshot has all that is stored of the tenant by a time, which it answers:
+ * whatever comes later is recorded after it. Waits for what is being stored, and keeps the next from
+ * beginning for as long as it takes to take the snapshot. The lock is the session's, because a transaction
+ * would hold it to its end.
+ */
+export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
+  await connection.query(sql`select pg_advisory_lock(${advisoryLocks.pins}, hashtext(${tenant}))`);
+  await connection.client.query('begin isolation level repeatable read read only');
+  // The first statement takes the snapshot.
   const rows = await connection.query<{ at: string }>(
     sql`select ${instantText('clock_timestamp()')} as at`,
   );
+  await connection.query(
+    sql`select pg_advisory_unlock(${advisoryLocks.pins}, hashtext(${tenant}))`,
+  );
   return rows[0]?.at ?? '';
+}
+
+export async function endSnapshot(connection: Connection): Promise<void> {
+  await connection.client.query('commit');
+}
+
+/** On a connection that is lent already. What `work` throws ends the connection, and undoes it so. */
+export async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.client.query('begin isolation level read committed');
+  const result = await work();
+  await connection.client.query('commit');
+  return result;
 }
 
 /**

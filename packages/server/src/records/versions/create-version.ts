@@ -3,11 +3,10 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
-import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DatasetName } from '../contract.ts';
 import { cutParts } from '../pin/cut-parts.ts';
-import { pinSlice } from '../pin/pin-slice.ts';
-import { lockWrites } from '../pin/queries.ts';
+import { pinSlice, withPin } from '../pin/pin-slice.ts';
 import type { DayWindow, KeyRange, TagWindows } from '../slice.ts';
 import { beyondLastDay, firstDay, mergeWindows } from '../tags/windows.ts';
 import type { Shares, Version } from '../versions.contract.ts';
@@ -46,55 +45,56 @@ export async function createVersion(
   if (!mayTouchTenant(act.actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
   }
-  return db.transaction(async (connection) => {
-    // Before all writers wait for it. Whoever takes the name at this moment is met at the insert.
-    if (await queries.hasName(connection, tenant, name)) throw nameTaken(tenant, name);
-    const row = await freeze(connection, act.actor, wanted);
-    const version = toVersion(row);
-    const { actor, request, audit } = act;
-    const { dataset, note, count, bytes, digest, recorded_before } = version;
-    const after = {
-      name,
-      dataset,
-      shares: shares ?? null,
-      note,
-      count,
-      bytes,
-      digest,
-      recorded_before,
-    };
-    const entry = { action: 'version.create', target: version.id, tenant, after };
-    await audit(connection, { actor, request, ...entry });
-    return version;
+  // Whoever takes the name from now on is met at the insert.
+  if (await queries.hasName(db, tenant, name)) throw nameTaken(tenant, name);
+  return withPin(db, tenant, {
+    read: (snapshot, recordedBefore) => freeze(snapshot, act.actor, { wanted, recordedBefore }),
+    async write(connection, frozen) {
+      const row = await queries.insertVersion(connection, frozen);
+      if (row === undefined) throw nameTaken(tenant, name);
+      const windows = clipWindows(frozen.tags[frozen.dataset], frozen.parts);
+      await queries.insertWindows(connection, row, windows);
+      const version = toVersion(row);
+      const { actor, request, audit } = act;
+      const { dataset, note, count, bytes, digest, recorded_before } = version;
+      const after = {
+        name,
+        dataset,
+        shares: shares ?? null,
+        note,
+        count,
+        bytes,
+        digest,
+        recorded_before,
+      };
+      const entry = { action: 'version.create', target: version.id, tenant, after };
+      await audit(connection, { actor, request, ...entry });
+      return version;
+    },
   });
 }
 
+/** Tags, counters and parts are of one snapshot: they fit together. */
 async function freeze(
-  connection: Connection,
+  snapshot: Queryable,
   actor: Actor,
-  { tenant, dataset, name, shares, note }: VersionRequest,
-): Promise<queries.StoredVersion> {
-  // From here on nothing is stored, erased or deleted of the tenant: tags, counters and parts fit together.
-  await lockWrites(connection, tenant);
-  const tags = await queries.listTags(connection, tenant);
+  { wanted, recordedBefore }: { wanted: VersionRequest; recordedBefore: string },
+): Promise<queries.NewVersion> {
+  const { tenant, dataset, name, shares, note } = wanted;
+  const tags = await queries.listTags(snapshot, tenant);
   const windows = {
     training: windowsOf(tags, 'training'),
     fine_tuning: windowsOf(tags, 'fine_tuning'),
   };
-  const { slice, triple } = await pinSlice(connection, {
-    tenant,
-    dataset,
-    tags: windows,
-    tenants: actor.tenants,
-  });
+  const wholeSlice = { tenant, dataset, tags: windows, tenants: actor.tenants };
+  const { triple } = await pinSlice(snapshot, wholeSlice, recordedBefore);
   if (triple === null) throw new Error('the counters do not tell what a dataset holds');
   if (triple.count === 0) {
     throw new AppError('dataset_empty', {
       detail: `No record of ${tenant} is tagged as ${dataset}. Tag a slice first: POST /enrichment/tags.`,
     });
   }
-  const parts = await cutParts(connection, { ...slice, recordedBefore: undefined });
-  const row = await queries.insertVersion(connection, {
+  return {
     tenant,
     id: newId('ver'),
     dataset,
@@ -103,14 +103,11 @@ async function freeze(
     shares: shares ?? null,
     slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
     tags: windows,
-    recordedBefore: slice.recordedBefore,
+    recordedBefore,
     triple,
-    parts,
+    parts: await cutParts(snapshot, wholeSlice),
     createdBy: actor.name,
-  });
-  if (row === undefined) throw nameTaken(tenant, name);
-  await queries.insertWindows(connection, row, clipWindows(windows[dataset], parts));
-  return row;
+  };
 }
 
 /**

@@ -1,7 +1,9 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { Version } from '../versions.contract.ts';
+import { freezeVersion } from './testing/freeze-version.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -83,6 +85,39 @@ test('answers 409 where no record is tagged', async () => {
   const answer = await freeze('empty');
   expect([answer.status, answer.json.code]).toEqual([409, 'dataset_empty']);
 });
+
+test('records are stored while a version is summed and cut, and are not in it', async () => {
+  await seed('busy', 6);
+  await tag('busy');
+  const late = { records: [record('busy', 6), record('busy', 0, { store: 'LATE' })] };
+  let accepted = 0;
+  // The tags are the first of what is read of the frozen slice.
+  const db = beforeStatement(service.db, /from tags/, async () => {
+    const answer = await service.call('POST', '/enrichment/records', { body: late });
+    accepted = answer.json.accepted;
+  });
+  const { id, count } = await freezeVersion(db, 'busy');
+  expect({ accepted, count }).toEqual({ accepted: 2, count: 6 });
+  // Its digest too: read from content, which has two records more by now.
+  expect(await counted(id)).toMatchObject({ state: 'ready', current: { count: 6 } });
+});
+
+/** The database, with something done before a statement is run on a connection that was lent. */
+function beforeStatement(db: Database, text: RegExp, act: () => Promise<void>): Database {
+  return {
+    ...db,
+    withConnection: (work) =>
+      db.withConnection((connection) =>
+        work({
+          ...connection,
+          async query(statement) {
+            if (text.test(statement.text)) await act();
+            return connection.query(statement);
+          },
+        }),
+      ),
+  };
+}
 
 test('a foreign tenant looks as if it did not exist', async () => {
   await seed('foreign', 3);

@@ -1,5 +1,5 @@
 import type { Connection } from '../../platform/postgres/database.ts';
-import { type DayTriple, lockPins, SourceChanged, sumTriples } from '../../records/index.ts';
+import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/index.ts';
 import { takeArrow } from './arrow.ts';
 import type { MoverContext } from './context.ts';
 import { MoveFault } from './fail.ts';
@@ -26,7 +26,7 @@ export async function switchMove(
     async change(connection) {
       const letsGo = move.kind === 'delete' || move.kind === 'erase';
       // First of all locks: a version that is being frozen either is known here, or lacks what goes now.
-      if (letsGo) await lockPins(connection, [move.tenant]);
+      if (letsGo) await lockRemovals(connection, move.tenant);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {

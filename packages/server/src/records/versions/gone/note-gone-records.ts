@@ -6,7 +6,7 @@ import * as queries from './queries.ts';
 
 /**
  * Has the versions counted again that may have lost records, and deletes those of which an erasure left
- * none. Runs in the transaction that lets the records go, under `lockPins`. Answers how many these are.
+ * none. Runs in the transaction that lets the records go, under `lockRemovals`. Answers how many these are.
  */
 export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<number> {
   const { tenant, kind, window } = gone;
