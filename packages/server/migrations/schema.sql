@@ -436,6 +436,8 @@ create table moves (
   error text,
   runner text collate "C" not null,
   effects json,
+  scrub_due text[],
+  scrubbed json,
   constraint moves_pkey PRIMARY KEY (tenant, id)
 );
 

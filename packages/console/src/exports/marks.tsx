@@ -16,6 +16,7 @@ const icons: Readonly<Record<ExportState, () => ReactNode>> = {
   completed: DeliveredIcon,
   failed: AbandonedIcon,
   cancelled: DiscardedIcon,
+  erased: DiscardedIcon,
 };
 
 /** The state of an export as word, shape and colour. */

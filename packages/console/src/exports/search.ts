@@ -8,6 +8,7 @@ export const exportStates = [
   'completed',
   'failed',
   'cancelled',
+  'erased',
 ] as const satisfies ExportState[];
 
 export type ExportsSearch = {

@@ -51,5 +51,6 @@ function toastOf({ id, state, file_name: name }: ExportJob): Toast {
     const href = exportHref(id);
     return { text: `${name} was finished already; it is kept.`, href, linkText: 'see it' };
   }
+  if (state === 'erased') return { text: `${name} has no file any more: it was erased.` };
   return { text: state === 'failed' ? `${name} had failed already.` : `Cancelled ${name}` };
 }

@@ -8,6 +8,7 @@ export const stateWords: Readonly<Record<ExportState, string>> = {
   completed: 'its file was read back and equals the slice',
   failed: 'ended without a file',
   cancelled: 'stopped; nothing of its file is kept',
+  erased: 'records of its slice were erased, and its file was removed',
 };
 
 /** Its numbers still change. */
@@ -19,7 +20,7 @@ type Progress = Pick<ExportJob, 'state' | 'rows_done' | 'rows_total'>;
 
 /** 364,120 of 512,991; of a file that is whole only 512,991. */
 export function rowsText({ state, rows_done: done, rows_total: total }: Progress): string {
-  if (state === 'completed') return formatCount(done);
+  if (state === 'completed' || state === 'erased') return formatCount(done);
   return total === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(total)}`;
 }
 

@@ -41,6 +41,11 @@ describe('there is no file when', () => {
     [{ state: 'running', percent: 71.9 }, 6, 'exp_1 is running, 71 % (export_unfinished)'],
     [{ state: 'queued', percent: null }, 6, 'svcctl exports get exp_1 --wait'],
     [{ state: 'cancelled' }, 6, 'exp_1 was cancelled'],
+    [
+      { state: 'erased', has_file: false, error: 'Records of its slice were erased on request.' },
+      3,
+      'were erased on request',
+    ],
     [{ state: 'failed', error: 'disk full', error_code: 'storage_full' }, 1, 'disk full'],
     [
       { has_file: false, expires_at: '2026-03-05T09:00:00.000000Z' },

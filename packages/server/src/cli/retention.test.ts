@@ -487,6 +487,10 @@ const receipt = {
   requested_at: '2026-03-05T10:00:00.000000Z',
   erased_at: '2026-03-05T10:00:01.000000Z',
   objects_removed_after: '2026-03-05T10:15:01.000000Z',
+  remains: [
+    { what: 'objects', until: '2026-03-05T10:15:01.000000Z', note: 'The replaced objects stay.' },
+    { what: 'wal', until: null, note: 'The log stays.' },
+  ],
 };
 
 test('erase tells what would go, asks, and prints the receipt', async () => {
@@ -503,6 +507,8 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
   expect(done.code).toBe(0);
   expect(done.stdout).toContain('erased                  2 records\n');
   expect(done.stdout).toContain('not found               e3\n');
+  expect(done.stdout).toMatch(/remains \(objects\) +until 2026-03-05 10:15:01 UTC: The replaced/);
+  expect(done.stdout).toMatch(/remains \(wal\) +The log stays/);
   expect(sent('POST', '/enrichment/erase').at(-1)).toEqual({
     tenant: 'TX',
     event_ids: ['e1', 'e2', 'e3'],

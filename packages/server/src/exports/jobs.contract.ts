@@ -11,7 +11,14 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 
-export const exportStates = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+export const exportStates = [
+  'queued',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+  'erased',
+] as const;
 export type ExportState = (typeof exportStates)[number];
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
@@ -22,7 +29,7 @@ export const exportJobSchema = Type.Object({
   format: oneOf(['csv', 'ndjson', 'parquet']),
   state: oneOf(
     exportStates,
-    'completed: rows and digest of the file were read back and equal those of the slice when it was asked for',
+    'completed: rows and digest of the file were read back and equal those of the slice when it was asked for. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
   ),
   request: Type.Object({}, { additionalProperties: true, description: 'as it was asked for' }),
   file_name: Type.String(),

@@ -373,6 +373,14 @@ export const eraseRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** hot_pages: in PostgreSQL’s files. ids: event ids alone. */
+const remainKinds = ['hot_pages', 'ids', 'wal', 'objects', 'backups'] as const;
+export type EraseRemain = {
+  what: (typeof remainKinds)[number];
+  until: string | null;
+  note: string;
+};
+
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
   dry_run: Type.Boolean(),
@@ -402,6 +410,14 @@ export const eraseReceiptSchema = Type.Object({
     description: 'dataset versions that lost records, or all of them and are gone',
   }),
   exports_removed: Type.Integer({ description: 'files of export jobs that held such records' }),
+  remains: Type.Array(
+    Type.Object({
+      what: oneOf(remainKinds),
+      until: nullable({ ...instantSchema, description: 'null: nobody can tell' }),
+      note: Type.String({ description: 'what it is, and what ends it' }),
+    }),
+    { description: 'where what was erased still is, though no read finds it' },
+  ),
 });
 export type EraseReceipt = {
   id: string | null;
@@ -422,4 +438,5 @@ export type EraseReceipt = {
   tags_removed: number;
   versions_changed: number;
   exports_removed: number;
+  remains: EraseRemain[];
 };

@@ -84,7 +84,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The export">
         <Standing job={job} />
-        {job.state === 'failed' && <Fault job={job} />}
+        {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
         <ManifestPart job={job} />
         <h3 className={drawerClasses.title}>FILE</h3>
         <FileFacts job={job} />

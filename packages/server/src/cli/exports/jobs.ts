@@ -111,6 +111,10 @@ export function assertHasFile(context: Context, job: ExportJob): void {
       throw new AppError('export_unfinished', {
         detail: `${id} is ${stateText(job)}. Wait for it:\nsvcctl exports get ${id} --wait`,
       });
+    case 'erased':
+      throw new AppError('export_file_gone', {
+        detail: `The file of ${id} is gone. ${job.error ?? 'Records of its slice were erased.'}`,
+      });
     case 'cancelled':
       throw new AppError('export_without_file', {
         detail: `${id} was cancelled: it has no file. Export it again.`,

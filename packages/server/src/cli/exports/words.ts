@@ -17,6 +17,7 @@ export const exportStates = [
   'completed',
   'failed',
   'cancelled',
+  'erased',
 ] as const satisfies readonly ExportState[];
 
 const endings: Record<Compression, string> = { none: '', gzip: '.gz', zstd: '.zst' };

@@ -55,10 +55,11 @@ export async function getManifest(db: Queryable, actor: Actor, id: string): Prom
   return manifestOf(await getJob(db, actor, id));
 }
 
-/** Throws 409 `export_unfinished` or `export_without_file` unless the job is completed. */
+/** Also of a file that was removed. Throws 409 `export_unfinished`, `export_without_file` if there never was one. */
 export function manifestOf(job: StoredJob): Manifest {
   const { manifest, finished_at } = job;
-  if (job.state === 'completed' && manifest !== null && finished_at !== null) {
+  const wasCompleted = job.state === 'completed' || job.state === 'erased';
+  if (wasCompleted && manifest !== null && finished_at !== null) {
     return { ...manifest, finished_at };
   }
   if (job.state === 'queued' || job.state === 'running') {

@@ -16,7 +16,7 @@ const shownColumns = sql`tenant, id, format, state, request, options, file_name,
   case
     when state = 'running' and now() > taken_at
       then ((rows_done - rows_before) / extract(epoch from now() - taken_at))::bigint
-    when state = 'completed' and finished_at > taken_at
+    when state in ('completed', 'erased') and finished_at > taken_at
       then ((rows_done - rows_before) / extract(epoch from finished_at - taken_at))::bigint
   end as rows_per_second,
   error_code, error, runner, attempts, failures`;

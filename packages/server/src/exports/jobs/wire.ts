@@ -40,7 +40,7 @@ export function toExportJob(job: ShownJob): ExportJob {
 
 /** With one decimal. Without rows there is nothing between the beginning and the end. */
 function percentOf({ state, rows_done, rows_total }: ShownJob): number | null {
-  if (state === 'completed') return 100;
+  if (state === 'completed' || state === 'erased') return 100;
   if (rows_total === null) return null;
   return rows_total === 0 ? 0 : Math.floor((1000 * rows_done) / rows_total) / 10;
 }

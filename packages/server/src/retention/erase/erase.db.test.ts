@@ -77,7 +77,7 @@ async function countOf(tenant: string, eventId: string): Promise<number> {
 }
 
 async function objectKeysOf(tenant: string): Promise<string[]> {
-  return (await objectKeys(mover)).filter((key) => key.startsWith(`${tenantFolder(tenant)}/`));
+  return (await objectKeys(mover)).filter((key) => key.includes(`${tenantFolder(tenant)}/`));
 }
 
 async function state(tenant: string) {

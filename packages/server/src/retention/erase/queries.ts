@@ -129,6 +129,10 @@ export type ErasureState = {
   objects_removed_after: string | null;
   /** What else went or changed; null until the switch. */
   effects: GoneEffects | null;
+  /** Tables whose files may still have what was deleted. */
+  scrub_due: string[] | null;
+  /** Null until it was tried, or where no hot record went. */
+  scrubbed: Scrubbed | null;
 };
 
 export async function findErasureState(
@@ -140,9 +144,53 @@ export async function findErasureState(
       error_code, error, (
         select ${instantText('max(remove_after)')} from object_removals removal
         where removal.tenant = moves.tenant and removal.move_id = moves.id
-      ) as objects_removed_after, effects
+      ) as objects_removed_after, effects, scrub_due, scrubbed
     from moves where tenant = ${tenant} and id = ${id}`);
   return rows[0];
+}
+
+/** What came of taking the deleted rows out of PostgreSQL's files. */
+export type Scrubbed = {
+  /** Tables too large to be written anew. */
+  readonly kept: readonly string[];
+  readonly hasCheckpoint: boolean;
+};
+
+/** Notes, with the switch, that the months of hot records that go and the journal are to be scrubbed. */
+export async function queueScrub(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+  gone: readonly DayTriple[],
+): Promise<void> {
+  const months = new Set(gone.map(({ day }) => day.slice(0, 7)));
+  await db.query(sql`
+    update moves set scrub_due = array(
+      select relname from pg_inherits join pg_class on pg_class.oid = inhrelid
+      where inhparent = 'enrichment_records'::regclass
+        and replace(right(relname, 7), '_', '-') = any(${[...months]}::text[])
+      order by relname
+    ) || case when request->>'event_ids' is null then '{}' else '{moves}' end::text[]
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+export async function listScrubDue(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<string[]> {
+  const rows = await db.query<{ tables: string[] | null }>(
+    sql`select scrub_due as tables from moves where tenant = ${tenant} and id = ${id}`,
+  );
+  return rows[0]?.tables ?? [];
+}
+
+export async function setScrubbed(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+  { due, scrubbed }: { due: readonly string[]; scrubbed: Scrubbed },
+): Promise<void> {
+  await db.query(sql`
+    update moves set scrub_due = nullif(${due}::text[], '{}'), scrubbed = ${JSON.stringify(scrubbed)}::json
+    where tenant = ${tenant} and id = ${id}`);
 }
 
 /**

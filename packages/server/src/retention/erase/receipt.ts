@@ -1,6 +1,6 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import { type GoneEffects, sumTriples, type Triple } from '../../records/index.ts';
-import type { EraseReceipt } from '../contract.ts';
+import type { EraseReceipt, EraseRemain } from '../contract.ts';
 import type { Matches } from './find-matches.ts';
 import type { ErasureState } from './queries.ts';
 import type { EraseScope } from './scope.ts';
@@ -32,6 +32,7 @@ export function dryReceipt(
     erased_at: null,
     objects_removed_after: null,
     ...toEffects(effects),
+    remains: [],
   };
 }
 
@@ -54,7 +55,63 @@ export function receiptOf(
     erased_at: state.switched_at,
     objects_removed_after: state.objects_removed_after,
     ...(state.effects === null ? {} : toEffects(state.effects)),
+    remains: remainsOf(planned, state),
   };
+}
+
+/** What no erasure can take away at once, or at all. */
+function remainsOf(
+  planned: EraseReceipt,
+  { gone_count, objects_removed_after, scrub_due, scrubbed }: ErasureState,
+): EraseRemain[] {
+  const remains: EraseRemain[] = [];
+  const add = (what: EraseRemain['what'], note: string, until: string | null = null) =>
+    remains.push({ what, until, note });
+  const due = scrub_due ?? [];
+  const kept = scrubbed?.kept ?? [];
+  if (due.length > 0) {
+    add(
+      'hot_pages',
+      `PostgreSQL still has deleted rows in ${namesOf(due)}: a snapshot may see them, or others are at work there. The next run of retention removes them.`,
+    );
+  }
+  if (kept.length > 0) {
+    add(
+      'hot_pages',
+      `Deleted rows leave bytes in free space of ${namesOf(kept)}, which is too large to be written anew at once: until new rows take their place, or a run writes it anew when most of it has moved.`,
+    );
+  }
+  if (planned.segments_rewritten > 0) {
+    add(
+      'objects',
+      'The replaced objects stay for those who still read them. Local copies (object-cache/) stay until their process needs the room or ends.',
+      objects_removed_after,
+    );
+  }
+  const hadHot = gone_count > planned.cold_count;
+  if (hadHot) add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');
+  const unflushed =
+    scrubbed?.hasCheckpoint === false
+      ? ' No checkpoint was made: the role of the service needs pg_checkpoint.'
+      : '';
+  add(
+    'wal',
+    `PostgreSQL’s log (pg_wal) has what was written lately, until its segments are written over.${unflushed}`,
+  );
+  add(
+    'backups',
+    'Backups, archived WAL, disk snapshots, and versions that a bucket keeps have what they had, until they are removed there.',
+  );
+  return remains;
+}
+
+/** enrichment_records_2001_03 → the month 2001-03. */
+function namesOf(tables: readonly string[]): string {
+  const names = tables.map((table) => {
+    const [, year, month] = /_(\d{4})_(\d\d)$/.exec(table) ?? [];
+    return year === undefined ? 'the journal of moves' : `the month ${year}-${month}`;
+  });
+  return names.join(', ');
 }
 
 export const noEffects: GoneEffects = { tagsRemoved: 0, versionsChanged: 0, exportsRemoved: 0 };

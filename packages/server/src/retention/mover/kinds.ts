@@ -47,6 +47,8 @@ export type KindSteps = {
       segments: readonly VerifiedSegment[];
     },
   ): Promise<readonly DayTriple[]>;
+  /** switched → removed: what is to be done once no read finds the source any more. Runs again after a kill. */
+  cleanUp?(context: MoverContext, work: MoveWork): Promise<void>;
   /** Asked last thing inside the switch: whether policies still let it happen. Hold is asked by the caller. */
   refuse(connection: Connection, move: Move): Promise<Refusal | null>;
 };

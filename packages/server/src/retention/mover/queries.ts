@@ -181,7 +181,7 @@ export async function setFailed(
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
-/** Ends switched moves whose replaced objects are all removed; answers which. */
+/** Ends switched moves whose replaced objects are all removed, and what they erased; answers which. */
 export async function endSwitched(
   db: Queryable,
   tenant: string,
@@ -189,7 +189,8 @@ export async function endSwitched(
 ): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     update moves m set state = 'removed', removed_at = now()
-    where m.tenant = ${tenant} and m.id = any(${ids}) and m.state = 'switched' and not exists (
+    where m.tenant = ${tenant} and m.id = any(${ids}) and m.state = 'switched'
+      and coalesce(m.scrub_due, '{}') = '{}' and not exists (
       select from move_segments s join object_removals r
         on r.tenant = s.tenant and r.object_key = s.object_key
       where s.tenant = m.tenant and s.move_id = m.id and s.role = 'in')

@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { type Queryable, sqlState } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
 
 /** A month of hot records: what it takes on the disk, and what of that its records are worth. */
@@ -59,6 +59,28 @@ export async function countRows(
     select pg_stat_get_dead_tuples(${table}::regclass) as held,
       pg_stat_get_live_tuples(${table}::regclass) as live`);
   return rows[0] ?? { held: 0, live: 0 };
+}
+
+/** On the disk, with indexes and large values. */
+export async function sizeOf(db: Queryable, table: string): Promise<number> {
+  const rows = await db.query<{ size: number }>(
+    sql`select pg_total_relation_size(${table}::regclass) as size`,
+  );
+  return rows[0]?.size ?? 0;
+}
+
+/**
+ * Brings all that has changed to the disk, so that the log of it may be overwritten. False when it took too long, or
+ * the role is neither superuser nor a member of pg_checkpoint.
+ */
+export async function checkpoint(session: Queryable): Promise<boolean> {
+  try {
+    await session.query(sql`checkpoint`);
+    return true;
+  } catch (error) {
+    if (['42501', '57014'].includes(sqlState(error) ?? '')) return false;
+    throw error;
+  }
 }
 
 /**

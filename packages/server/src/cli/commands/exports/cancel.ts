@@ -33,6 +33,8 @@ function outcome({ id, state }: ExportJob): string {
       return `Cancelled ${id}.`;
     case 'completed':
       return `${id} was completed. Its file is removed.`;
+    case 'erased':
+      return `${id} has no file any more: records of its slice were erased.`;
     case 'failed':
       return `${id} had failed already.`;
   }

@@ -38,6 +38,10 @@ const receiptFields = [
   'requested_at',
   'erased_at',
   'objects_removed_after',
+  'tags_removed',
+  'versions_changed',
+  'exports_removed',
+  'remains',
 ] as const satisfies readonly (keyof Receipt)[];
 
 export function addRecordsErase(records: Command, context: Context): void {
@@ -122,6 +126,10 @@ function receiptRows(receipt: Receipt): [string, string | null][] {
     ['requested', at(receipt.requested_at)],
     ['no read finds it since', at(receipt.erased_at)],
     ['old objects removed', at(receipt.objects_removed_after)],
+    ...receipt.remains.map(({ what, until, note }): [string, string] => [
+      `remains (${what})`,
+      until === null ? note : `until ${formatInstant(until)} UTC: ${note}`,
+    ]),
   ];
 }
 

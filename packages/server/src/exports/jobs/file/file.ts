@@ -79,7 +79,9 @@ function fileOf(job: StoredJob): StoredFile {
   if (job.has_file && ends !== null && sha256 !== null) return { ends, sha256, sizeBytes, rows };
   throw new AppError('export_file_gone', {
     detail:
-      'The file was removed: it had expired, was deleted, or records of it were erased. Start the export again if you need it.',
+      job.state === 'erased'
+        ? (job.error ?? 'The file was removed, because records of its slice were erased.')
+        : 'The file was removed: it had expired or was deleted. Start the export again if you need it.',
   });
 }
 

@@ -4,9 +4,9 @@ import type { PinnedJobSlice } from '../job.ts';
 import { lockQueue } from '../queries.ts';
 import { endJobs, listWithRecords } from './queries.ts';
 
-const texts = {
-  erase: 'Records of its slice were erased on request. Start the export again without them.',
-  delete: 'Records of its slice were deleted by retention. Start the export again without them.',
+const causes = {
+  erase: 'Records of its slice were erased on request',
+  delete: 'Records of its slice were deleted by retention',
 } as const;
 
 /**
@@ -19,7 +19,12 @@ export async function noteGoneExports(connection: Connection, gone: Gone): Promi
   const jobs = await listWithRecords(connection, tenant);
   const ids = jobs.filter(({ slice }) => hasLost(slice, gone)).map(({ id }) => id);
   if (ids.length === 0) return 0;
-  return endJobs(connection, { tenant, ids, text: texts[kind] });
+  return endJobs(connection, {
+    tenant,
+    ids,
+    text: `${causes[kind]}. Start the export again without them.`,
+    fileText: `${causes[kind]}, so its file was removed. Start the export again without them.`,
+  });
 }
 
 /** Whether any of the days is one of the slice. By kind or split it may be more than needed, never less. */

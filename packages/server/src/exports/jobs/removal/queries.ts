@@ -40,21 +40,26 @@ export async function listWithRecords(
     order by id`);
 }
 
-/** Fails those that are queued or running, and lets the files of the others expire; says how many files. */
+/** Fails those that are queued or running, and ends the files of the others; says how many files. */
 export async function endJobs(
   db: Queryable,
-  { tenant, ids, text }: { tenant: string; ids: readonly string[]; text: string },
+  {
+    tenant,
+    ids,
+    text,
+    fileText,
+  }: { tenant: string; ids: readonly string[]; text: string; fileText: string },
 ): Promise<number> {
   const rows = await db.query<{ files: number }>(sql`
     with failed as (
       update exports set state = 'failed', finished_at = now(), expires_at = now(),
         error_code = 'slice_erased', error = ${text}
       where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state in ('queued', 'running')
-    ), expired as (
-      update exports set expires_at = now()
+    ), erased as (
+      update exports set state = 'erased', expires_at = now(), error_code = 'slice_erased', error = ${fileText}
       where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state = 'completed' and expires_at > now()
       returning id
     )
-    select count(*) as files from expired`);
+    select count(*) as files from erased`);
   return rows[0]?.files ?? 0;
 }

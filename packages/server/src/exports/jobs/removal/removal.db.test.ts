@@ -7,10 +7,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../../platform/log.ts';
 import type { Gone } from '../../../records/index.ts';
 import { findOrphans } from '../../../retention/verify/find-orphans.ts';
+import { manifestOf } from '../list.ts';
 import { jobFolder } from '../object-keys.ts';
 import { cancelOpenJob } from '../queries.ts';
 import { takeNextJob } from '../runner/take.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
+import { toExportJob } from '../wire.ts';
 import { hasLost, noteGoneExports } from './gone.ts';
 import { sweep } from './sweep.ts';
 
@@ -136,7 +138,11 @@ test('an erasure removes the files that hold what it erases, and no others', asy
   expect(await gone({ days: [] })).toBe(0);
   expect((await exports.job(id)).has_file).toBe(true);
   expect(await gone({})).toBe(1);
-  expect((await exports.job(id)).has_file).toBe(false);
+  const job = await exports.job(id);
+  expect(job).toMatchObject({ state: 'erased', has_file: false, error_code: 'slice_erased' });
+  expect(job.error).toContain('erased on request, so its file was removed');
+  expect(toExportJob(job)).toMatchObject({ percent: 100, rows_done: 60, expires_at: null });
+  expect(manifestOf(job)).toMatchObject({ rows: 60 });
   expect(await gone({})).toBe(0);
   await clean();
   expect(await exports.keys()).toEqual([]);

@@ -1,10 +1,11 @@
-import { forgetRequest } from '../../erase/queries.ts';
+import { forgetRequest, queueScrub } from '../../erase/queries.ts';
 import { fromJournal } from '../../erase/scope.ts';
+import { scrub } from '../../erase/scrub.ts';
 import type { KindSteps } from '../kinds.ts';
 import { queueRemovals } from '../queries.ts';
 import { eraseSteps } from './erase-steps.ts';
 
-const steps = eraseSteps(fromJournal);
+const steps = eraseSteps(fromJournal, queueScrub);
 
 /** What is erased must be gone soon: readers that are longer under way read on by what they hold open. */
 const maxGraceSeconds = 60;
@@ -20,9 +21,12 @@ export const eraseKind: KindSteps = {
       keys: work.in.map(({ object_key }) => object_key),
       graceSeconds: Math.min(maxGraceSeconds, context.graceSeconds),
     });
+    const gone = await steps.switch(connection, switching);
     await forgetRequest(connection, work.move);
-    return steps.switch(connection, switching);
+    return gone;
   },
+
+  cleanUp: (context, { move, signal }) => scrub(context, move, signal),
 
   refuse: async () => null,
 };
