@@ -4,6 +4,7 @@ import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate } from '../kernel/gate.ts';
 import type { Audit } from '../platform/audit.ts';
+import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -162,7 +163,7 @@ async function streamFile(
     });
     // What is compressed already does not get smaller.
     const isCompressed = call.format === 'parquet' || compression !== 'none';
-    const gzip = !isCompressed && acceptsGzip(request.headers['accept-encoding']);
+    const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
     const head = {
       'content-type': format.mediaType,
       'content-disposition': disposition(fileNameOf(selection, fileOptions)),
@@ -188,10 +189,4 @@ async function streamFile(
     response.off('close', onClose);
     await file.close();
   }
-}
-
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  return String(header ?? '')
-    .split(',')
-    .some((part) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)[\d.]+\s*)?$/i.test(part));
 }

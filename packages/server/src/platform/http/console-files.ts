@@ -38,8 +38,12 @@ export function addConsole({ fastify }: HttpServer): void {
     root: filesDir,
     wildcard: false,
     cacheControl: false,
+    // Made beside them by the build.
+    preCompressed: true,
+    globIgnore: ['**/*.br', '**/*.gz', '.built'],
     setHeaders(response, path) {
       for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+      response.setHeader('vary', 'accept-encoding');
       const isHashed = path.includes('/assets/');
       response.setHeader(
         'cache-control',

@@ -12,6 +12,7 @@ import { requireConfirmation, requireScope } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
+import { compressAnswer } from './compress-answer.ts';
 import {
   type ConnectionLimits,
   type Connections,
@@ -113,6 +114,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     // Whether its body comes all the same cannot be told from a next request.
     if (headers.expect !== undefined && !raw.complete) reply.header('connection', 'close');
   });
+  fastify.addHook('onSend', compressAnswer);
   fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
   fastify.decorateRequest('jsonText', '');
   // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.

@@ -1,0 +1,44 @@
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+const gzipText = promisify(gzip);
+
+/** Below this the headers cost as much as is saved. */
+const leastBytes = 1024;
+// Level 4: half the time of 6 for 5 % more bytes.
+const options = { level: 4, strategy: constants.Z_DEFAULT_STRATEGY };
+
+/**
+ * Gzips whole answers of text for who takes it. Only of calls that read: secrets are shown once, by the call
+ * that makes them, and the length of a compressed answer tells of what stands beside a secret in it (BREACH).
+ * Streams, such as exports, are coded by whoever makes them.
+ */
+export async function compressAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const type = String(reply.getHeader('content-type') ?? '');
+  if (!isRead || typeof payload !== 'string' || !/^text\/|[/+]json\b/.test(type)) return payload;
+  reply.header('vary', 'accept-encoding');
+  if (payload.length < leastBytes || !acceptsCoding(request.headers['accept-encoding'], 'gzip')) {
+    return payload;
+  }
+  reply.header('content-encoding', 'gzip').removeHeader('content-length');
+  return gzipText(payload, options);
+}
+
+/** RFC 9110, 12.5.3; `q=0` refuses, and a name beats the star. */
+export function acceptsCoding(header: string | string[] | undefined, coding: string): boolean {
+  const weights = new Map<string, number>();
+  for (const part of String(header ?? '')
+    .toLowerCase()
+    .split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)));
+  }
+  return (weights.get(coding) ?? weights.get('*') ?? 0) > 0;
+}
