@@ -27,7 +27,7 @@ try {
 /** Runs until the service ends; answers its exit code. */
 async function demo() {
   const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
-  const child = spawn(process.execPath, [program, 'serve'], {
+  const child = spawn(process.execPath, [program, 'serve', ...process.argv.slice(2)], {
     cwd: root,
     // Its own word on where it is, with the link that signs in to the console.
     stdio: ['ignore', 'inherit', 'inherit'],

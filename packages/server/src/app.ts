@@ -11,6 +11,7 @@ import {
   createAudit,
   createRateLimit,
   createSignInCode,
+  createSignInGuard,
   createToken,
   describeToken,
   findOrMakeSigningKey,
@@ -289,7 +290,7 @@ function createHttp(parts: {
     assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, db, { settings, state, cold });
+    addApi(http, db, { settings, log, state, cold, closers });
     addVersions(http, db, { state, counting });
     addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
@@ -312,13 +313,16 @@ function createHttp(parts: {
 function addApi(
   http: HttpServer,
   db: Database,
-  parts: { settings: Settings; state: State; cold: ColdTier },
+  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; closers: Closers },
 ): void {
-  const { settings, state, cold } = parts;
+  const { settings, log, state, cold, closers } = parts;
+  const guard = createSignInGuard(db, { clock: systemClock, log });
+  closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
     clock: systemClock,
     cursorKey: () => cursorKey(state),
     audit: createAudit(),
+    guard,
   });
   addRecordsRoutes(http, db, {
     cursorKey: () => cursorKey(state),

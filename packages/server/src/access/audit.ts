@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import type { Audit, AuditEntry } from '../platform/audit.ts';
+import { clientAddress } from '../platform/http/client-address.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { insertAuditEntry } from './queries.ts';
 
@@ -16,11 +18,29 @@ export function createAudit(): Audit {
       target,
       ...concerned(actor, whom),
       requestId: request.id,
-      address: request.ip,
-      userAgent: request.headers['user-agent']?.slice(0, maxUserAgentLength) ?? null,
+      address: clientAddress(request),
+      userAgent: userAgentOf(request),
       before: toJson(before),
       after: toJson(after),
     });
+}
+
+/** Writes that nobody was let in: once with its request, or a number of times. */
+export async function auditRefusal(
+  db: Queryable,
+  { address, request, after }: { address: string | null; request?: FastifyRequest; after: unknown },
+): Promise<void> {
+  await insertAuditEntry(db, {
+    ...{ tokenId: null, tokenName: 'nobody', action: 'session.refuse', target: null },
+    ...{ tenant: null, tenants: null, before: null, after: toJson(after) },
+    requestId: request?.id ?? null,
+    address: request === undefined ? address : clientAddress(request),
+    userAgent: request === undefined ? null : userAgentOf(request),
+  });
+}
+
+function userAgentOf({ headers }: FastifyRequest): string | null {
+  return headers['user-agent']?.slice(0, maxUserAgentLength) ?? null;
 }
 
 /** Writes what was done without the API, on the machine that holds the database settings. */

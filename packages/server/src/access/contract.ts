@@ -87,7 +87,8 @@ export const auditEntrySchema = Type.Object({
   at: instantSchema,
   actor: Type.Object({
     token_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'null = not through the API but on the machine of the service',
+      description:
+        'null = on the machine of the service, or nobody: a sign-in that failed (session.refuse)',
     }),
     name: Type.String({ description: 'of the token, as it was then' }),
   }),
@@ -145,7 +146,11 @@ export const accessContract = {
       'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day. Programs send the token itself.',
     scope: null,
     body: signInSchema,
-    responses: { 200: { description: 'Signed in.', schema: actorSchema }, 401: problem },
+    responses: {
+      200: { description: 'Signed in.', schema: actorSchema },
+      401: problem,
+      429: { ...problem, description: 'Too many sign-ins from this address failed.' },
+    },
   },
   signOut: {
     id: 'signOut',

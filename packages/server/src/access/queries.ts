@@ -88,8 +88,10 @@ export async function insertSession(
     values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
 }
 
-export async function deleteSession(db: Queryable, hash: Buffer): Promise<void> {
-  await db.query(sql`delete from sessions where hash = ${hash}`);
+/** Answers whether there was one. */
+export async function deleteSession(db: Queryable, hash: Buffer): Promise<boolean> {
+  const rows = await db.query(sql`delete from sessions where hash = ${hash} returning token_id`);
+  return rows.length > 0;
 }
 
 export async function insertSignInLink(

@@ -7,27 +7,33 @@ import { listAuditLog } from './audit-log.ts';
 import { accessContract } from './contract.ts';
 import { listLiveTokens } from './queries.ts';
 import { closeSession, confirmSession, openSession } from './sessions.ts';
+import type { SignInGuard } from './sign-in-guard.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
 export type AccessOptions = {
   readonly clock: Clock;
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
+  readonly guard: SignInGuard;
 };
 
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, clock, cursorKey } = options;
+  const { audit, clock, cursorKey, guard } = options;
   http.route(accessContract.signIn, async ({ body, request, reply }) => {
-    const { cookie, actor } = await openSession(db, body, { request, audit });
+    const { cookie, actor } = await guard.attempt(request, () =>
+      openSession(db, body, { request, audit }),
+    );
     reply.header('set-cookie', cookie);
     return actorAnswer(actor);
   });
   http.route(accessContract.signOut, async ({ request, reply }) => {
-    reply.header('set-cookie', await closeSession(db, request.headers));
+    reply.header('set-cookie', await closeSession(db, { request, audit }));
     return reply.send();
   });
   http.route(accessContract.confirmSession, async ({ body, actor, request }) => ({
-    confirmed_until: await confirmSession(db, body.token, { actor, request, audit }),
+    confirmed_until: await guard.attempt(request, () =>
+      confirmSession(db, body.token, { actor, request, audit }),
+    ),
   }));
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>

@@ -6,7 +6,7 @@ import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
-import { authenticateToken, toActor } from './tokens.ts';
+import { actorOf, authenticateToken, toActor } from './tokens.ts';
 
 /** What is written down of a request that changes a session. */
 type Audited = { readonly request: FastifyRequest; readonly audit: Audit };
@@ -95,9 +95,18 @@ export async function confirmSession(
 }
 
 /** Ends the session of a request, if it has one; answers the cookie that clears it. */
-export async function closeSession(db: Queryable, headers: IncomingHttpHeaders): Promise<string> {
-  const secret = readCookie(headers.cookie);
-  if (secret !== undefined) await queries.deleteSession(db, hashSecret(secret));
+export async function closeSession(db: Database, { request, audit }: Audited): Promise<string> {
+  const secret = readCookie(request.headers.cookie);
+  if (secret !== undefined) {
+    const hash = hashSecret(secret);
+    await db.transaction(async (connection) => {
+      const row = await queries.findTokenBySession(connection, hash);
+      const isEnded = await queries.deleteSession(connection, hash);
+      if (row === undefined || !isEnded) return;
+      const actor = actorOf(row);
+      await audit(connection, { actor, request, action: 'session.close', target: null });
+    });
+  }
   return cookieText('', 0, false);
 }
 

@@ -114,13 +114,11 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
   requireAlive(row);
   // Whether its use can be noted (a full disk, a lock) is no reason to turn the caller away.
   if (row.is_use_stale) await queries.touchToken(db, row.id).catch(() => {});
-  return {
-    tokenId: row.id,
-    name: row.name,
-    scopes: row.scopes,
-    tenants: row.tenants,
-    expiresAt: row.expires_at,
-  };
+  return actorOf(row);
+}
+
+export function actorOf({ id, name, scopes, tenants, expires_at }: queries.TokenState): Actor {
+  return { tokenId: id, name, scopes, tenants, expiresAt: expires_at };
 }
 
 /**

@@ -27,10 +27,13 @@ export function startText(io: Io, service: StartedService, dataDir: string): str
     enrichment: { score: 0.93 },
   };
   const console = service.signInLink ?? service.url;
-  const once = service.signInLink === null ? '' : ' (signs you in, once, within an hour)';
+  const how =
+    service.signInLink === null
+      ? 'sign in with the token below, or start with --print-sign-in'
+      : 'signs you in, once, within an hour';
   return `svcctl runs at ${service.url}
 
-  Console        ${console}${once}
+  Console        ${console} (${how})
   API reference  ${service.url}/docs
   Admin token    ${join(service.adminTokenPath)}${made}
 

@@ -12,7 +12,11 @@ export function addServe(program: Command, context: Context): void {
     .description(
       'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the\nenvironment: svcctl config prints them all.',
     )
-    .action(() => serve(context));
+    .option(
+      '--print-sign-in',
+      'print the one-time sign-in link even if stdout is no terminal: whoever reads it gets in',
+    )
+    .action((options: { printSignIn?: true }) => serve(context, options));
   withExamples(command, [
     'svcctl serve',
     'SVC_PORT=9000 SVC_DATA_DIR=/var/lib/svcctl svcctl serve',
@@ -20,7 +24,7 @@ export function addServe(program: Command, context: Context): void {
   ]);
 }
 
-async function serve(context: Context): Promise<void> {
+async function serve(context: Context, options: { printSignIn?: true }): Promise<void> {
   const { io } = context;
   const settings = loadSettings(io.env);
   const app = await import('../../app.ts');
@@ -29,8 +33,8 @@ async function serve(context: Context): Promise<void> {
     throw explainStart(error, settings);
   });
   try {
-    // A link that lets anyone in once is for a person to read, not for a log.
-    const isWanted = service.isFirstStart || io.stdout.isTTY;
+    // A link that lets anyone in once is for a person to read, not for a log that is collected.
+    const isWanted = options.printSignIn || io.stdout.isTTY;
     const signInLink = isWanted ? await service.createSignInLink() : null;
     await context.out.write(startText(io, { ...service, signInLink }, settings.dataDir));
     await untilAborted(io.signal);

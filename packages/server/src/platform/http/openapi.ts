@@ -85,7 +85,7 @@ export const conventions = [
   },
   {
     title: 'Errors',
-    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503.',
+    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503; a token that has used up its share gets 429 whatever it asks for.',
   },
   {
     title: 'Requests and retries',

@@ -179,15 +179,15 @@ function addRoute<C extends RouteContract>(
     url: basePath + contract.path,
     exposeHeadRoute: contract.method === 'GET',
     ...(contract.scope === null && { bodyLimit: openBodyMaxBytes }),
-    // In the order the contract promises: 401, 403, 429, then the input, then the rest.
+    // In the order the contract promises: 401, 429, 403, then the input, then the rest.
     onRequest: async (request) => {
       options.assertReady();
       if (contract.scope !== null) {
         const actor = await options.authenticate(request);
+        // Before anything else is looked at: what is refused costs as much as what is done.
+        options.admit(actor);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
-        // Before the input is looked at: what is refused costs as much as what is done.
-        options.admit(actor);
         actors.set(request, actor);
         connections.admit(request.raw, { ownPace: 'streamedBody' in contract });
       }

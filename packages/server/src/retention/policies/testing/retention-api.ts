@@ -5,6 +5,7 @@ import {
   addAccessRoutes,
   authenticate,
   createAudit,
+  createSignInGuard,
   createToken,
   type NewToken,
 } from '../../../access/index.ts';
@@ -52,7 +53,8 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   });
   const poke = () => void pokes++;
   const audit = createAudit();
-  addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit });
+  const guard = createSignInGuard(db, { clock: systemClock, log });
+  addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit, guard });
   addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, poke });
   const makeToken = async (request: Partial<NewToken>) => {
     const maker = { creator: null, nowMillis: systemClock() };

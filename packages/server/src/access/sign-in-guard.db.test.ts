@@ -1,0 +1,153 @@
+import type { FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { createLog } from '../app.ts';
+import { AppError } from '../kernel/errors.ts';
+import { newAccessToken } from '../kernel/ids.ts';
+import { createSignInGuard, failuresPerMinute } from './sign-in-guard.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ SVC_RATE_LIMIT: '100' });
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  await service.db.query(sql`delete from audit_log where action = 'session.refuse'`);
+});
+
+const refusals = () =>
+  service.db.query<{ address: string | null; attempts: number; code: string }>(sql`
+    select address, after ->> 'code' as code, (after ->> 'attempts')::int as attempts from audit_log
+    where action = 'session.refuse' order by id`);
+
+let nowMillis = 0;
+const newGuard = () =>
+  createSignInGuard(service.db, { clock: () => nowMillis, log: createLog('silent') });
+const from = (ip: string) =>
+  ({ id: 'req_x', ip, headers: { 'user-agent': 'test' }, socket: {} }) as unknown as FastifyRequest;
+const refuse = async () => {
+  throw new AppError('token_unknown');
+};
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'in',
+    (error: AppError) => error.code,
+  );
+
+test('a token that may not do what it asks for is limited like any other', async () => {
+  const { token } = await service.makeToken({ preset: 'pipeline' });
+  const calls = Array.from({ length: 150 }, () => service.call('GET', '/tokens', { token }));
+  const answers = await Promise.all(calls);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403, 429]));
+  const limited = answers.find(({ status }) => status === 429);
+  expect(Number(limited?.headers.get('retry-after'))).toBeGreaterThan(0);
+});
+
+test('wrong codes and tokens end in 429, which leaves sessions and tokens alone', async () => {
+  const signIn = (body: object) => service.call('POST', '/session', { token: null, body });
+  const good = await signIn({ token: service.adminToken });
+  const headers = { cookie: good.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const confirm = (token: string) =>
+    service.call('POST', '/session/confirm', { token: null, headers, body: { token } });
+  for (const attempt of [
+    () => signIn({ code: 'wrong' }),
+    () => signIn({ token: newAccessToken() }),
+    () => confirm(newAccessToken()),
+  ]) {
+    const answers = await Promise.all(Array.from({ length: 2 * failuresPerMinute }, attempt));
+    const limited = answers.filter(({ status }) => status !== 401);
+    expect(limited.length).toBeGreaterThan(0);
+    for (const answer of limited) {
+      expect(answer.json).toMatchObject({ status: 429, code: 'sign_in_limited' });
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+  }
+  expect((await service.call('GET', '/me', { token: null, headers })).status).toBe(200);
+  expect((await service.call('GET', '/me')).status).toBe(200);
+  expect(await refusals()).toMatchObject([{ address: '127.0.0.1', attempts: 1 }]);
+  const [entry] = (await service.call('GET', '/audit?action=session.refuse')).json.data;
+  expect(entry).toMatchObject({ actor: { token_id: null, name: 'nobody' }, user_agent: 'node' });
+});
+
+test('one address’s failures are nobody else’s, and a place comes back with time', async () => {
+  const guard = newGuard();
+  for (let n = 0; n < failuresPerMinute; n += 1) {
+    expect(await codeOf(guard.attempt(from('10.0.0.1'), refuse))).toBe('token_unknown');
+  }
+  const enter = async () => 'in';
+  expect(await codeOf(guard.attempt(from('10.0.0.1'), enter))).toBe('sign_in_limited');
+  expect(await codeOf(guard.attempt(from('10.0.0.2'), enter))).toBe('in');
+  nowMillis += 60_000 / failuresPerMinute;
+  expect(await codeOf(guard.attempt(from('10.0.0.1'), enter))).toBe('in');
+  await guard.flush();
+});
+
+test('who signs in rightly uses up nothing, nor does a database that is away', async () => {
+  const guard = newGuard();
+  for (let n = 0; n < 3 * failuresPerMinute; n += 1) {
+    expect(await codeOf(guard.attempt(from('10.0.0.3'), async () => 'in'))).toBe('in');
+    const away = async () => {
+      throw new AppError('database_unavailable');
+    };
+    expect(await codeOf(guard.attempt(from('10.0.0.3'), away))).toBe('database_unavailable');
+  }
+});
+
+test('a host cannot escape through the addresses of its IPv6 network', async () => {
+  const guard = newGuard();
+  for (let n = 0; n < failuresPerMinute; n += 1) {
+    await codeOf(guard.attempt(from(`2001:db8:1:2::${n}`), refuse));
+  }
+  const next = (ip: string) => codeOf(guard.attempt(from(ip), refuse));
+  expect(await next('2001:db8:1:2:ffff::1')).toBe('sign_in_limited');
+  expect(await next('2001:db8:1:3::1')).toBe('token_unknown');
+  await guard.flush();
+});
+
+test('the log has the first failure of an address at once, and the number of the others later', async () => {
+  const guard = newGuard();
+  for (let n = 0; n < failuresPerMinute + 5; n += 1) {
+    await codeOf(guard.attempt(from('10.0.1.1'), refuse));
+  }
+  expect(await refusals()).toEqual([{ address: '10.0.1.1', code: 'token_unknown', attempts: 1 }]);
+  nowMillis += 61_000;
+  await codeOf(guard.attempt(from('10.0.1.2'), refuse));
+  expect(await refusals()).toEqual([
+    { address: '10.0.1.1', code: 'token_unknown', attempts: 1 },
+    { address: '10.0.1.1', code: 'sign_in_limited', attempts: failuresPerMinute + 4 },
+    { address: '10.0.1.2', code: 'token_unknown', attempts: 1 },
+  ]);
+  await guard.flush();
+});
+
+test('failures from very many addresses are a hundred entries and a sum', async () => {
+  const guard = newGuard();
+  for (let n = 0; n < 150; n += 1) await codeOf(guard.attempt(from(`10.1.0.${n}`), refuse));
+  await guard.flush();
+  const told = await refusals();
+  expect(told).toHaveLength(101);
+  expect(told.at(-1)).toEqual({ address: null, code: null, attempts: 50 });
+});
+
+test('signing out is told with who it was', async () => {
+  const made = await service.makeToken({ preset: 'curator', tenants: ['TX'] });
+  const opened = await newSession(made.token);
+  await service.call('DELETE', '/session', { token: null, headers: opened });
+  const { data } = (await service.call('GET', `/audit?actor=${made.id}`)).json;
+  expect(data[0]).toMatchObject({ action: 'session.close', tenant: 'TX' });
+  const again = await service.call('DELETE', '/session', { token: null, headers: opened });
+  expect(again.status).toBe(204);
+  const after = (await service.call('GET', `/audit?actor=${made.id}`)).json.data;
+  expect(after).toHaveLength(data.length);
+});
+
+/** A session made in the database: the address of the tests has used up its share. */
+async function newSession(token: string): Promise<Record<string, string>> {
+  const secret = 'x'.repeat(43);
+  await service.db.query(sql`
+    insert into sessions (hash, token_id, expires_at)
+    select sha256(${secret}::bytea), id, now() + interval '1 hour' from access_tokens
+    where hash = sha256(${token}::bytea)`);
+  return { cookie: `svc_session=${secret}` };
+}

@@ -1,0 +1,113 @@
+import { isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import type { Clock } from '../kernel/clock.ts';
+import { AppError } from '../kernel/errors.ts';
+import { clientAddress } from '../platform/http/client-address.ts';
+import type { Log } from '../platform/log.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { auditRefusal } from './audit.ts';
+import { createBuckets } from './rate-limit.ts';
+
+/** Sign-ins that may fail from one address in a minute. */
+export const failuresPerMinute = 20;
+/** Of so many addresses a minute failures are told each; of more only their sum. */
+const maxAddresses = 100;
+const minuteMillis = 60_000;
+
+export type SignInGuard = {
+  /**
+   * Does what gives a secret to get in. Throws what it throws, or 429 `sign_in_limited` once too many failed from
+   * this address: then also for who would be let in.
+   */
+  attempt<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T>;
+  /** Writes what is counted but not told yet. */
+  flush(): Promise<void>;
+};
+
+type Failures = { readonly address: string; untold: number; code: string };
+
+/**
+ * Limits the sign-ins that fail and tells of them in the audit log: of an address the first in a minute at once,
+ * the others as a number when the minute is over, so that nobody fills the log. Per process, in bounded memory.
+ */
+export function createSignInGuard(
+  db: Queryable,
+  { clock, log }: { clock: Clock; log: Log },
+): SignInGuard {
+  const buckets = createBuckets(failuresPerMinute, clock);
+  let failures = new Map<string, Failures>();
+  let others = 0;
+  let startedAtMillis = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const tell = async (entry: Parameters<typeof auditRefusal>[1]) => {
+    // Who is refused stays refused, whether or not that can be written down.
+    await auditRefusal(db, entry).catch((error: unknown) =>
+      log.warn(
+        { err: error, address: entry.address, after: entry.after },
+        'a failed sign-in could not be told in the audit log',
+      ),
+    );
+  };
+  const flush = async () => {
+    clearTimeout(timer);
+    timer = undefined;
+    const [told, untold] = [failures, others];
+    failures = new Map();
+    others = 0;
+    for (const { address, untold: attempts, code } of told.values()) {
+      if (attempts > 0) await tell({ address, after: { code, attempts } });
+    }
+    if (untold > 0) await tell({ address: null, after: { attempts: untold } });
+  };
+  const note = async (request: FastifyRequest, address: string, code: string) => {
+    if (timer !== undefined && clock() - startedAtMillis >= minuteMillis) await flush();
+    if (timer === undefined) {
+      startedAtMillis = clock();
+      timer = setTimeout(() => void flush(), minuteMillis);
+      timer.unref();
+    }
+    const known = failures.get(address);
+    if (known !== undefined) Object.assign(known, { untold: known.untold + 1, code });
+    else if (failures.size >= maxAddresses) others += 1;
+    else {
+      failures.set(address, { address, untold: 0, code });
+      await tell({ address, request, after: { code, attempts: 1 } });
+    }
+  };
+  return {
+    flush,
+    async attempt(request, work) {
+      const address = networkOf(clientAddress(request));
+      const waitSeconds = buckets.take(address);
+      if (waitSeconds > 0) {
+        await note(request, address, 'sign_in_limited');
+        throw new AppError('sign_in_limited', {
+          detail: `${failuresPerMinute} sign-ins from your address failed within a minute. Try again in ${waitSeconds} s.`,
+          retryAfterSeconds: waitSeconds,
+        });
+      }
+      try {
+        const answer = await work();
+        buckets.giveBack(address);
+        return answer;
+      } catch (error) {
+        if (error instanceof AppError && error.status === 401) {
+          await note(request, address, error.code);
+        } else buckets.giveBack(address);
+        throw error;
+      }
+    },
+  };
+}
+
+/** An IPv6 host has all addresses of its /64 to choose from. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.includes('.')) return address;
+  const [head = '', tail = ''] = address.split('::');
+  const groups = head.split(':');
+  const rest = tail === '' ? [] : tail.split(':');
+  const zeros = address.includes('::') ? Array(8 - groups.length - rest.length).fill('0') : [];
+  const all = [...groups.map((group) => group || '0'), ...zeros, ...rest];
+  return `${all.slice(0, 4).join(':')}::/64`;
+}
