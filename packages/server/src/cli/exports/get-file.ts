@@ -2,6 +2,7 @@ import { basename, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import { noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatDuration, formatNumberOf } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { checkTarget, createPartFile } from '../part-file.ts';
@@ -10,7 +11,7 @@ import { shellQuote } from '../shell-quote.ts';
 import { styled } from '../style.ts';
 import { safeName } from './announced.ts';
 import { type Fetched, fetchFile } from './fetch-file.ts';
-import { assertHasFile, type ExportJob } from './jobs.ts';
+import { askedOf, assertHasFile, type ExportJob } from './jobs.ts';
 import { createStdoutSink, openResumableFile, type Sink } from './resumable-file.ts';
 import { shortSha256 } from './stream-export.ts';
 
@@ -69,6 +70,7 @@ export async function getFile(
   } else if (path !== null || io.stderr.isTTY === true) {
     tell(context, job, { label, fetched, elapsedMs });
   }
+  if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
 }
 
 type Target = { job: ExportJob; sink: Sink; label: string; path: string | null };

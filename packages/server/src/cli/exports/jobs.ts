@@ -2,6 +2,7 @@ import type { ExportFormat } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import type { AskedSlice } from '../empty-slice.ts';
 import { followJob } from '../follow-job.ts';
 import {
   formatBytes,
@@ -95,6 +96,12 @@ export async function followExport(
 /** How to go on with a job that this command leaves at work. */
 export function goesOnText(id: string): string {
   return `The export goes on without this command. Get its file: svcctl exports get ${id} --wait · stop it: svcctl exports cancel ${id}`;
+}
+
+/** What slice a job was asked for. */
+export function askedOf({ tenant, request, version }: ExportJob): AskedSlice {
+  const asked: Omit<AskedSlice, 'tenant'> = request;
+  return { ...asked, tenant, version: version ?? undefined };
 }
 
 /** Throws unless the job has a file: `export_failed`, or what the service would say. */

@@ -4,6 +4,8 @@ import type { Compression, ExportFormat } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
+import type { DatasetName } from '../datasets/words.ts';
+import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { countLeaves } from '../leaf-count.ts';
 import { checkTarget, createPartFile, type PartFile } from '../part-file.ts';
@@ -22,7 +24,7 @@ export type ExportRequest = {
   format: ExportFormat;
   compression: Compression;
   /** What else the call says. */
-  body: object;
+  body: Pick<AskedSlice, 'kind' | 'version' | 'split'> & { dataset?: DatasetName | undefined };
   /** Rows that the dataset version should give; null where there is none, or it cannot tell. */
   versionRows: number | null;
   hasHeader: boolean;
@@ -70,6 +72,8 @@ export async function streamExport(
     });
     await file?.keep();
     await report(context, client, { request, received, path, startedAt });
+    if (received.rows === 0)
+      await noteEmptySlice(context, client, { ...request.slice, ...request.body });
   } finally {
     answer.cancel();
     await file?.discard();

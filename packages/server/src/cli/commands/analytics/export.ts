@@ -4,6 +4,7 @@ import { AppError } from '../../../kernel/errors.ts';
 import type { Client } from '../../client.ts';
 import type { Context } from '../../context.ts';
 import { type DatasetName, datasetNames } from '../../datasets/words.ts';
+import { noteEmptySlice } from '../../empty-slice.ts';
 import type { FileRequest } from '../../exports/get-file.ts';
 import type { ExportRequest } from '../../exports/stream-export.ts';
 import { fileCompressions, formats, profiles, splits } from '../../exports/words.ts';
@@ -137,21 +138,22 @@ async function requestOf(
 ): Promise<ExportRequest> {
   const { tenant, store, month, from, to, kind, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
+  const body = {
+    kind,
+    dataset,
+    profile,
+    version: version?.id,
+    split,
+    columns: options.columns?.split(',').map((column) => column.trim()),
+    compression: options.compression,
+    header: options.header ? undefined : false,
+  };
   return {
     slice: { tenant, store, month, from, to },
     format: options.format,
     compression: options.compression ?? 'none',
     versionRows: version?.rows ?? null,
-    body: {
-      kind,
-      dataset,
-      profile,
-      version: version?.id,
-      split,
-      columns: options.columns?.split(',').map((column) => column.trim()),
-      compression: options.compression,
-      header: options.header ? undefined : false,
-    },
+    body,
     hasHeader: options.header,
     out: options.out ?? (context.isTerminal ? null : '-'),
     mayReplace: options.force === true,
@@ -175,10 +177,8 @@ async function exportAsJob(
   client: Client,
   { request, waits }: { request: ExportRequest; waits: boolean },
 ): Promise<void> {
-  const [{ startExport, followExport, goesOnText }, { checkNames, getFile }] = await Promise.all([
-    import('../../exports/jobs.ts'),
-    import('../../exports/get-file.ts'),
-  ]);
+  const [{ askedOf, startExport, followExport, goesOnText }, { checkNames, getFile }] =
+    await Promise.all([import('../../exports/jobs.ts'), import('../../exports/get-file.ts')]);
   const { out, mayReplace, isJson } = request;
   const file: FileRequest = { out, mayReplace, isJson, manifest: null };
   if (waits) await checkNames(context, file);
@@ -186,6 +186,7 @@ async function exportAsJob(
   if (!waits) {
     await context.out.write(`${isJson ? JSON.stringify(started) : started.id}\n`);
     context.hint(goesOnText(started.id));
+    if (started.rows_total === 0) await noteEmptySlice(context, client, askedOf(started));
     return;
   }
   const job = await followExport(context, client, started);

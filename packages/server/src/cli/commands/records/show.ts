@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Context } from '../../context.ts';
+import { noteEmptySlice } from '../../empty-slice.ts';
 import { formatBytes, formatInstant, formatNumberOf } from '../../format.ts';
 import { required, wholeNumber, withExamples } from '../../help.ts';
 import {
@@ -121,7 +122,7 @@ async function showOne(context: Context, options: Options): Promise<void> {
 }
 
 async function showPages(context: Context, options: Options): Promise<void> {
-  required(options.tenant, '--tenant');
+  const tenant = required(options.tenant, '--tenant');
   checkDays(options);
   const printer = createRowPrinter<RecordRow>(context, {
     columns,
@@ -147,7 +148,7 @@ async function showPages(context: Context, options: Options): Promise<void> {
     nextCursor = page.nextCursor;
   }
   await printer.end();
-  if (printed === 0) context.hint('No records match.');
+  if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
 }
 
