@@ -1,4 +1,4 @@
-// npm run bench -- <name> [--quick | --full] [--only section,…]: builds what has changed, then runs bench/<name>.mjs.
+// npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]: builds what has changed, then runs bench/<name>.mjs.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -28,6 +28,7 @@ function readArguments(args) {
       options: {
         quick: { type: 'boolean', default: false },
         full: { type: 'boolean', default: false },
+        smallest: { type: 'boolean', default: false },
         only: { type: 'string', default: '' },
       },
     });
@@ -35,12 +36,12 @@ function readArguments(args) {
     if (positionals.length !== 1 || !names.includes(name)) {
       throw new Error(`name one of these benches: ${names.join(', ')}`);
     }
-    if (values.quick && values.full) throw new Error('--quick and --full exclude each other');
-    const size = values.quick ? 'quick' : values.full ? 'full' : 'standard';
+    const [size = 'standard', other] = ['smallest', 'quick', 'full'].filter((name) => values[name]);
+    if (other !== undefined) throw new Error(`--${size} and --${other} exclude each other`);
     return { name, size, only: values.only.split(',').filter((section) => section !== '') };
   } catch (error) {
     process.stderr.write(
-      `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full] [--only section,…]\n`,
+      `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]\n`,
     );
     process.exit(2);
   }

@@ -105,7 +105,7 @@ function removeStale(source, output) {
   );
   for (const path of files(output)) {
     if (path.endsWith(buildNotes)) continue;
-    if (!wanted.has(path.replace(/\.js(\.map)?$/, ''))) rmSync(path);
+    if (!wanted.has(path.replace(/\.(js|d\.ts)(\.map)?$/, ''))) rmSync(path);
   }
 }
 

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { listen } from '../lib/listen.mjs';
 
 /** No framework, no styles, no keyboard: what the API answers, as one table. */
 const html = `<!doctype html>
@@ -22,8 +23,7 @@ const html = `<!doctype html>
 export async function startBarePage(scope, service) {
   const server = createServer((request, response) => void answer(service, request, response));
   scope.defer(() => server.close());
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${server.address().port}`;
+  return listen(server);
 }
 
 async function answer(service, request, response) {

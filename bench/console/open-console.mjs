@@ -42,7 +42,7 @@ export async function firstRowsMs(page) {
 /** Waits until so many nodes are visible: the list is as high as all of them. */
 export async function untilVisible(page, count) {
   await page.waitForFunction(
-    (wanted) => document.querySelector('[role="tree"]')?.offsetHeight === wanted * 32,
+    (wanted) => document.querySelector('[role="tree"]')?.clientHeight === wanted * 32,
     count,
   );
 }

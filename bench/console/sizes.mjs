@@ -5,6 +5,16 @@
 const million = { tenants: 20, stores: 500, months: 100 };
 
 export const sizes = {
+  /** Only shows that a section still runs. */
+  smallest: {
+    leaves: { tenants: 4, stores: 20, months: 12 },
+    reloads: 1,
+    reloadsOfMany: 1,
+    toggles: 2,
+    openStores: 22,
+    scrollPx: 2000,
+    idleMs: 200,
+  },
   quick: {
     leaves: { tenants: 4, stores: 100, months: 100 },
     reloads: 3,

@@ -25,7 +25,7 @@ const paths = [
 export async function benchBeside({ scope, client, service, sizes, say }) {
   const browsers = Array.from({ length: 8 }, () => createClient(scope, service));
   say('pages alone');
-  await browse(browsers, until(3000));
+  await browse(browsers, until(sizes.warmMs));
   const idle = await browse(browsers, until(sizes.idleMs));
   say(`pages beside ${jobs} exports`);
   const startedAt = performance.now();

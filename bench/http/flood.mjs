@@ -19,7 +19,7 @@ export async function benchFlood({ scope, dir, postgres, sizes, say }) {
   flood.stop();
   const growth = during.peakBytes - beforeBytes;
   const { p50, p99, max } = during.result;
-  return markdownTable(
+  const table = markdownTable(
     [`${sizes.connections} unfinished bodies`, 'measured', 'goal'],
     [
       [
@@ -32,6 +32,7 @@ export async function benchFlood({ scope, dir, postgres, sizes, say }) {
       ['growth of the memory', formatMiB(growth), goal('< 64 MiB', growth < 64 * 2 ** 20)],
     ],
   );
+  return `### Unfinished bodies\n\n${table}`;
 }
 
 /** Each on a connection of its own, as a prober comes. */

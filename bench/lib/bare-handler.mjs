@@ -4,6 +4,7 @@
  * `GET /<query>?<arguments as JSON>`.
  */
 import { createServer } from 'node:http';
+import { listen } from './listen.mjs';
 import { listDatasets, listLeafDays, listRecords, openDatabase } from './product.mjs';
 
 const db = openDatabase({ url: process.argv[2], maxConnections: 24, onError: () => {} });
@@ -35,6 +36,4 @@ async function answer(request, response) {
 
 const server = createServer((request, response) => void answer(request, response));
 server.keepAliveTimeout = 72_000;
-server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`http://127.0.0.1:${server.address().port}\n`);
-});
+process.stdout.write(`${await listen(server)}\n`);

@@ -2,7 +2,13 @@ import { createReadStream } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 
-/** One client with one kept-alive connection. The same code asks ours and the bare handler. */
+/**
+ * One client with one kept-alive connection. The same code asks ours and the bare handler, which knows no
+ * tokens.
+ *
+ * @param {any} scope
+ * @param {{ origin: string, token?: string }} service
+ */
 export function createClient(scope, { origin, token }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   scope.defer(() => agent.destroy());
@@ -27,7 +33,12 @@ export function createClient(scope, { origin, token }) {
   };
 }
 
-/** The answer's head. */
+/**
+ * The answer's head.
+ *
+ * @param {import('node:http').ClientRequest} asked
+ * @returns {Promise<import('node:http').IncomingMessage>}
+ */
 export function answerOf(asked) {
   return new Promise((resolve, reject) => {
     asked.once('response', resolve);

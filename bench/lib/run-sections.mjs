@@ -10,10 +10,14 @@ const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.me
 
 /**
  * Runs the wanted sections of a bench, one after the other, on one embedded PostgreSQL, and prints a
- * table for each; a whole run that is not quick also writes them into docs/benchmarks.md between the
+ * table for each; a whole run that is no trial also writes them into docs/benchmarks.md between the
  * markers `bench:<name>`. A figure short of its goal is shown; a wrong answer is thrown.
  *
  * `start` makes what the sections share: fields for each section, and `about`, a word on the machine.
+ *
+ * @param {{ name: string, sections: Record<string, (bench: any) => Promise<string>>, sizes: Record<string, any>,
+ *   start?: (bench: any) => Promise<Record<string, any>> }} bench
+ * @param {{ size: string, only: string[] }} options
  */
 export async function runSections(
   { name, sections, sizes, start = async () => ({}) },
@@ -28,7 +32,8 @@ export async function runSections(
     const base = { dir, postgres, sizes: sizes[size], say };
     const { about, ...shared } = await start({ ...base, scope });
     const texts = [about === undefined ? machine : `${machine} · ${about}`];
-    if (size === 'quick')
+    const isTrial = size === 'quick' || size === 'smallest';
+    if (isTrial)
       texts.push('**Quick run: small sizes, few samples. For trying out, not for quoting.**');
     process.stdout.write(`${texts.join('\n\n')}\n`);
     for (const section of wanted) {
@@ -41,7 +46,7 @@ export async function runSections(
     }
     say(`done in ${formatSeconds(performance.now() - startedAt)}`);
     const isWhole = wanted.length === Object.keys(sections).length;
-    if (size === 'quick' || !isWhole || scope.isClosing) return;
+    if (isTrial || !isWhole || scope.isClosing) return;
     replaceBetweenMarkers(documentPath, `bench:${name}`, texts.join('\n\n'));
     say(`written to ${join('docs', 'benchmarks.md')}`);
   });

@@ -6,6 +6,9 @@ import { programPath } from './product.mjs';
 /**
  * `svcctl serve` as a child process on the given database, its data folder in `dir` under `name`. The
  * first service of a database makes its admin token; a further one is given it.
+ *
+ * @param {any} scope
+ * @param {{ dir: string, name: string, databaseUrl: string, token?: string, settings?: Record<string, string> }} options
  */
 export async function startService(scope, { dir, name, databaseUrl, token, settings = {} }) {
   const dataDir = join(dir, name);

@@ -17,7 +17,12 @@ export async function requestCsv(client, slice) {
   return { asked, response, rowCount: Number(response.headers['x-record-count']) };
 }
 
-/** Reads a stream of bytes to its end. */
+/**
+ * Reads a stream of bytes to its end.
+ *
+ * @param {AsyncIterable<Buffer>} stream
+ * @param {(chunk: Buffer) => unknown} onChunk
+ */
 export async function drain(stream, onChunk = () => {}) {
   let bytes = 0;
   for await (const chunk of stream) {

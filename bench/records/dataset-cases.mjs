@@ -42,6 +42,11 @@ export function datasetCases({ tenants, stores }, deep) {
   ];
 }
 
+/**
+ * @param {string} name
+ * @param {(i: number) => Record<string, string>} filters
+ * @param {{ isLimited?: boolean, hasDays?: boolean, limit?: number, place?: (i: number) => unknown }} options
+ */
 function level(name, filters = () => ({}), options = {}) {
   const { isLimited = false, hasDays = false, limit = 100, place = () => undefined } = options;
   const words = [`level=${name}`];

@@ -79,7 +79,9 @@ async function drainCopy(db, open, { onChunk, isByKey = false }) {
 /** The service's own expressions, quoting and header. */
 function sameTextCopy(client, { tenant, from }) {
   const slice = { tenant, from, until: '2001-04-01', tenants: null };
-  const query = selectRecords(slice, exportColumns);
+  // Those that an export has by default.
+  const columns = exportColumns.filter((name) => name !== 'split');
+  const query = selectRecords(slice, { kind: 'csv', columns });
   return copyCsv({ client }, query, { header: true, quoted: textColumns });
 }
 

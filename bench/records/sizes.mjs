@@ -1,5 +1,14 @@
-/** How much each kind of run measures. `pairs`: how often ours and the other side take turns. */
+/**
+ * How much each kind of run measures. `pairs`: how often ours and the other side take turns. `smallest` only
+ * shows that a section still runs.
+ */
 export const sizes = {
+  smallest: {
+    ingest: { flights: 3000, pairs: 1 },
+    datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
+    pages: { records: 12_000, requests: 2 },
+    export: { flights: 6000, pairs: 1, firstBytes: 1, watchMs: 100 },
+  },
   quick: {
     ingest: { flights: 60_000, pairs: 1 },
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },

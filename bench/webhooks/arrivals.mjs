@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { listen } from '../lib/listen.mjs';
 
 /**
  * A receiver in this process, so that sending and receiving are read off one clock. `arrivalOf(key)`
@@ -20,15 +21,16 @@ export async function startArrivals(scope) {
       waiting.get(key)?.(at);
     });
   });
+  /** @type {(request: import('node:http').IncomingMessage) => number} */
   let statusOf = () => 204;
   server.keepAliveTimeout = 60_000;
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = await listen(server);
   scope.defer(() => {
     server.closeAllConnections();
     server.close();
   });
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    url,
     answer(next) {
       statusOf = next;
     },
@@ -43,10 +45,10 @@ export async function startArrivals(scope) {
 /** A receiver that takes everything in and never answers. */
 export async function startBlackHole(scope) {
   const server = createServer((request) => request.resume());
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = await listen(server);
   scope.defer(() => {
     server.closeAllConnections();
     server.close();
   });
-  return `http://127.0.0.1:${server.address().port}`;
+  return url;
 }

@@ -10,7 +10,7 @@ const perSecond = 100;
 
 /** What a dead tenant with a long queue does to the others. */
 export async function benchIsolation({ scope, dir, postgres, sizes, say }) {
-  const { seconds, backlog, pairs } = sizes.isolation;
+  const { seconds, backlog, pairs, warmSeconds } = sizes.isolation;
   const world = await startWorld(scope, { dir, postgres, name: 'isolation' });
   const arrivals = await startArrivals(scope);
   const hole = await startBlackHole(scope);
@@ -21,7 +21,7 @@ export async function benchIsolation({ scope, dir, postgres, sizes, say }) {
   await seedDeliveries(world.client, dead.id, backlog);
   await settle(world.client);
   const load = { world, arrivals, tenants, perSecond };
-  await openLoop({ ...load, seconds: 2 });
+  await openLoop({ ...load, seconds: warmSeconds });
   const runs = { alone: [], beside: [] };
   for (let pair = 0; pair < pairs; pair += 1) {
     say(`isolation: pair ${pair + 1} of ${pairs}`);

@@ -9,12 +9,12 @@ const perSecond = 200;
 
 /** From an incident, or a click on retry, to the receiver. */
 export async function benchLatency({ scope, dir, postgres, sizes, say }) {
-  const { seconds, singles } = sizes.latency;
+  const { seconds, singles, warmSeconds } = sizes.latency;
   const world = await startWorld(scope, { dir, postgres, name: 'latency' });
   const arrivals = await startArrivals(scope);
   const tenants = ['a', 'b', 'c', 'd'];
   for (const tenant of tenants) await addEndpoint(world, tenant, `${arrivals.url}/${tenant}`);
-  await openLoop({ world, arrivals, tenants, perSecond, seconds: 2 });
+  await openLoop({ world, arrivals, tenants, perSecond, seconds: warmSeconds });
   say(`latency: ${perSecond} incidents/s for ${seconds} s`);
   const busy = summary(await openLoop({ world, arrivals, tenants, perSecond, seconds }));
   say('latency: one at a time, after idling');

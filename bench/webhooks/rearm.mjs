@@ -11,7 +11,7 @@ const tenants = ['a', 'b'];
 
 /** A bulk re-arm in the background, and what deliveries and pages feel of it. */
 export async function benchRearm({ scope, dir, postgres, sizes, say }) {
-  const { rows } = sizes.rearm;
+  const { rows, warmSeconds, beforeSeconds, duringSeconds } = sizes.rearm;
   const world = await startWorld(scope, { dir, postgres, name: 'rearm' });
   const arrivals = await startArrivals(scope);
   for (const tenant of tenants) await addEndpoint(world, tenant, `${arrivals.url}/${tenant}`);
@@ -20,9 +20,9 @@ export async function benchRearm({ scope, dir, postgres, sizes, say }) {
   await seedDeliveries(world.client, dead.id, rows, { status: 'abandoned' });
   await settle(world.client);
   const client = createClient(scope, world);
-  await openLoop({ world, arrivals, tenants, perSecond, seconds: 2 });
+  await openLoop({ world, arrivals, tenants, perSecond, seconds: warmSeconds });
   say('re-arm: deliveries and pages before');
-  const before = await loadFor(5);
+  const before = await loadFor(beforeSeconds);
   say(`re-arm: ${formatCount(rows)} rows`);
   const startedAt = performance.now();
   const job = await world.call('POST', '/webhook/dlq/retry', { endpoint_id: dead.id });
@@ -30,7 +30,7 @@ export async function benchRearm({ scope, dir, postgres, sizes, say }) {
     const { state, rows_done: done } = await world.call('GET', `/webhook/dlq/retries/${job.id}`);
     return state === 'completed' ? { done, millis: performance.now() - startedAt } : undefined;
   });
-  const during = await loadFor(10);
+  const during = await loadFor(duringSeconds);
   const { done, millis } = await ended;
   if (done !== rows) throw new Error(`${done} rows re-armed, not ${rows}`);
   return report({ before, during, rows, millis });

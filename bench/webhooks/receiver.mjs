@@ -1,6 +1,7 @@
 // A receiver as a process of its own: counts what comes and answers 204. GET /stats tells how many came,
 // and when the first and the last of them, in milliseconds of its own clock; DELETE /stats begins anew.
 import { createServer } from 'node:http';
+import { listen } from '../lib/listen.mjs';
 
 let [count, first, last] = [0, 0, 0];
 const ids = new Set();
@@ -25,7 +26,5 @@ const server = createServer((request, response) => {
   });
 });
 server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`http://127.0.0.1:${server.address().port}\n`);
-});
+process.stdout.write(`${await listen(server)}\n`);
 process.on('SIGTERM', () => process.exit(0));

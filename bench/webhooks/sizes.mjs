@@ -1,18 +1,25 @@
-/** How much each kind of run measures. */
+/** How much each kind of run measures; `smallest` only shows that a section still runs. */
 export const sizes = {
+  smallest: {
+    throughput: { deliveries: 200, pairs: 1 },
+    latency: { seconds: 0.3, singles: 2, warmSeconds: 0.2 },
+    isolation: { seconds: 0.3, backlog: 200, pairs: 1, warmSeconds: 0.2 },
+    deadLetters: { few: 500, many: 1000, requests: 2 },
+    rearm: { rows: 500, warmSeconds: 0.2, beforeSeconds: 0.3, duringSeconds: 0.5 },
+  },
   quick: {
     throughput: { deliveries: 5000, pairs: 1 },
-    latency: { seconds: 5, singles: 10 },
-    isolation: { seconds: 5, backlog: 10_000, pairs: 1 },
+    latency: { seconds: 5, singles: 10, warmSeconds: 2 },
+    isolation: { seconds: 5, backlog: 10_000, pairs: 1, warmSeconds: 2 },
     deadLetters: { few: 2000, many: 50_000, requests: 50 },
-    rearm: { rows: 20_000 },
+    rearm: { rows: 20_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
   },
   standard: {
     throughput: { deliveries: 30_000, pairs: 3 },
-    latency: { seconds: 30, singles: 50 },
-    isolation: { seconds: 20, backlog: 100_000, pairs: 2 },
+    latency: { seconds: 30, singles: 50, warmSeconds: 2 },
+    isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },
     deadLetters: { few: 10_000, many: 1_000_000, requests: 300 },
-    rearm: { rows: 1_000_000 },
+    rearm: { rows: 1_000_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
   },
 };
 sizes.full = sizes.standard;

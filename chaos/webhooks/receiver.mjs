@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { listen } from '../../bench/lib/listen.mjs';
 
 /**
  * A receiver that notes what came for each webhook-id. Most requests are answered 204, some 500, some
@@ -38,7 +39,7 @@ export async function startReceiver(scope) {
     take(request, response).catch(() => {});
   });
   server.on('clientError', (_error, socket) => socket.destroy());
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = await listen(server);
   scope.defer(
     () =>
       new Promise((resolve) => {
@@ -47,7 +48,7 @@ export async function startReceiver(scope) {
       }),
   );
   return {
-    url: (path) => `http://127.0.0.1:${server.address().port}${path}`,
+    url: (path) => `${origin}${path}`,
     deliveries,
     accepted: () => accepted,
     heal() {

@@ -37,12 +37,12 @@ export function runChaos({ rounds, writesDocs }) {
     await comeToRest(world);
     const found = await judge(world);
     found.wrongCounts += sum.wrongCounts;
-    found.faults = load.faults.length;
     for (const fault of load.faults.slice(0, 5)) say(`fault: ${fault}`);
     const took = (performance.now() - startedAt) / 1000;
     const all = {
       ...sum,
       ...found,
+      faults: load.faults.length,
       acknowledged: load.acknowledged.length,
       refused: load.refused(),
     };
@@ -76,7 +76,7 @@ async function playRound(world) {
   const { cluster } = world;
   await delay(randomInt(100, 1500));
   const victim = randomInt(3) === 0 ? 'postgres' : 'drainer';
-  const inFlight = victim === 'postgres' ? await killPostgres(world) : await killDrainer(world);
+  const inFlight = victim === 'postgres' ? await killPostgres() : await killDrainer();
   await goesOn(world);
   for (const key of inFlight) world.leased.set(key, (world.leased.get(key) ?? 0) + 1);
   return { victim, inFlight: inFlight.size };

@@ -10,7 +10,7 @@ import { inlineSql } from './inline-sql.ts';
  * another quote and delimiter if given.
  */
 export function copyCsv(
-  connection: Connection,
+  connection: Pick<Connection, 'client'>,
   query: Sql,
   options: {
     header: boolean;
