@@ -97,7 +97,11 @@ export async function startService(
       const drainer = startDelivery(db, { settings, log, state, metrics });
       wakeUp.attach((endpointIds) => drainer.wake(endpointIds));
       closers.push(() => drainer.stop());
-      const forgetting = startForgetting(db, { days: settings.deliveryDays, log });
+      const forgetting = startForgetting(db, {
+        days: settings.deliveryDays,
+        historyDays: settings.historyDays,
+        log,
+      });
       closers.push(() => forgetting.stop());
     }
     retention.start();

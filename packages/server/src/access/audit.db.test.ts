@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../../test/service.ts';
 import { createLocalToken, createLog } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Actor } from '../kernel/actor.ts';
-import { createAudit } from './audit.ts';
+import { createAudit, pruneAudit } from './audit.ts';
 
 let service: TestService;
 let admin: { id: string; name: string };
@@ -324,4 +324,25 @@ test('signing in is told with by what', async () => {
   await service.call('POST', '/session', { token: null, body: { code } });
   const [byLink] = (await list(`actor=${admin.id}&action=session.open`)).data;
   expect(byLink).toMatchObject({ after: { by: 'link' } });
+});
+
+test('old entries go in batches, each told by an entry that says how many and up to when', async () => {
+  await service.db.query(sql`delete from audit_log where at < now() - interval '400 days'`);
+  await service.db.query(sql`
+    insert into audit_log (at, token_name, action)
+    select timestamptz '2001-01-01Z' + n * interval '1 day', 'old', 'old.act'
+    from generate_series(1, 5) n`);
+  const before = (await list('action=token.')).data.length;
+  await pruneAudit(service.db, { days: 400, signal: new AbortController().signal, limit: 3 });
+  expect((await list('action=old.')).data).toEqual([]);
+  expect((await list('action=token.')).data).toHaveLength(before);
+  const { data } = await list('action=audit.prune');
+  expect(data).toMatchObject([
+    {
+      actor: { token_id: null, name: 'retention' },
+      target: null,
+      after: { days: 400, count: 2, until: '2001-01-06T00:00:00.000000Z' },
+    },
+    { after: { days: 400, count: 3, until: '2001-01-04T00:00:00.000000Z' } },
+  ]);
 });

@@ -3,8 +3,8 @@ import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import type { Audit, AuditEntry } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
-import { insertAuditEntry } from './queries.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { deleteOldAuditEntries, insertAuditEntry } from './queries.ts';
 
 const maxUserAgentLength = 200;
 
@@ -47,7 +47,7 @@ function userAgentOf({ headers }: FastifyRequest): string | null {
 export async function auditLocally(
   db: Queryable,
   name: string,
-  act: { action: string; target: string; after: unknown },
+  act: { action: string; target: string | null; after: unknown },
 ): Promise<void> {
   await insertAuditEntry(db, {
     tokenId: null,
@@ -62,6 +62,29 @@ export async function auditLocally(
     before: null,
     after: toJson(act.after),
   });
+}
+
+const prunedAtOnce = 10_000;
+
+/**
+ * Removes entries of more than `days`, the oldest first, in batches. Each leaves an entry in the same transaction that
+ * says how many went and up to when: what is missing from the log is told by the log.
+ */
+export async function pruneAudit(
+  db: Database,
+  { days, signal, limit = prunedAtOnce }: { days: number; signal: AbortSignal; limit?: number },
+): Promise<void> {
+  for (let count = limit; count === limit; ) {
+    signal.throwIfAborted();
+    count = await db.transaction(async (connection) => {
+      const gone = await deleteOldAuditEntries(connection, { days, limit });
+      if (gone.count > 0) {
+        const after = { days, count: gone.count, until: gone.until };
+        await auditLocally(connection, 'retention', { action: 'audit.prune', target: null, after });
+      }
+      return gone.count;
+    });
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-export { auditLocally, createAudit } from './audit.ts';
+export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { accessContract } from './contract.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { createRateLimit } from './rate-limit.ts';

@@ -234,6 +234,21 @@ export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promi
       ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
 }
 
+/** The oldest first; answers how many, and the time of the last of them. */
+export async function deleteOldAuditEntries(
+  db: Queryable,
+  { days, limit }: { days: number; limit: number },
+): Promise<{ count: number; until: string | null }> {
+  const rows = await db.query<{ count: number; until: string | null }>(sql`
+    with gone as (
+      delete from audit_log where id in (
+        select id from audit_log where at < now() - make_interval(days => ${days})
+        order by at, id limit ${limit})
+      returning at
+    ) select count(*) as count, ${instantText('max(at)')} as until from gone`);
+  return rows[0] ?? { count: 0, until: null };
+}
+
 export type AuditRow = {
   id: string;
   at: string;

@@ -1,4 +1,4 @@
-import { createAudit } from '../access/index.ts';
+import { createAudit, pruneAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
@@ -15,6 +15,7 @@ import {
   type MoverContext,
   moveTenant,
   parseSchedule,
+  pruneHistory,
   removeObjects,
   startRunner,
   startVerifications,
@@ -61,6 +62,11 @@ export function createRetention(
           moveTenant: (job) => moveTenant(mover, job),
           deleteTenant: (job) => deleteTenant(mover, job),
           giveBackSpace: (signal) => giveBackSpace(db, { log, signal }),
+          async prune(signal) {
+            const { historyDays, auditDays } = settings;
+            if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
+            if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
+          },
           removeObjects: async (signal) => {
             await removeObjects(mover, signal);
           },

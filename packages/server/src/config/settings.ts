@@ -92,6 +92,20 @@ export const settingRows = {
     3650,
     'Days that delivered webhooks stay in the history.',
   ),
+  historyDays: integer(
+    'SVC_HISTORY_DAYS',
+    400,
+    0,
+    36_500,
+    'Days that what has ended stays in the journal of moves and the lists of runs, verifications and bulk retries; 0 = for ever.',
+  ),
+  auditDays: integer(
+    'SVC_AUDIT_DAYS',
+    0,
+    0,
+    36_500,
+    'Days that entries stay in the audit log; 0 = for ever.',
+  ),
   logLevel: oneOf(
     'SVC_LOG_LEVEL',
     ['trace', 'debug', 'info', 'warn', 'error', 'silent'],

@@ -1,5 +1,6 @@
 export { createEraser, type Eraser, type EraserOptions } from './erase/eraser.ts';
 export { addEraseRoutes } from './erase/routes.ts';
+export { pruneHistory } from './journal/prune.ts';
 export { countFailedTenants } from './journal/queries.ts';
 export type { MoverContext } from './mover/context.ts';
 export { deleteTenant } from './mover/kinds/delete-tenant.ts';

@@ -143,3 +143,59 @@ export async function countFailedTenants(db: Queryable): Promise<number> {
       ('tenant_on_hold', 'not_due', 'kept_by_version')`);
   return rows[0]?.count ?? 0;
 }
+
+type Batch = { days: number; limit: number };
+
+/** Answers how many; see pruneHistory for which stay. */
+export async function deleteOldMoves(db: Queryable, { days, limit }: Batch): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    with old as materialized (
+      select m.tenant, m.id from moves m
+      where m.planned_at < now() - make_interval(days => ${days}) and m.state in ('removed', 'failed')
+        and coalesce(m.removed_at, m.failed_at) < now() - make_interval(days => ${days})
+        and not exists (
+          select from object_removals r where r.tenant = m.tenant and r.move_id = m.id)
+        and exists (
+          select from moves later where later.tenant = m.tenant
+            and (later.planned_at, later.id) > (m.planned_at, m.id))
+      order by m.planned_at, m.id limit ${limit}
+    ), segments as (
+      delete from move_segments s using old where s.tenant = old.tenant and s.move_id = old.id
+    ), days as (
+      delete from move_days d using old where d.tenant = old.tenant and d.move_id = old.id
+    ), gone as (
+      delete from moves m using old where m.tenant = old.tenant and m.id = old.id returning m.id
+    ) select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}
+
+export async function deleteOldRuns(db: Queryable, { days, limit }: Batch): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    with gone as (
+      delete from retention_runs where id in (
+        select id from retention_runs run
+        where state in ('completed', 'failed') and finished_at < now() - make_interval(days => ${days})
+          and not exists (select from moves where run_id = run.id)
+          and exists (
+            select from retention_runs later where later.requested_at > run.requested_at)
+        order by requested_at limit ${limit})
+      returning id
+    ) select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}
+
+export async function deleteOldVerifications(
+  db: Queryable,
+  { days, limit }: Batch,
+): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    with gone as (
+      delete from verifications where id in (
+        select id from verifications v
+        where state in ('completed', 'failed') and finished_at < now() - make_interval(days => ${days})
+          and exists (select from verifications later where later.requested_at > v.requested_at)
+        order by requested_at limit ${limit})
+      returning id
+    ) select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}

@@ -148,11 +148,3 @@ export async function finishRun(
       error = ${error}, freed_bytes = ${freedBytes}, finished_at = now()
     where id = ${id} and state = 'running'`);
 }
-
-/** Forgets ended runs of more than 400 days, never one of the latest 1,000. */
-export async function pruneRuns(db: Queryable): Promise<void> {
-  await db.query(sql`
-    delete from retention_runs where state in ('completed', 'failed')
-      and requested_at < now() - interval '400 days'
-      and id not in (select id from retention_runs order by requested_at desc, id desc limit 1000)`);
-}

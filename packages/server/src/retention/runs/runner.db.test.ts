@@ -13,12 +13,13 @@ import {
   seedVersion,
 } from '../plan/testing/seed.ts';
 import type { Movers, TenantJob } from './do-run.ts';
-import { insertRun, pruneRuns, type StoredRun } from './queries.ts';
+import { insertRun, type StoredRun } from './queries.ts';
 import { createScheduler, doRuns, type Runner, startRunner } from './runner.ts';
 import { parseSchedule } from './schedule.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 
 const log = pino({ level: 'silent' });
+const prune = async () => {};
 let db: TestDatabase;
 /** As another process would have it. */
 let otherDb: Database;
@@ -55,11 +56,12 @@ const readRun = async (id = 'run_1') => {
   return rows[0];
 };
 const work = (movers: Movers, signal = new AbortController().signal) =>
-  doRuns(db, { ...movers, log, signal });
+  doRuns(db, { ...movers, prune, log, signal });
 function start(movers: Movers, on: Database = db): Runner {
   const runner = startRunner(on, {
     ...movers,
     removeObjects: async () => {},
+    prune,
     schedule: null,
     clock: Date.now,
     log,
@@ -81,7 +83,12 @@ const three = [
 describe('a run', () => {
   test('is not looked for on a connection of its own while none waits', async () => {
     const sealed: Database = { ...db, openSession: () => Promise.reject(new Error('opened')) };
-    await doRuns(sealed, { ...createFakeMovers(db), log, signal: new AbortController().signal });
+    await doRuns(sealed, {
+      ...createFakeMovers(db),
+      prune,
+      log,
+      signal: new AbortController().signal,
+    });
   });
 
   test('moves what is due, tenant by tenant, and tells how far it is', async () => {
@@ -295,7 +302,7 @@ describe('runners', () => {
     expect(await readRun()).toMatchObject({ state: 'running', moved_count: 10 });
 
     const movers = createFakeMovers(otherDb);
-    await doRuns(otherDb, { ...movers, log, signal: new AbortController().signal });
+    await doRuns(otherDb, { ...movers, prune, log, signal: new AbortController().signal });
     expect(movers.calls.map((call) => call.slice(0, 7))).toEqual(['move T2', 'move T3']);
     expect(await readRun()).toMatchObject({ state: 'completed', moved_count: 60, total_count: 60 });
   });
@@ -356,6 +363,7 @@ describe('runners', () => {
         removals += 1;
         throw new Error('told, and tried again');
       },
+      prune,
       schedule: parseSchedule('0 0 1 1 *'),
       clock: () => Date.parse('2026-03-05T00:00:00Z'),
       log,
@@ -433,21 +441,4 @@ describe('the schedule', () => {
     expect(await ask()).toBe(true);
     expect(await scheduled()).toEqual(['05 03:17']);
   });
-});
-
-test('only ended runs of more than 400 days beyond the latest 1,000 are forgotten', async () => {
-  await db.query(sql`
-    insert into retention_runs (id, state, requested_at)
-    select 'run_' || n, case when n = 1100 then 'running' else 'completed' end,
-      now() - (300 + n) * interval '1 day'
-    from generate_series(1, 1100) n`);
-  await pruneRuns(db);
-  const left = await db.query<{ id: string }>(
-    sql`select id from retention_runs order by requested_at`,
-  );
-  expect(left).toHaveLength(1001);
-  expect(left.slice(0, 2)).toEqual([{ id: 'run_1100' }, { id: 'run_1000' }]);
-  await db.query(sql`delete from retention_runs where id <> 'run_500' and id <> 'run_1'`);
-  await pruneRuns(db);
-  expect(await db.query(sql`select id from retention_runs`)).toHaveLength(2);
 });

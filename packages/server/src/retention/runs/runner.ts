@@ -9,6 +9,8 @@ import * as queries from './queries.ts';
 import type { Schedule } from './schedule.ts';
 
 export type RunnerOptions = Movers & {
+  /** Forgets what is too old to be kept on record; called after each run. */
+  prune(signal: AbortSignal): Promise<void>;
   /** Removes the objects that nothing has referred to for long enough; called at each look. */
   removeObjects(signal: AbortSignal): Promise<void>;
   /** null = runs only when asked to. */
@@ -60,7 +62,7 @@ export function startRunner(db: Database, options: RunnerOptions): Runner {
  */
 export async function doRuns(
   db: Database,
-  options: Movers & { log: Log; signal: AbortSignal },
+  options: Movers & Pick<RunnerOptions, 'prune' | 'log'> & { signal: AbortSignal },
 ): Promise<void> {
   if (!(await queries.hasFreeRun(db))) return;
   const session = await db.openSession();
@@ -72,7 +74,10 @@ export async function doRuns(
       const run = await queries.takeRun(db);
       if (run === undefined) return;
       await doRun(db, run, { ...options, signal });
-      await queries.pruneRuns(db);
+      await options.prune(signal).catch((err: unknown) => {
+        signal.throwIfAborted();
+        options.log.warn({ err }, 'old history could not be pruned; the next run tries again');
+      });
     }
   } finally {
     await session.close();

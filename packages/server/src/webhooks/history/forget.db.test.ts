@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { forgetHistory } from './forget.ts';
+import { forgetJobs } from './queries.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -84,4 +85,17 @@ test('forgets idempotency keys after 30 days', async () => {
       ('TX', 'new', 'inc_2', '\\x00', now() - interval '29 days')`);
   await forget();
   expect(await count('incident_keys')).toBe(1);
+});
+
+test('forgets bulk retries that ended long ago, and none that has not', async () => {
+  await db.query(sql`
+    insert into dead_letter_jobs (id, action, state, rows_total, created_by, finished_at)
+    select id, 'retry', state, 1, 'test', case when state <> 'paused' then now() - days * interval '1 day' end
+    from (values ('j1', 'completed', 500), ('j2', 'cancelled', 401), ('j3', 'completed', 399),
+      ('j4', 'paused', 500)) given (id, state, days)`);
+  await forgetJobs(db, 400);
+  expect(await db.query(sql`select id from dead_letter_jobs order by id`)).toEqual([
+    { id: 'j3' },
+    { id: 'j4' },
+  ]);
 });

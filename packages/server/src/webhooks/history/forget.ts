@@ -2,7 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { giveUpWaiting } from '../dead-letters/give-up.ts';
-import { forgetDeliveries, forgetIncidents, forgetKeys, type Position } from './queries.ts';
+import {
+  forgetDeliveries,
+  forgetIncidents,
+  forgetJobs,
+  forgetKeys,
+  type Position,
+} from './queries.ts';
 
 const batchSize = 1000;
 const everyMillis = 600_000;
@@ -34,7 +40,7 @@ export async function forgetHistory(
 /** Does so every ten minutes until stopped. Two processes at it only share the work. */
 export function startForgetting(
   db: Database,
-  options: { days: number; log: Log },
+  options: { days: number; historyDays: number; log: Log },
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -42,9 +48,12 @@ export function startForgetting(
     while (!signal.aborted) {
       await rest(everyMillis, signal);
       if (signal.aborted) return;
-      await forgetHistory(db, options.days, signal).catch((error: unknown) => {
+      try {
+        await forgetHistory(db, options.days, signal);
+        if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
+      } catch (error) {
         options.log.warn({ err: error }, 'old deliveries could not be forgotten');
-      });
+      }
     }
   })();
   return {

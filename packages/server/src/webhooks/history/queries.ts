@@ -67,6 +67,13 @@ export async function forgetKeys(db: Queryable): Promise<void> {
   await db.query(sql`delete from incident_keys where created_at < now() - interval '30 days'`);
 }
 
+/** Bulk retries and purges that ended; an operator makes few. */
+export async function forgetJobs(db: Queryable, days: number): Promise<void> {
+  await db.query(sql`
+    delete from dead_letter_jobs where state in ('completed', 'cancelled')
+      and finished_at < now() - make_interval(days => ${days})`);
+}
+
 function positionOf(step: Step | undefined, limit: number): Position | null {
   if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
   return { at: step.at, id: step.id };
