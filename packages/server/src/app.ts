@@ -27,7 +27,7 @@ import { addWebhooks, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, errorCatalogue } from './kernel/errors.ts';
-import { isLoopback } from './platform/http/connections.ts';
+import { isLoopback, isWithin } from './platform/http/client-address.ts';
 import { addConsole } from './platform/http/console-files.ts';
 import { addOriginRoutes } from './platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from './platform/http/server.ts';
@@ -52,6 +52,8 @@ export { createLog } from './platform/log.ts';
 export type Service = {
   /** Origin, such as http://127.0.0.1:8080. */
   readonly url: string;
+  /** Where people reach it. */
+  readonly publicUrl: string;
   readonly adminTokenPath: string;
   /** Whether this start made the first admin token. */
   readonly isFirstStart: boolean;
@@ -113,13 +115,15 @@ export async function startService(
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
+    const publicUrl = settings.publicUrl ?? url;
     return {
       url,
+      publicUrl,
       adminTokenPath: join(settings.dataDir, 'admin-token'),
       isFirstStart: adminTokenPath !== null,
       createSignInLink: async () => {
         const code = await createSignInCode(db);
-        return code === null ? null : `${url}/#/sign-in?code=${code}`;
+        return code === null ? null : `${publicUrl}/#/sign-in?code=${code}`;
       },
       close,
     };
@@ -279,18 +283,21 @@ function createHttp(parts: {
 }): HttpServer {
   const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
   const { retention, counting, jobs } = parts;
+  const isTrusted = isWithin(settings.trustedProxies);
   const http = createHttpServer({
     log,
-    authenticate: (request) => authenticate(db, request),
+    authenticate: (request) => authenticate(db, request, settings.publicUrl),
     admit: createRateLimit(settings.rateLimit, systemClock),
     // A payload may be spelled with escapes, six bytes for one.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
     connections: {
       total: settings.connections,
       perAddress: settings.connectionsPerAddress,
-      isShared: isLoopback,
+      isShared: (address) => isLoopback(address) || isTrusted(address),
       bodySeconds: settings.bodySeconds,
     },
+    isTrusted,
+    isSecure: settings.publicUrl?.startsWith('https:') ?? false,
     assertReady: () => assertReady(state),
   });
   if (settings.roles.includes('api')) {
@@ -327,6 +334,7 @@ function addApi(
     cursorKey: () => cursorKey(state),
     audit: createAudit(),
     guard,
+    publicUrl: settings.publicUrl,
   });
   addRecordsRoutes(http, db, {
     cursorKey: () => cursorKey(state),

@@ -6,7 +6,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit-log.ts';
 import { accessContract } from './contract.ts';
 import { listLiveTokens } from './queries.ts';
-import { closeSession, confirmSession, openSession } from './sessions.ts';
+import { closeSession, confirmSession, openSession, type PublicUrl } from './sessions.ts';
 import type { SignInGuard } from './sign-in-guard.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
@@ -15,24 +15,25 @@ export type AccessOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
   readonly guard: SignInGuard;
+  readonly publicUrl?: PublicUrl;
 };
 
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, clock, cursorKey, guard } = options;
+  const { audit, clock, cursorKey, guard, publicUrl } = options;
   http.route(accessContract.signIn, async ({ body, request, reply }) => {
     const { cookie, actor } = await guard.attempt(request, () =>
-      openSession(db, body, { request, audit }),
+      openSession(db, body, { request, audit, publicUrl }),
     );
     reply.header('set-cookie', cookie);
     return actorAnswer(actor);
   });
   http.route(accessContract.signOut, async ({ request, reply }) => {
-    reply.header('set-cookie', await closeSession(db, { request, audit }));
+    reply.header('set-cookie', await closeSession(db, { request, audit, publicUrl }));
     return reply.send();
   });
   http.route(accessContract.confirmSession, async ({ body, actor, request }) => ({
     confirmed_until: await guard.attempt(request, () =>
-      confirmSession(db, body.token, { actor, request, audit }),
+      confirmSession(db, body.token, { actor, request, audit, publicUrl }),
     ),
   }));
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));

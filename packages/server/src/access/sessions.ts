@@ -9,11 +9,17 @@ import * as queries from './queries.ts';
 import { actorOf, authenticateToken, toActor } from './tokens.ts';
 
 /** What is written down of a request that changes a session. */
-type Audited = { readonly request: FastifyRequest; readonly audit: Audit };
+type Audited = {
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+  readonly publicUrl: PublicUrl;
+};
 
-export type Credentials = { readonly method: string; readonly headers: IncomingHttpHeaders };
+export type Credentials = Pick<FastifyRequest, 'method' | 'headers' | 'protocol'>;
 
-const cookieName = 'svc_session';
+/** Where browsers reach the console: an origin, or undefined for wherever a request came to. */
+export type PublicUrl = string | undefined;
+
 /** A session ends a day after sign-in, however busy it is. */
 const sessionSeconds = 24 * 60 * 60;
 const linkSeconds = 60 * 60;
@@ -22,13 +28,17 @@ const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
 
 /** The caller behind a request: an access token in the header, or else a console session. Throws 401. */
-export async function authenticate(db: Database, request: Credentials): Promise<Actor> {
-  const { authorization, cookie } = request.headers;
-  const secret = readCookie(cookie);
+export async function authenticate(
+  db: Database,
+  request: Credentials,
+  publicUrl?: PublicUrl,
+): Promise<Actor> {
+  const { authorization } = request.headers;
+  const secret = readCookie(request, publicUrl);
   if (authorization !== undefined || secret === undefined) {
     return authenticateToken(db, authorization);
   }
-  if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers);
+  if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
   const row = await queries.findTokenBySession(db, hashSecret(secret));
   if (row === undefined) throw sessionEnded();
   const actor = await toActor(db, row);
@@ -39,7 +49,7 @@ export async function authenticate(db: Database, request: Credentials): Promise<
 export async function openSession(
   db: Database,
   { token, code }: { token?: string; code?: string },
-  { request, audit }: Audited,
+  { request, audit, publicUrl }: Audited,
 ): Promise<{ actor: Actor; cookie: string }> {
   const actor =
     code === undefined
@@ -56,7 +66,7 @@ export async function openSession(
       after: { by: code === undefined ? 'token' : 'link' },
     });
   });
-  return { actor, cookie: cookieText(secret, sessionSeconds, request.protocol === 'https') };
+  return { actor, cookie: cookieText(secret, sessionSeconds, isSecure(request, publicUrl)) };
 }
 
 /**
@@ -66,9 +76,9 @@ export async function openSession(
 export async function confirmSession(
   db: Database,
   token: string,
-  { actor, request, audit }: Audited & { actor: Actor },
+  { actor, request, audit, publicUrl }: Audited & { actor: Actor },
 ): Promise<string> {
-  const secret = readCookie(request.headers.cookie);
+  const secret = readCookie(request, publicUrl);
   if (actor.session === undefined || secret === undefined) {
     throw new AppError('session_expired', {
       detail: 'There is no console session to confirm. A call with an access token needs none.',
@@ -95,8 +105,11 @@ export async function confirmSession(
 }
 
 /** Ends the session of a request, if it has one; answers the cookie that clears it. */
-export async function closeSession(db: Database, { request, audit }: Audited): Promise<string> {
-  const secret = readCookie(request.headers.cookie);
+export async function closeSession(
+  db: Database,
+  { request, audit, publicUrl }: Audited,
+): Promise<string> {
+  const secret = readCookie(request, publicUrl);
   if (secret !== undefined) {
     const hash = hashSecret(secret);
     await db.transaction(async (connection) => {
@@ -107,7 +120,7 @@ export async function closeSession(db: Database, { request, audit }: Audited): P
       await audit(connection, { actor, request, action: 'session.close', target: null });
     });
   }
-  return cookieText('', 0, false);
+  return cookieText('', 0, isSecure(request, publicUrl));
 }
 
 /** A code that signs in once, within an hour, as the oldest unlimited admin token; null if there is none. */
@@ -143,27 +156,43 @@ function sessionEnded(): AppError {
  * The cookie is SameSite=Strict, so a browser does not send it along from another site; this refuses
  * what one that does not know SameSite would send.
  */
-function refuseForeignOrigin(headers: IncomingHttpHeaders): void {
+function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
   const site = headers['sec-fetch-site'];
   const { origin, host } = headers;
+  // Behind a proxy the host may be another; only its name can be compared without a public URL.
+  const isOwnOrigin = (text: string) =>
+    publicUrl === undefined
+      ? URL.canParse(text) && new URL(text).host === host
+      : text === publicUrl;
   const isOwn =
-    (site === undefined || site === 'same-origin') &&
-    (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host));
+    (site === undefined || site === 'same-origin') && (origin === undefined || isOwnOrigin(origin));
   if (isOwn) return;
+  const where = publicUrl === undefined ? '' : ` It is at ${publicUrl}.`;
   throw new AppError('cross_site_refused', {
-    detail: 'A console session is only taken from the console itself. Use an access token.',
+    detail: `A console session is only taken from the console itself.${where} Use an access token.`,
   });
 }
 
-function readCookie(header: string | undefined): string | undefined {
-  for (const part of (header ?? '').split(';')) {
+/** Whether the browser that sent a request did so by https, perhaps to a proxy before us. */
+function isSecure({ protocol }: Credentials, publicUrl: PublicUrl): boolean {
+  return publicUrl === undefined ? protocol === 'https' : publicUrl.startsWith('https:');
+}
+
+/** With __Host- a browser takes the cookie by https alone, and from no other host of the domain. */
+function cookieName(isSecure: boolean): string {
+  return isSecure ? '__Host-svc_session' : 'svc_session';
+}
+
+function readCookie(request: Credentials, publicUrl: PublicUrl): string | undefined {
+  const wanted = cookieName(isSecure(request, publicUrl));
+  for (const part of (request.headers.cookie ?? '').split(';')) {
     const [name, value] = part.trim().split('=');
-    if (name === cookieName && value) return value;
+    if (name === wanted && value) return value;
   }
   return undefined;
 }
 
 function cookieText(secret: string, maxAge: number, isSecure: boolean): string {
   const secure = isSecure ? '; Secure' : '';
-  return `${cookieName}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAge}${secure}`;
+  return `${cookieName(isSecure)}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAge}${secure}`;
 }

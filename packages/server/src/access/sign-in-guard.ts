@@ -1,8 +1,7 @@
-import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
-import { clientAddress } from '../platform/http/client-address.ts';
+import { clientAddress, networkOf } from '../platform/http/client-address.ts';
 import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { auditRefusal } from './audit.ts';
@@ -99,15 +98,4 @@ export function createSignInGuard(
       }
     },
   };
-}
-
-/** An IPv6 host has all addresses of its /64 to choose from. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
-  const [head = '', tail = ''] = address.split('::');
-  const groups = head.split(':');
-  const rest = tail === '' ? [] : tail.split(':');
-  const zeros = address.includes('::') ? Array(8 - groups.length - rest.length).fill('0') : [];
-  const all = [...groups.map((group) => group || '0'), ...zeros, ...rest];
-  return `${all.slice(0, 4).join(':')}::/64`;
 }

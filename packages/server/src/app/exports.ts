@@ -84,6 +84,7 @@ export function addExports(
     spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
     spillBytes: settings.exportSpillBytes,
+    publicUrl: settings.publicUrl,
     stallMillis,
     maxConcurrent: Math.min(
       settings.exportMaxConcurrent,

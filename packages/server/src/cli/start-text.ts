@@ -4,6 +4,8 @@ import { shellQuote } from './shell-quote.ts';
 
 export type StartedService = {
   readonly url: string;
+  /** Where people reach it. */
+  readonly publicUrl: string;
   readonly adminTokenPath: string;
   readonly isFirstStart: boolean;
   /** Signs in to the console once; null when none was made. */
@@ -26,7 +28,7 @@ export function startText(io: Io, service: StartedService, dataDir: string): str
     kind: 'visit',
     enrichment: { score: 0.93 },
   };
-  const console = service.signInLink ?? service.url;
+  const console = service.signInLink ?? service.publicUrl;
   const how =
     service.signInLink === null
       ? 'sign in with the token below, or start with --print-sign-in'
@@ -34,7 +36,7 @@ export function startText(io: Io, service: StartedService, dataDir: string): str
   return `svcctl runs at ${service.url}
 
   Console        ${console} (${how})
-  API reference  ${service.url}/docs
+  API reference  ${service.publicUrl}/docs
   Admin token    ${join(service.adminTokenPath)}${made}
 
 Try, in another terminal in this folder:

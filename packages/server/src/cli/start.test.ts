@@ -35,6 +35,7 @@ test('the start says where the service is and what to try, in words that can be 
   const io = { env: {}, cwd: '/srv', now: () => Date.UTC(2026, 2, 5, 12) } as never;
   const service = {
     url: 'http://127.0.0.1:8080',
+    publicUrl: 'http://127.0.0.1:8080',
     adminTokenPath: '/srv/data/admin-token',
     isFirstStart: true,
     signInLink: 'http://127.0.0.1:8080/#/sign-in?code=abc',
@@ -53,6 +54,7 @@ test('under npm start the commands are those of this clone, elsewhere they name 
   const io = { env: { npm_lifecycle_event: 'start' }, cwd: '/clone', now: () => 0 } as never;
   const service = {
     url: 'http://x',
+    publicUrl: 'https://svcctl.example',
     adminTokenPath: '/var/d/admin-token',
     isFirstStart: false,
     signInLink: null,

@@ -17,12 +17,16 @@ test('every setting is read from its variable', () => {
     SVC_ROLES: 'api, exports,api',
     SVC_ALLOW_TARGETS: '127.0.0.0/8,fd00::/8',
     SVC_INGEST_MAX_BYTES: '2MiB',
+    SVC_PUBLIC_URL: 'HTTPS://Svcctl.Example:443/',
+    SVC_TRUSTED_PROXIES: '10.0.0.0/8,::1/128',
     DATABASE_URL: 'postgresql://u:p@h/d',
     SVC_BLOB_URL: 's3://bucket/prefix?endpoint=http://x&region=y',
   });
   expect(settings.port).toBe(0);
   expect(settings.roles).toEqual(['api', 'exports']);
   expect(settings.allowTargets).toEqual(['127.0.0.0/8', 'fd00::/8']);
+  expect(settings.publicUrl).toBe('https://svcctl.example');
+  expect(settings.trustedProxies).toEqual(['10.0.0.0/8', '::1/128']);
   expect(settings.ingestMaxBytes).toBe(2 * 2 ** 20);
   expect(settings.databaseUrl).toBe('postgresql://u:p@h/d');
 });
@@ -37,6 +41,12 @@ test.each([
   ['SVC_ALLOW_TARGETS', 'localhost'],
   ['SVC_INGEST_MAX_BYTES', '32MB'],
   ['SVC_BLOB_URL', 'ftp://x'],
+  ['SVC_PUBLIC_URL', 'svcctl.example'],
+  ['SVC_PUBLIC_URL', 'ftp://svcctl.example'],
+  ['SVC_PUBLIC_URL', 'https://svcctl.example/console'],
+  ['SVC_PUBLIC_URL', 'https://me:secret@svcctl.example'],
+  ['SVC_TRUSTED_PROXIES', '10.0.0.1'],
+  ['SVC_TRUSTED_PROXIES', 'all'],
   ['SVC_DATADIR', '/x'],
 ])('%s=%s stops the start with a message that names it', (name, value) => {
   expect(() => loadSettings({ [name]: value })).toThrow(name);

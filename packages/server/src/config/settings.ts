@@ -1,6 +1,16 @@
 import { resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import { bytes, cidrList, integer, oneOf, postgresUrl, subset, text, url } from './types.ts';
+import {
+  bytes,
+  cidrList,
+  integer,
+  oneOf,
+  origin,
+  postgresUrl,
+  subset,
+  text,
+  url,
+} from './types.ts';
 
 export const roles = ['api', 'drainer', 'retention', 'exports'] as const;
 export type Role = (typeof roles)[number];
@@ -16,6 +26,14 @@ const giB = 1024 * miB;
 export const settingRows = {
   host: text('SVC_HOST', '127.0.0.1', 'Address to listen on.'),
   port: integer('SVC_PORT', 8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
+  publicUrl: origin(
+    'SVC_PUBLIC_URL',
+    'Origin at which browsers reach the service behind a proxy, such as https://svcctl.example: for links and the console’s cookie; unset = where it listens.',
+  ),
+  trustedProxies: cidrList(
+    'SVC_TRUSTED_PROXIES',
+    'Networks of the proxies before the service, as CIDRs separated by commas: their X-Forwarded-For and X-Forwarded-Proto count, and nobody else’s.',
+  ),
   dataDir: text(
     'SVC_DATA_DIR',
     './data',

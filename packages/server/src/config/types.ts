@@ -86,6 +86,19 @@ export function url(
   return { env, type: 'URL', default: undefined, help, parse };
 }
 
+/** Scheme, host and port of http, and no more: `https://svcctl.example`. */
+export function origin(env: string, help: string): SettingRow<string, undefined> {
+  const parse = (value: string) => {
+    const parsed = URL.canParse(value) ? new URL(value) : null;
+    const isWeb = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
+    if (parsed === null || !isWeb || parsed.href !== `${parsed.origin}/`) {
+      throw new Error('is not an origin such as https://svcctl.example, without a path');
+    }
+    return parsed.origin;
+  };
+  return { env, type: 'origin', default: undefined, help, parse };
+}
+
 /** Its value is never repeated in a message: it holds a password. */
 export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
   return { ...url(env, ['postgres', 'postgresql'], help), secret: true };

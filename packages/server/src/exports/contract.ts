@@ -114,7 +114,7 @@ export type CsvRequest = Static<typeof csvRequestSchema>;
 export type ExportRequest = CsvRequest;
 
 const linkSchema = Type.Object({
-  url: Type.String(),
+  url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),
   expires_at: instantSchema,
   row_count: Type.Integer(),
 });

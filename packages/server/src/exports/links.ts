@@ -11,9 +11,9 @@ const linkSeconds = 600;
 export async function createLink(
   db: Queryable,
   request: ExportRequest,
-  options: { format: ExportFormat; actor: Actor; rowCount: number },
+  options: { format: ExportFormat; actor: Actor; rowCount: number; origin: string },
 ) {
-  const { format, actor, rowCount } = options;
+  const { format, actor, rowCount, origin } = options;
   const code = randomText(32);
   const { delivery: _link, ...kept } = request;
   const expiresAt = await queries.insertLink(db, {
@@ -22,7 +22,8 @@ export async function createLink(
     request: { ...kept, format },
     seconds: linkSeconds,
   });
-  return { url: `/api/v1/exports/links/${code}`, expires_at: expiresAt, row_count: rowCount };
+  const url = `${origin}/api/v1/exports/links/${code}`;
+  return { url, expires_at: expiresAt, row_count: rowCount };
 }
 
 type Link = { tokenId: string; format: ExportFormat; body: ExportRequest };

@@ -29,6 +29,8 @@ export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
   actorOf(tokenId: string): Promise<Actor>;
   /** Answers 202 with a job, which makes the file instead. */
   startJob(call: JobCall): Promise<ExportJob>;
+  /** Origin of download links; undefined: they are paths. */
+  publicUrl: string | undefined;
   audit: Audit;
   log: Log;
 };
@@ -81,7 +83,10 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { slice } = await toSelection(db, body, actor, '/');
     const { count } = await countSlice(db, slice, options.cold);
     return db.transaction(async (connection) => {
-      const link = await createLink(connection, body, { format, actor, rowCount: count });
+      const link = await createLink(connection, body, {
+        ...{ format, actor, rowCount: count },
+        origin: options.publicUrl ?? '',
+      });
       const { row_count, expires_at } = link;
       await options.audit(connection, {
         actor,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { isLoopback, networkOf } from './client-address.ts';
 import { refuseConnection } from './problem.ts';
 
 export type ConnectionLimits = {
@@ -82,16 +82,16 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     else counts.delete(connection.address);
   }
 
-  function hasRoomFor(address: string): boolean {
+  function hasRoomFor(address: string, peer: string | undefined): boolean {
     const isOverShare =
-      (counts.get(address) ?? 0) >= limits.perAddress && !limits.isShared(address);
+      (counts.get(address) ?? 0) >= limits.perAddress && !limits.isShared(peer ?? '');
     if (isOverShare) return makeRoom((connection) => connection.address === address);
     return connections.size < limits.total || makeRoom(() => true);
   }
 
   server.on('connection', (socket: Socket) => {
-    const address = addressOf(socket);
-    if (!hasRoomFor(address)) {
+    const address = networkOf(socket.remoteAddress);
+    if (!hasRoomFor(address, socket.remoteAddress)) {
       refuseConnection(socket, {
         code: 'connections_full',
         detail: 'All connections are busy. Close some, or try again later.',
@@ -174,21 +174,4 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
       for (const socket of connections.keys()) socket.destroy();
     },
   };
-}
-
-/** Those of an IPv6 network of 64 bits are one: a host can have all of them. */
-function addressOf({ remoteAddress }: Socket): string {
-  if (remoteAddress === undefined || !ipaddr.isValid(remoteAddress)) return '';
-  const address = ipaddr.process(remoteAddress);
-  return address instanceof ipaddr.IPv6 && address.range() !== 'loopback'
-    ? `${address.parts
-        .slice(0, 4)
-        .map((part) => part.toString(16))
-        .join(':')}::`
-    : address.toString();
-}
-
-/** Proxies on this machine, and whoever could as well read its memory. */
-export function isLoopback(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.parse(address).range() === 'loopback';
 }

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize } from 'node:http';
+import { type IncomingMessage, maxHeaderSize } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -51,12 +51,16 @@ export type HttpServer = {
 export type HttpOptions = {
   log: Log;
   /** Throws 401 unless the request carries a valid token or session. */
-  authenticate(request: { method: string; headers: IncomingHttpHeaders }): Promise<Actor>;
+  authenticate(request: FastifyRequest): Promise<Actor>;
   /** Throws 429 when the token has used up its share. */
   admit(actor: Actor): void;
   /** JSON bodies other than ingest's, at most; of calls that need no token 4 KiB. */
   jsonBodyMaxBytes: number;
   connections?: ConnectionLimits;
+  /** Whether an address is a proxy’s whose X-Forwarded-For and -Proto count. */
+  isTrusted?: (address: string) => boolean;
+  /** Whether browsers reach it by https alone. */
+  isSecure?: boolean;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
 };
@@ -68,6 +72,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     loggerInstance: quiet(options.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.jsonBodyMaxBytes,
+    trustProxy: options.isTrusted ?? false,
     genReqId: () => `req_${randomText(16)}`,
     forceCloseConnections: false,
     // An upload may take hours. The header must not, and an idle socket is closed; bodies: connections.ts.
@@ -97,6 +102,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   fastify.addHook('preClose', async () => connections.drain());
   fastify.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
+    if (options.isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
     // Before the body of a path that is not there is read, by whoever sends it.
