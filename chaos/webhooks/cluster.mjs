@@ -30,6 +30,8 @@ export async function startCluster(scope, dir) {
     call: (method, path, body) => call({ origin: api.url, token }, method, path, body),
     killDrainer: (at) => killRole(drainers[at]),
     startDrainer,
+    freezeDrainer: (at) => process.kill(drainers[at].child.pid, 'SIGSTOP'),
+    thawDrainer: (at) => process.kill(drainers[at].child.pid, 'SIGCONT'),
     killPostgres: () => killPostgres(database),
   };
 }

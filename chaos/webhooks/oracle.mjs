@@ -26,6 +26,15 @@ export async function leasedKeys(database) {
   return rows.map((row) => row.idempotency_key);
 }
 
+/** How many lanes each drainer holds. */
+export async function lanesByKeeper(database) {
+  const rows = await database.rows(
+    `select count(*)::int as lanes from pg_locks
+     where locktype = 'advisory' and classid = 7340118 and granted group by pid`,
+  );
+  return rows.map((row) => row.lanes);
+}
+
 /** Groups of the dead-letter queue whose counter is not the number of its rows. */
 export async function countWrongCounts(database) {
   const [{ count }] = await database.rows(wrongCounts);

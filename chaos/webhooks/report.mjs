@@ -5,7 +5,7 @@ const violations = [
   ['acknowledged deliveries neither received nor in the queue', 'lost'],
   ['incidents stored twice, though sent again under one key', 'storedTwice'],
   ['requests with another body under one webhook-id, or of no delivery', 'wrongBodies'],
-  ['duplicates of deliveries that were not in flight at a kill', 'unexplained'],
+  ['duplicates of deliveries that were not in flight at a kill or freeze', 'unexplained'],
   ['rows stuck: neither delivered nor retried at the end', 'stuck'],
   ['leases held at the end', 'leases'],
   [
@@ -18,12 +18,13 @@ const violations = [
 const facts = [
   ['kill -9 of a drainer', 'drainer'],
   ['kill -9 of PostgreSQL', 'postgres'],
+  ['drainers frozen by SIGSTOP until the other had their lanes, then going on', 'frozen'],
   ['incidents acknowledged', 'acknowledged'],
   ['requests refused or broken off meanwhile, and sent again', 'refused'],
   ['deliveries of these', 'deliveries'],
   ['attempts recorded', 'attempts'],
   ['requests at the receiver', 'requests'],
-  ['deliveries in flight at the kills', 'inFlight'],
+  ['deliveries in flight at the kills and freezes', 'inFlight'],
   ['duplicates received: accepted before, and came again', 'duplicates'],
 ];
 

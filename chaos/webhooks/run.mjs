@@ -7,7 +7,7 @@ import { makeTempDir, runInScope } from '../../bench/lib/scope.mjs';
 import { until } from '../lib/wait.mjs';
 import { startCluster } from './cluster.mjs';
 import { startLoad } from './load.mjs';
-import { countOpenRows, countWrongCounts, judge, leasedKeys } from './oracle.mjs';
+import { countOpenRows, countWrongCounts, judge, lanesByKeeper, leasedKeys } from './oracle.mjs';
 import { startReceiver } from './receiver.mjs';
 import { isKept, reportTable } from './report.mjs';
 
@@ -25,13 +25,13 @@ export function runChaos({ rounds, writesDocs }) {
     const machine = describeMachine(version);
     const load = startLoad(cluster, tenants);
     const world = { cluster, receiver, load, leased: new Map() };
-    const sum = { rounds, drainer: 0, postgres: 0, inFlight: 0, wrongCounts: 0 };
+    const sum = { rounds, drainer: 0, postgres: 0, frozen: 0, inFlight: 0, wrongCounts: 0 };
     for (let round = 1; round <= rounds; round += 1) {
-      const { victim, inFlight } = await playRound(world);
+      const { victim, inFlight } = await playRound(world, round);
       sum[victim] += 1;
       sum.inFlight += inFlight;
       sum.wrongCounts += await countWrongCounts(cluster.database);
-      say(`round ${round}: killed ${victim}, ${inFlight} in flight, ${describe(world)}`);
+      say(`round ${round}: ${words[victim]}, ${inFlight} in flight, ${describe(world)}`);
     }
     await load.stop();
     await comeToRest(world);
@@ -71,15 +71,46 @@ async function createEndpoints(cluster, receiver) {
   }
 }
 
-/** Kills one of them at a random moment and waits until all goes on. */
-async function playRound(world) {
+const words = {
+  drainer: 'killed a drainer',
+  postgres: 'killed PostgreSQL',
+  frozen: 'froze a drainer',
+};
+/** They take as long as a lease: so often, and once in a quick run. */
+const roundsToFreeze = 10;
+
+/** Kills or freezes one of them at a random moment and waits until all goes on. */
+async function playRound(world, round) {
   const { cluster } = world;
   await delay(randomInt(100, 1500));
-  const victim = randomInt(3) === 0 ? 'postgres' : 'drainer';
-  const inFlight = victim === 'postgres' ? await killPostgres() : await killDrainer();
+  const victim = pickVictim();
+  const play = { drainer: killDrainer, postgres: killPostgres, frozen: freezeDrainer }[victim];
+  const inFlight = await play();
   await goesOn(world);
   for (const key of inFlight) world.leased.set(key, (world.leased.get(key) ?? 0) + 1);
   return { victim, inFlight: inFlight.size };
+
+  function pickVictim() {
+    if (round % roundsToFreeze === 5) return 'frozen';
+    return randomInt(3) === 0 ? 'postgres' : 'drainer';
+  }
+
+  async function freezeDrainer() {
+    const at = randomInt(cluster.drainerCount);
+    cluster.freezeDrainer(at);
+    const keys = new Set(await leasedKeys(cluster.database));
+    await until('the lanes to pass on', async () => {
+      const keepers = await lanesByKeeper(cluster.database);
+      return keepers.length === 1 && keepers[0] === 64;
+    });
+    await goesOn(world);
+    cluster.thawDrainer(at);
+    await until(
+      'the lanes to be shared',
+      async () => (await lanesByKeeper(cluster.database)).length === 2,
+    );
+    return keys;
+  }
 
   async function killDrainer() {
     const at = randomInt(cluster.drainerCount);

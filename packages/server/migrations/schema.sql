@@ -316,6 +316,13 @@ CREATE INDEX incidents_created_at_idx ON public.incidents USING btree (created_a
 
 CREATE INDEX incidents_tenant_idx ON public.incidents USING btree (tenant, created_at, id);
 
+create table lanes (
+  lane smallint not null,
+  keeper bigint,
+  silence_seconds double precision,
+  constraint lanes_pkey PRIMARY KEY (lane)
+);
+
 create table leaf_days (
   tenant text collate "C" not null,
   store text collate "C" not null,

@@ -80,6 +80,7 @@ export const waitWords: Readonly<Record<WaitReason, string>> = {
   schedule: 'waits for its next attempt',
   rate: 'the rate of its endpoint',
   no_drainer: 'no drainer runs',
+  silent_drainer: 'its drainer does not answer',
   due: 'due now',
   parked: 'parked',
 };

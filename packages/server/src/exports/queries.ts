@@ -101,6 +101,17 @@ export function selectRecords(
 const keySql = sql`concat_ws(chr(1), store, ${instantText('occurred_at')}, event_id)`;
 
 /**
+ * For as long as the transaction lasts a statement may take any time, and so may what is done between two,
+ * or before the rows of one are read.
+ */
+export async function allowLongReads(connection: Connection): Promise<void> {
+  await connection.client.query(
+    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0;
+      set local tcp_user_timeout = 0`,
+  );
+}
+
+/**
  * Reads along the key's index instead of sorting: the first row comes at once, whatever the size.
  * A sort was 0–20 % quicker in the end but began only after seconds.
  */

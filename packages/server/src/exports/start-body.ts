@@ -2,7 +2,7 @@ import { AppError } from '../kernel/errors.ts';
 import type { Connection } from '../platform/postgres/database.ts';
 import { countSlice, isCounted, readTagWindows, type Slice, sumTiers } from '../records/index.ts';
 import type { Body, BodyOptions } from './formats/format.ts';
-import { preferKeyOrder } from './queries.ts';
+import { allowLongReads, preferKeyOrder } from './queries.ts';
 import type { ExportSource } from './source.ts';
 import { SpillQueue } from './spill-queue.ts';
 import type { Snapshot } from './tiers/both-tiers.ts';
@@ -114,7 +114,7 @@ async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolea
   const { connection } = asked;
   await connection.client.query('begin isolation level repeatable read read only');
   // An export takes as long as it takes; its reader is watched instead.
-  await connection.client.query('set local statement_timeout = 0');
+  await allowLongReads(connection);
   await preferKeyOrder(connection);
   const { tenant } = asked.slice;
   // Not only for `dataset`: there is a column too.

@@ -54,6 +54,7 @@ export const waitReasons = [
   'schedule',
   'rate',
   'no_drainer',
+  'silent_drainer',
   'due',
   'parked',
 ] as const;

@@ -1,11 +1,15 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
+import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatCount } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { interrupted } from '../retry.ts';
 
 type Options = { json?: true };
+
+/** A service that is frozen, which may be why somebody drains, does not hold the command up. */
+const leftMillis = 3000;
 
 export function addDrain(program: Command, context: Context): void {
   const command = program
@@ -39,8 +43,11 @@ async function drain(context: Context, { json }: Options): Promise<void> {
 /** What is left, as far as a service of this folder tells; another service may have another database. */
 async function countLeft(context: Context): Promise<string | null> {
   try {
-    const client = await context.connect();
-    if (client.connection.source !== 'local service') return null;
+    const { connection } = await context.connect();
+    if (connection.source !== 'local service') return null;
+    const { io } = context;
+    const timeouts = { ...io.timeouts, answerMs: leftMillis };
+    const client = createClient({ ...io, timeouts }, connection);
     const count = async (status: 'pending' | 'abandoned') => {
       const { total } = await client.json('GET /webhook/dlq', { query: { status, limit: 1 } });
       return `${formatCount(total ?? 0)} ${status}`;

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { AppError } from '../../kernel/errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
-const unavailableCodes = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
 /** Cancelled, lock not available; serialization failures and deadlocks that came again and again. */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
 const fullCodes = new Set(['53100', '53200', '53000']);

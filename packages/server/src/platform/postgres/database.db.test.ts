@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy-out.ts';
 import { type Connection, type Database, openDatabase } from './database.ts';
+import { advisoryLocks, isHeldLock } from './locks.ts';
 
 let server: TestDatabase;
 let db: Database;
@@ -83,6 +84,45 @@ async function readAll(connection: Connection, query: ReturnType<typeof sql>): P
   for await (const _chunk of copyCsv(connection, query, { header: false, quoted: [] }));
 }
 
+test('a transaction that its process leaves alone for long is undone, and its connection goes', async () => {
+  const work = db.transaction(async (connection) => {
+    await connection.query(sql`insert into notes values (3)`);
+    await connection.query(sql`set local idle_in_transaction_session_timeout = 50`);
+    const [own] = await connection.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+    const left = () => server.query(sql`select from pg_stat_activity where pid = ${own?.pid}`);
+    await expect.poll(left).toEqual([]);
+    await connection.query(sql`select 1`);
+  });
+  await expect(work).rejects.toMatchObject({ code: 'database_unavailable' });
+  expect(await countNotes()).toBe(0);
+  const [frozen] = await db.query(sql`show idle_in_transaction_session_timeout`);
+  expect(frozen).toEqual({ idle_in_transaction_session_timeout: '1min' });
+});
+
+test('a session keeps its locks while its process lives, and loses them when that is frozen', async () => {
+  const proxy = await startProxy(Number.POSITIVE_INFINITY, false);
+  const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
+  const session = await through.openSession({ silenceSeconds: 0.4 });
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, 1)`);
+  const holder = async () =>
+    (
+      await server.query<{ at: string }>(sql`
+        select state_change::text as at from pg_stat_activity
+        where pid in (select pid from pg_locks where ${isHeldLock('moves')})`)
+    )[0]?.at;
+  const signs = new Set<string | undefined>();
+  await expect.poll(async () => signs.add(await holder()).size).toBeGreaterThan(6);
+  expect(signs).not.toContain(undefined);
+  proxy.freeze();
+  await expect.poll(holder).toBe(undefined);
+  expect(session.lost.aborted).toBe(false);
+  proxy.thaw();
+  await expect.poll(() => session.lost.aborted).toBe(true);
+  await session.close();
+  await through.close();
+  await proxy.close();
+});
+
 /** A way to PostgreSQL on which it ends a connection right behind a ReadyForQuery, the one of this number. */
 async function startProxy(fatalAt: number, isSamePacket: boolean) {
   const { hostname, port, href } = new URL(server.url);
@@ -111,6 +151,13 @@ async function startProxy(fatalAt: number, isSamePacket: boolean) {
   return {
     url: url.href,
     seen: () => seen,
+    /** From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. */
+    freeze() {
+      for (const socket of sockets) socket.pause();
+    },
+    thaw() {
+      for (const socket of sockets) socket.resume();
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => proxy.close(resolve));

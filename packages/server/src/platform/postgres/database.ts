@@ -27,8 +27,12 @@ export type Database = Queryable & {
    * caller: nobody knows what it is in the middle of.
    */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
-  /** Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. */
-  openSession(): Promise<Session>;
+  /**
+   * Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. The
+   * server ends it once its process has said nothing for `silenceSeconds`, 45 unless told otherwise, so that
+   * one that is frozen, or whose machine is gone, keeps its locks no longer than that.
+   */
+  openSession(options?: { silenceSeconds?: number }): Promise<Session>;
   close(): Promise<void>;
   /** Breaks every connection, also of sessions: whoever waits for an answer gets an error instead. */
   cut(): void;
@@ -63,6 +67,12 @@ export function mayTryAgain(error: unknown, attempt: number): boolean {
 const statementMillis = 60_000;
 const answerMillis = 70_000;
 const lockMillis = 10_000;
+/**
+ * A process that is frozen half-way keeps what it has locked no longer than this: between two statements of
+ * a transaction, and while it does not read the answer to one.
+ */
+const frozenMillis = 60_000;
+const sessionSilenceSeconds = 45;
 
 export function openDatabase(options: {
   url: string;
@@ -81,7 +91,7 @@ export function openDatabase(options: {
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     // Compiling costs more than these short statements take.
-    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis}`,
+    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis}`,
     // A server that hangs rather than dies would hang us with it.
     query_timeout: answerMillis,
     types: { getTypeParser },
@@ -115,7 +125,8 @@ export function openDatabase(options: {
         }
       }
     },
-    openSession: () => openSession(connection),
+    openSession: ({ silenceSeconds = sessionSilenceSeconds } = {}) =>
+      openSession(connection, silenceSeconds),
     close: () => pool.end(),
     cut() {
       for (const socket of sockets) socket.destroy();
@@ -193,16 +204,30 @@ function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
 }
 
-async function openSession(config: pg.ClientConfig): Promise<Session> {
+async function openSession(config: pg.ClientConfig, silenceSeconds: number): Promise<Session> {
   const client = new HeardClient(config);
   const lost = new AbortController();
   client.on('error', () => lost.abort());
   client.on('end', () => lost.abort());
   try {
     await client.connect();
+    await endWhenSilent(client, silenceSeconds);
   } catch (error) {
+    await client.end().catch(() => {});
     throw translateDatabaseError(error);
   }
+  let isBeating = false;
+  const beat = setInterval(() => {
+    if (isBeating) return;
+    isBeating = true;
+    const onAnswer = () => {
+      isBeating = false;
+    };
+    // Nobody knows whether a session that does not answer still has its locks.
+    client.query('select 1').then(onAnswer, () => lost.abort());
+  }, silenceSeconds * 250);
+  beat.unref();
+  lost.signal.addEventListener('abort', () => clearInterval(beat), { once: true });
   return {
     lost: lost.signal,
     query: (statement) => run(client, statement),
@@ -213,6 +238,18 @@ async function openSession(config: pg.ClientConfig): Promise<Session> {
       await client.end().catch(() => {});
     },
   };
+}
+
+/**
+ * By the server's clock, so that it does not matter what the process does; said by a statement, as poolers
+ * don't pass options on. Keep-alives find a machine that is gone sooner.
+ */
+async function endWhenSilent(client: pg.Client, silenceSeconds: number): Promise<void> {
+  await client.query(
+    `select set_config('idle_session_timeout', $1, false), set_config('tcp_keepalives_idle', '5', false),
+      set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`,
+    [`${Math.ceil(silenceSeconds * 1000)}ms`],
+  );
 }
 
 async function run<R extends Row>(on: pg.ClientBase, statement: Sql): Promise<R[]> {

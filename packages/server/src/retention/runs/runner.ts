@@ -3,7 +3,6 @@ import { newId } from '../../kernel/ids.ts';
 import { repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { shortenKeepAlive } from '../../platform/postgres/keep-alive.ts';
 import { doRun, type Movers } from './do-run.ts';
 import * as queries from './queries.ts';
 import type { Schedule } from './schedule.ts';
@@ -67,7 +66,6 @@ export async function doRuns(
   if (!(await queries.hasFreeRun(db))) return;
   const session = await db.openSession();
   try {
-    await shortenKeepAlive(session);
     if (!(await queries.lockRuns(session))) return;
     const signal = AbortSignal.any([options.signal, session.lost]);
     while (!signal.aborted) {

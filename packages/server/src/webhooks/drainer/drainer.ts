@@ -95,6 +95,7 @@ export class Drainer {
       log,
       now: monotonicMillis,
       giveUpMillis: this.leaseSeconds * 1000,
+      keeper: () => this.holder.keeper(),
       onWritten: (batch) => {
         for (const { endpointId } of batch) this.scheduler.written(endpointId);
         this.pump();
@@ -102,6 +103,7 @@ export class Drainer {
     });
     this.holder = holdLanes(db, {
       log,
+      leaseSeconds: this.leaseSeconds,
       onGain: () => this.scan(),
       onDue: (payload) => {
         // Every drainer hears of all endpoints.
@@ -283,7 +285,12 @@ export class Drainer {
     const reserved = plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
     const claimedAt = monotonicMillis();
     const lease = randomInt(2 ** 48 - 1);
-    const terms = { id: lease, seconds: this.leaseSeconds, onlyProbes: plan.some(isPaused) };
+    const terms = {
+      id: lease,
+      seconds: this.leaseSeconds,
+      keeper: this.holder.keeper(),
+      onlyProbes: plan.some(isPaused),
+    };
     let rows: ClaimedRow[] = [];
     try {
       rows = await claimDeliveries(this.db, plan, terms);

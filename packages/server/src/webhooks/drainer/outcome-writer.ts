@@ -34,6 +34,8 @@ export class OutcomeWriter {
     log: Log;
     now: () => number;
     giveUpMillis: number;
+    /** See `LaneHolder`. */
+    keeper: () => number;
     onWritten: (ended: readonly Ended[]) => void;
   };
 
@@ -79,7 +81,9 @@ export class OutcomeWriter {
     const rows = batch.map(({ row, startedAt }) => ({ ...row, agoMillis: now() - startedAt }));
     try {
       if (batch.some(changesMore)) {
-        await this.db.transaction((connection) => writeAll(connection, batch, rows));
+        await this.db.transaction((connection) =>
+          writeAll(connection, { batch, rows, keeper: this.options.keeper() }),
+        );
       } else {
         await recordOutcomes(this.db, rows);
       }
@@ -108,12 +112,11 @@ function changesMore({ before, row, breaker }: Ended): boolean {
 
 async function writeAll(
   db: Queryable,
-  batch: readonly Ended[],
-  rows: readonly OutcomeRow[],
+  { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
 ): Promise<void> {
   // Endpoints, deliveries, counts: the order in which everyone locks them.
-  await storeBreakers(db, lastChanges(batch));
-  await disableGone(db, endpointsGone(batch));
+  await storeBreakers(db, keeper, lastChanges(batch));
+  await disableGone(db, keeper, endpointsGone(batch));
   const changed = await recordOutcomes(db, rows);
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await shiftCounts(db, mine.flatMap(countDeltas));

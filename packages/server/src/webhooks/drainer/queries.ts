@@ -29,10 +29,18 @@ export async function surveyLanes(db: Queryable): Promise<{ drainers: number; he
 }
 
 /** Which of these lanes were free and are ours now: who holds the lock of a lane works it. */
-export async function lockLanes(db: Queryable, lanes: readonly number[]): Promise<number[]> {
+export async function lockLanes(
+  db: Queryable,
+  lanes: readonly number[],
+  { keeper, silenceSeconds }: { keeper: number; silenceSeconds: number },
+): Promise<number[]> {
   const rows = await db.query<{ lane: number }>(sql`
-    select lane from unnest(${lanes}::int[]) as wanted (lane)
-    where pg_try_advisory_lock(${advisoryLocks.lanes}, lane)`);
+    with locked as materialized (
+      select lane from unnest(${lanes}::int[]) as wanted (lane)
+      where pg_try_advisory_lock(${advisoryLocks.lanes}, lane)
+    )
+    update lanes set keeper = ${keeper}, silence_seconds = ${silenceSeconds}
+    from locked where lanes.lane = locked.lane returning lanes.lane`);
   return rows.map((row) => row.lane);
 }
 
@@ -138,14 +146,14 @@ export type ClaimRequest = {
 
 /**
  * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are
- * passed over. A row changes in no column of an index: the update stays on its page. The outer limit,
+ * passed over, and so are lanes that have another keeper by now. A row changes in no column of an index: the update stays on its page. The outer limit,
  * which the claims never reach, is for the planner: it takes the inner ones, which it cannot know, for a
  * tenth of the table, and then reads all of it (44 ms a claim at 100,000 rows, under 1 along the indexes).
  */
 export async function claimDeliveries(
   db: Queryable,
   claims: readonly ClaimRequest[],
-  lease: { id: number; seconds: number; onlyProbes: boolean },
+  lease: { id: number; seconds: number; keeper: number; onlyProbes: boolean },
 ): Promise<ClaimedRow[]> {
   const probes: Sql = lease.onlyProbes ? sql`and d.is_probe` : empty;
   return db.query<ClaimedRow>(sql`
@@ -157,6 +165,7 @@ export async function claimDeliveries(
         ${claims.map((claim) => claim.endpointId)}::text[],
         ${claims.map((claim) => claim.count)}::int[]
       ) as wanted (lane, endpoint_id, count)
+      join lanes on lanes.lane = wanted.lane and lanes.keeper = ${lease.keeper}
       join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
       cross join lateral (
         select d.lane, d.id, d.incident_id from deliveries d
@@ -235,8 +244,8 @@ export type OutcomeRow = {
 };
 
 /**
- * Writes attempts, and what their deliveries become unless the lease was lost: then another attempt, a
- * purge or a deletion decides. Answers the ids of the deliveries that were changed.
+ * Writes attempts and what their deliveries become, unless the lease was lost: then another attempt, a purge
+ * or a deletion decides. Of what was discarded meanwhile the attempt stands in the log. Answers the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,
@@ -259,9 +268,11 @@ export async function recordOutcomes(
     ), logged as (
       insert into delivery_attempts (lane, delivery_id, number, started_at, duration_ms, target,
         status, failure_class, error, response)
-      select lane, id, attempts, now() - make_interval(secs => ago_ms / 1000), duration_ms, target,
-        http_status, failure_class, error, response
+      select given.lane, given.id, given.attempts, now() - make_interval(secs => ago_ms / 1000),
+        duration_ms, given.target, http_status, given.failure_class, given.error, response
       from given
+      join deliveries d on d.lane = given.lane and d.id = given.id
+        and (d.lease = given.lease or d.status = 'discarded')
       on conflict (lane, delivery_id, number) do nothing
     )
     update deliveries d set
@@ -277,9 +288,14 @@ export async function recordOutcomes(
   return new Set(changed.map((row) => row.id));
 }
 
-/** Stores what the breakers of endpoints have become. */
+/** Whether the lane of the endpoint `e` is still this keeper's. */
+const isKeptBy = (keeper: number) =>
+  sql`exists (select from lanes where lanes.lane = e.lane and lanes.keeper = ${keeper})`;
+
+/** Stores what the breakers of endpoints have become, unless their lanes have another keeper by now. */
 export async function storeBreakers(
   db: Queryable,
+  keeper: number,
   changes: readonly {
     endpointId: string;
     failuresInRow: number;
@@ -303,16 +319,20 @@ export async function storeBreakers(
       ${changes.map((change) => change.pauseSeconds)}::float8[],
       ${changes.map((change) => change.isClosed)}::boolean[]
     ) as given (id, failures, pauses, pause_seconds, is_closed)
-    where e.id = given.id`);
+    where e.id = given.id and ${isKeptBy(keeper)}`);
 }
 
 /** The receiver has said that it is no more: its endpoint is disabled, its other rows wait. */
-export async function disableGone(db: Queryable, endpointIds: readonly string[]): Promise<void> {
+export async function disableGone(
+  db: Queryable,
+  keeper: number,
+  endpointIds: readonly string[],
+): Promise<void> {
   if (endpointIds.length === 0) return;
   await db.query(sql`
-    update webhook_endpoints set enabled = false, disabled_reason = 'gone', disabled_at = now(),
+    update webhook_endpoints e set enabled = false, disabled_reason = 'gone', disabled_at = now(),
       disabled_by = null, updated_at = now()
-    where id = any(${endpointIds}::text[]) and enabled`);
+    where id = any(${endpointIds}::text[]) and enabled and ${isKeptBy(keeper)}`);
 }
 
 /**

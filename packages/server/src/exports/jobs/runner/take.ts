@@ -1,6 +1,5 @@
 import { newId } from '../../../kernel/ids.ts';
 import type { Database, Session } from '../../../platform/postgres/database.ts';
-import { shortenKeepAlive } from '../../../platform/postgres/keep-alive.ts';
 import type { StoredJob } from '../job.ts';
 import * as queries from './queries.ts';
 
@@ -19,7 +18,6 @@ export async function takeNextJob(db: Database, perTenant: number): Promise<Take
   if (!(await queries.hasFreeJob(db))) return undefined;
   const session = await db.openSession();
   try {
-    await shortenKeepAlive(session);
     await queries.lockTaking(session);
     const next = await queries.findNextJob(session, perTenant);
     if (next !== undefined && (await queries.lockJob(session, next))) {

@@ -2,7 +2,6 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { AppError, type ErrorCode } from '../../../kernel/errors.ts';
 import { type Repeated, repeat } from '../../../kernel/repeat.ts';
 import type { Log } from '../../../platform/log.ts';
-import { shortenKeepAlive } from '../../../platform/postgres/keep-alive.ts';
 import { isSameTriple } from '../../segments/triple.ts';
 import { readVersionSlice } from '../read-version-slice.ts';
 import * as queries from './queries.ts';
@@ -45,7 +44,6 @@ export async function countVersions(
   const failed: string[] = [];
   const session = await db.openSession();
   try {
-    await shortenKeepAlive(session);
     if (!(await queries.lockCounting(session))) return [];
     const ending = AbortSignal.any([signal, session.lost]);
     for (;;) {

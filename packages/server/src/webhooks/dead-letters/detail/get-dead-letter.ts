@@ -2,7 +2,7 @@ import { type Actor, mayTouchTenant } from '../../../kernel/actor.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { deliveryNotFound, laneOrNotFound } from '../not-found.ts';
 import * as queries from './queries.ts';
-import { type WaitFacts, type Waiting, whyStillDue, whyWaiting } from './waiting.ts';
+import { type WaitFacts, type Waiting, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
 
 const maxAttemptsShown = 100;
 
@@ -22,13 +22,15 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
       ...attempt,
       response: attempt.response === null ? null : attempt.response.toString('utf8'),
     })),
-    waiting: await findWaiting(db, circumstances),
+    waiting: await findWaiting(db, lane, circumstances),
   };
 }
 
-async function findWaiting(db: Queryable, facts: WaitFacts): Promise<Waiting | null> {
+async function findWaiting(db: Queryable, lane: number, facts: WaitFacts): Promise<Waiting | null> {
   const waiting = whyWaiting(facts);
   if (waiting === 'finished') return null;
-  if (waiting !== 'ask_for_drainer') return waiting;
-  return whyStillDue(facts, await queries.isDrainerRunning(db));
+  if (waiting !== 'ask_for_drainer' && waiting.reason !== 'in_flight') return waiting;
+  const { answering, silent } = await queries.findDrainers(db, lane);
+  if (silent !== null) return whySilent(silent, answering > 0);
+  return waiting === 'ask_for_drainer' ? whyStillDue(facts, answering > 0) : waiting;
 }

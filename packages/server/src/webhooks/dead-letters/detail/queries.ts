@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { instantText } from '../../../platform/postgres/instant-sql.ts';
-import { isHeldLock } from '../../../platform/postgres/locks.ts';
+import { advisoryLocks, isHeldLock } from '../../../platform/postgres/locks.ts';
 import type { FailureClass } from '../../contract.ts';
 import { type DeliveryRow, deliveryColumns } from '../lists/queries.ts';
-import type { WaitFacts } from './waiting.ts';
+import type { Silence, WaitFacts } from './waiting.ts';
 
 export async function findDelivery(
   db: Queryable,
@@ -64,11 +64,27 @@ export async function listAttempts(
     order by number desc limit ${limit}`);
 }
 
-/** Whether any process drains this database: drainers hold a lock per lane that they work. */
-export async function isDrainerRunning(db: Queryable): Promise<boolean> {
-  const rows = await db.query<{ is_running: boolean }>(sql`
-    select exists (
-      select from pg_locks where ${isHeldLock('lanes')}
-    ) as is_running`);
-  return rows[0]?.is_running ?? false;
+/** A drainer's session says something every two seconds. */
+const answersWithinSeconds = 6;
+
+/** Who could deliver what is due in a lane. */
+export async function findDrainers(
+  db: Queryable,
+  lane: number,
+): Promise<{ answering: number; silent: Silence | null }> {
+  const rows = await db.query<Silence & { keeps: boolean }>(sql`
+    select drainers.keeps, drainers.seconds, lanes.silence_seconds - drainers.seconds as passes_in,
+      ${instantText('(now() + make_interval(secs => lanes.silence_seconds - drainers.seconds))')} as passes_at
+    from (
+      select bool_or(l.classid = ${advisoryLocks.lanes} and l.objid = ${lane}) as keeps,
+        case when a.state = 'idle'
+          then extract(epoch from clock_timestamp() - a.state_change)::float8 else 0 end as seconds
+      from pg_locks l join pg_stat_activity a on a.pid = l.pid
+      where ${isHeldLock('lanes', 'drainers')} group by a.pid, a.state, a.state_change
+    ) drainers, lanes where lanes.lane = ${lane}`);
+  const isSilent = ({ seconds }: Silence) => seconds > answersWithinSeconds;
+  return {
+    answering: rows.filter((row) => !isSilent(row)).length,
+    silent: rows.find((row) => row.keeps && isSilent(row)) ?? null,
+  };
 }

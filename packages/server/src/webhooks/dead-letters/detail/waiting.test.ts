@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type WaitFacts, whyStillDue, whyWaiting } from './waiting.ts';
+import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
 
 const later = '2026-03-05T14:07:09.123456Z';
 const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
@@ -91,4 +91,17 @@ test('what is due waits for a drainer, for the rate of its endpoint, or only for
     text: expect.stringContaining('5 '),
   });
   expect(whyStillDue(facts({ is_early: false }), true).reason).toBe('due');
+});
+
+test('a drainer that does not answer is told with who takes over, and when', () => {
+  const silence = { seconds: 40.7, passes_in: 4.2, passes_at: later };
+  expect(whySilent(silence, true)).toEqual({
+    reason: 'silent_drainer',
+    until: later,
+    text: 'its drainer has not answered for 40 s; another takes over in 5 s',
+  });
+  expect(whySilent(silence, false).text).toMatch(
+    /^its drainer has not answered for 40 s, and no other runs\. Start one, which takes over in 5 s: /,
+  );
+  expect(whySilent({ ...silence, passes_in: null, passes_at: null }, true).text).toMatch(/ soon$/);
 });

@@ -23,6 +23,14 @@ export type WaitFacts = {
   rate_limit: number | null;
 };
 
+/** The drainer that keeps the lane does not answer. */
+export type Silence = {
+  readonly seconds: number;
+  /** Seconds until the lane passes on, and when that is; null: the lane was taken by an earlier release. */
+  readonly passes_in: number | null;
+  readonly passes_at: string | null;
+};
+
 export type Waiting = { reason: WaitReason; until: string | null; text: string };
 
 /** Why a delivery is not delivered yet, or whether a drainer runs if that is all there is left to know. */
@@ -51,6 +59,16 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
   }
   if (facts.is_early && facts.next_retry !== null) return scheduled(facts, facts.next_retry);
   return 'ask_for_drainer';
+}
+
+/** The lane is kept by a drainer that is frozen or cut off; whether another one answers. */
+export function whySilent({ seconds, passes_in, passes_at }: Silence, hasOther: boolean): Waiting {
+  const silence = `its drainer has not answered for ${Math.floor(seconds)} s`;
+  const soon = passes_in === null ? 'soon' : `in ${Math.max(1, Math.ceil(passes_in))} s`;
+  const text = hasOther
+    ? `${silence}; another takes over ${soon}`
+    : `${silence}, and no other runs. Start one, which takes over ${soon}: svcctl serve with the role drainer, or svcctl drain`;
+  return { reason: 'silent_drainer', until: passes_at, text };
 }
 
 /** Why a delivery that is due, to an endpoint that takes it, is not delivered yet. */

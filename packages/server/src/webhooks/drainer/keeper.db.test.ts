@@ -1,0 +1,105 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
+import { laneOf } from '../lanes.ts';
+import {
+  claimDeliveries,
+  disableGone,
+  lockLanes,
+  type OutcomeRow,
+  recordOutcomes,
+  storeBreakers,
+} from './queries.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+
+const [first, second] = [1001, 1002];
+const take = async (lane: number, keeper: number) => {
+  const session = await db.openSession();
+  expect(await lockLanes(session, [lane], { keeper, silenceSeconds: 30 })).toEqual([lane]);
+  return session;
+};
+
+/** A due delivery in a lane that passed from the first keeper to the second. */
+async function passOn() {
+  const endpoint = await seedEndpoint(db);
+  const id = await seedDelivery(db, endpoint, { status: 'queued' });
+  const lane = laneOf(endpoint.id);
+  const claim = (keeper: number, lease: number) =>
+    claimDeliveries(db, [{ lane, endpointId: endpoint.id, count: 8 }], {
+      id: lease,
+      seconds: 60,
+      keeper,
+      onlyProbes: false,
+    });
+  await (await take(lane, first)).close();
+  return { endpoint, id, lane, claim };
+}
+
+test('whoever has lost a lane claims nothing of it', async () => {
+  const { id, lane, claim } = await passOn();
+  const session = await take(lane, second);
+  expect(await claim(first, 1)).toEqual([]);
+  expect(await claim(second, 2)).toMatchObject([{ id }]);
+  await session.close();
+});
+
+test('an outcome under a lost lease changes neither the delivery nor its log', async () => {
+  const { id, lane, claim } = await passOn();
+  expect(await claim(first, 1)).toMatchObject([{ id }]);
+  await db.query(sql`update deliveries set leased_until = now() - interval '1 second'`);
+  const session = await take(lane, second);
+  expect(await claim(second, 2)).toMatchObject([{ id }]);
+  const read = () => db.query(sql`select * from deliveries where id = ${id}`);
+  const before = await read();
+  const outcome: OutcomeRow = {
+    lane,
+    id,
+    lease: 1,
+    status: 'pending',
+    attempts: 1,
+    maxAttempts: 8,
+    delaySeconds: 60,
+    heldBy: 'schedule',
+    failureClass: 'timeout_headers',
+    error: 'late',
+    httpStatus: null,
+    target: 'https://late.example/',
+    agoMillis: 0,
+    durationMillis: 1,
+    response: null,
+  };
+  expect(await recordOutcomes(db, [outcome])).toEqual(new Set());
+  expect(await read()).toEqual(before);
+  expect(await db.query(sql`select from delivery_attempts where delivery_id = ${id}`)).toEqual([]);
+  expect(await recordOutcomes(db, [{ ...outcome, lease: 2 }])).toEqual(new Set([id]));
+  await session.close();
+});
+
+test('whoever has lost a lane pauses and disables no endpoint of it', async () => {
+  const { endpoint, lane } = await passOn();
+  const session = await take(lane, second);
+  const change = {
+    endpointId: endpoint.id,
+    failuresInRow: 20,
+    pausesInRow: 1,
+    pauseSeconds: 30,
+    isClosed: false,
+  };
+  const read = () =>
+    db.query(sql`
+      select enabled, failures_in_row, paused_until is not null as is_paused
+      from webhook_endpoints where id = ${endpoint.id}`);
+  await storeBreakers(db, first, [change]);
+  await disableGone(db, first, [endpoint.id]);
+  expect(await read()).toEqual([{ enabled: true, failures_in_row: 0, is_paused: false }]);
+  await storeBreakers(db, second, [change]);
+  await disableGone(db, second, [endpoint.id]);
+  expect(await read()).toEqual([{ enabled: false, failures_in_row: 20, is_paused: true }]);
+  await session.close();
+});
