@@ -568,6 +568,15 @@ create table signing_keys (
   constraint signing_keys_pkey PRIMARY KEY (name)
 );
 
+create table store_fence (
+  singleton boolean not null default true,
+  confirmed text,
+  pending text[] not null default '{}'::text[],
+  version bigint not null default 0,
+  constraint store_fence_pkey PRIMARY KEY (singleton),
+  constraint store_fence_singleton_check CHECK (singleton)
+);
+
 create table tags (
   tenant text collate "C" not null,
   id text collate "C" not null,

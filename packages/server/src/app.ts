@@ -82,9 +82,9 @@ export async function startService(
     const db = await openOwnDatabase(settings, log, closers, signal);
     cuts.push(() => db.cut());
     const state: State = { cursorKey: null, secretBox: null };
-    const metrics = observeDatabase(db);
+    const metrics = observeDatabase(db, () => cold.watch.state().state);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
-    const cold = await openColdTier(settings, log, closers);
+    const cold = await openColdTier(settings, { db, log }, closers);
     const retention = createRetention(db, { settings, log, cold });
     const counting = createCounting(db, { settings, log, cold });
     const jobs = createExportJobs(db, { settings, log, cold });
@@ -106,6 +106,8 @@ export async function startService(
       });
       closers.push(() => forgetting.stop());
     }
+    // Drainers have nothing to do with it.
+    if (settings.roles.some((role) => role !== 'drainer')) cold.watch.start();
     retention.start();
     closers.push(() => retention.stop());
     counting.start();
@@ -257,7 +259,7 @@ async function prepare(db: Database, settings: Settings, state: State): Promise<
   return path;
 }
 
-function observeDatabase(db: Database): Metrics {
+function observeDatabase(db: Database, storeState: () => string): Metrics {
   return createMetrics({
     poolState: () => ({
       total: db.pool.totalCount,
@@ -265,6 +267,7 @@ function observeDatabase(db: Database): Metrics {
       waiting: db.pool.waitingCount,
     }),
     countFailedMoves: () => countFailedTenants(db),
+    storeState,
   });
 }
 
@@ -312,6 +315,11 @@ function createHttp(parts: {
     assertReady: async () => {
       assertReady(state);
       await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
+    },
+    // Hot records, ingest and webhooks go on without the store: a balancer must not take us out for it.
+    warnings: () => {
+      const { problem } = cold.watch.state();
+      return problem === null ? [] : [{ code: problem.code }];
     },
     errors: errorCatalogue,
     rejectCodes,

@@ -4,11 +4,25 @@ import { type Database, openDatabase } from '../src/platform/postgres/database.t
 
 export type TestDatabase = Database & { readonly url: string; drop(): Promise<void> };
 
-/** A database of its own, cloned from the migrated template. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A database of its own, cloned from the migrated template, or from another one as it is now, whose
+ * connections all break by that.
+ */
+export async function createTestDatabase(original?: { url: string }): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomText(12).toLowerCase()}`;
-  await asAdmin(adminUrl, `create database ${name} template template`);
+  const template = original === undefined ? 'template' : new URL(original.url).pathname.slice(1);
+  if (original !== undefined) {
+    await asAdmin(adminUrl, `alter database ${template} with allow_connections false`);
+    await asAdmin(
+      adminUrl,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${template}'`,
+    );
+  }
+  await asAdmin(adminUrl, `create database ${name} template ${template}`);
+  if (original !== undefined) {
+    await asAdmin(adminUrl, `alter database ${template} with allow_connections true`);
+  }
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   const db = openDatabase({ url: url.href, maxConnections: 12, onError: () => {} });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
@@ -35,7 +35,11 @@ export type S3Behaviour =
   /** Turns one bit of the request's body on its way. */
   | 'flip_request'
   /** Keeps half of the request's body, and says that all is well. */
-  | 'lose_half';
+  | 'lose_half'
+  /** Passes If-Match and If-None-Match over, as servers do that do not know them. */
+  | 'unconditional'
+  /** Does what it is asked, and closes the connection instead of answering. */
+  | 'lose_answer';
 
 export type S3Request = {
   readonly method: string;
@@ -73,7 +77,7 @@ const removal = { recursive: true, force: true };
  * this process's environment. s3rver reads requests as S3 does: paths, headers, XML, pages of a list,
  * multipart uploads. What it leaves out, the gate adds: it compares bodies with Content-MD5 and with the
  * SHA-256 that the signature covers, shows an object only when it is whole, and removes the parts of an
- * aborted upload. Neither checks signatures (s3rver reckons those of lists wrongly) or permissions, nor
+ * aborted upload, and keeps If-Match and If-None-Match of a PUT. Neither checks signatures (s3rver reckons those of lists wrongly) or permissions, nor
  * knows redirects to other regions, virtual-hosted buckets or TLS.
  */
 export async function startS3(): Promise<TestS3> {
@@ -220,7 +224,12 @@ async function handle(
   }
   if (uploadId !== null && aborted.has(uploadId)) return refuse(response, 404, 'NoSuchUpload');
   const kept = behaviour === 'lose_half' ? body.subarray(0, body.length / 2) : body;
-  const answer = await oneAtATime.run(() => forward(incoming, kept, port));
+  const answer = await oneAtATime.run(async () => {
+    const isFree = behaviour === 'unconditional' || (await keepsConditions(incoming, directory));
+    return isFree ? forward(incoming, kept, port) : null;
+  });
+  if (behaviour === 'lose_answer') return void incoming.socket.destroy();
+  if (answer === null) return refuse(response, 412, 'PreconditionFailed');
   if (isList(incoming)) {
     delete answer.headers['content-length'];
     answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
@@ -233,6 +242,20 @@ async function handle(
   response.write(answer.body.subarray(0, answer.body.length / 2), () => {
     if (behaviour === 'half_answer') incoming.socket.destroy();
   });
+}
+
+/** If-Match and If-None-Match of a PUT, against what s3rver has on its disk. */
+async function keepsConditions(
+  { method, url = '', headers }: IncomingMessage,
+  directory: string,
+): Promise<boolean> {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
+  if (method !== 'PUT' || (ifMatch === undefined && ifNoneMatch === undefined)) return true;
+  const path = decodeURIComponent(new URL(url, 'http://gate').pathname);
+  const md5 = await readFile(join(directory, `${path}._S3rver_object.md5`), 'utf8').catch(
+    () => null,
+  );
+  return ifNoneMatch === undefined ? `"${md5}"` === ifMatch : md5 === null;
 }
 
 /** s3rver escapes the keys in a list twice. */

@@ -31,12 +31,16 @@ export type CallOptions = {
   signal?: AbortSignal;
 };
 
-/** The whole service in this process, on a database of its own and a free port. */
+/**
+ * The whole service in this process, on a free port and a database of its own, which may be a copy of
+ * another service's as it is now.
+ */
 export async function startTestService(
   env: Environment = {},
   log = createLog('silent'),
+  original?: TestService,
 ): Promise<TestService> {
-  const db = await createTestDatabase();
+  const db = await createTestDatabase(original?.db);
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   const settings = loadSettings({
     DATABASE_URL: db.url,
@@ -45,7 +49,8 @@ export async function startTestService(
     ...env,
   });
   const service = await startService(settings, log);
-  const adminToken = (await readFile(service.adminTokenPath, 'utf8')).trim();
+  const adminToken =
+    original?.adminToken ?? (await readFile(service.adminTokenPath, 'utf8')).trim();
   const call = (method: string, path: string, options: CallOptions = {}) =>
     callApi(service.url, method, path, { token: adminToken, ...options });
   return {

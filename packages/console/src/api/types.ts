@@ -2,6 +2,7 @@
 import type { Static } from 'typebox';
 import type {
   actorSchema,
+  coldStoreSummarySchema,
   csvRequestSchema,
   daySchema,
   deliveryDetailSchema,
@@ -93,9 +94,11 @@ export type PolicyChange = Static<typeof policyChangeSchema>;
 export type TenantState = Static<typeof tenantStateSchema>;
 export type PlanRow = Static<typeof planRowSchema>;
 export type PlanTotals = Static<typeof planTotalsSchema>;
+export type StoreSummary = Static<typeof coldStoreSummarySchema>;
 export type Plan = Page<PlanRow> & {
   totals: PlanTotals;
   hot_space: Static<typeof hotSpaceSchema> | null;
+  store: StoreSummary;
 };
 export type RetentionRun = Static<typeof runSchema>;
 export type RetentionMove = Static<typeof moveSchema>;

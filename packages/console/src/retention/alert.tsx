@@ -1,6 +1,6 @@
 import { Anchor } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { RetentionMove } from '../api/types.ts';
+import type { RetentionMove, StoreSummary } from '../api/types.ts';
 import { WarningIcon } from '../ui/icons.tsx';
 import { Moment } from '../webhooks/marks.tsx';
 import { countOf } from '../webhooks/words.ts';
@@ -9,6 +9,25 @@ import { drawerHref } from './search.ts';
 import { daysText, reasonText } from './words.ts';
 
 const mostShown = 3;
+
+/** That the store of cold data is another database's, or cannot be used. */
+export function StoreAlert({ store }: { store: StoreSummary | undefined }): ReactNode {
+  if (store === undefined || store.problem === null) return null;
+  const isFenced = store.state === 'elsewhere' || store.state === 'unclaimed';
+  return (
+    <section className={classes.alert} role="alert" aria-label="The store of cold data">
+      <div className={classes.line}>
+        <WarningIcon />
+        <p>
+          <strong>
+            {isFenced ? 'Nothing is moved, merged or deleted' : 'The store of cold data fails'}
+          </strong>
+          : {store.problem}
+        </p>
+      </div>
+    </section>
+  );
+}
 
 /** Moves that failed and were not made good: whose, which days, why, and what to do. */
 export function FailureAlert({ failures }: { failures: readonly RetentionMove[] }): ReactNode {

@@ -10,7 +10,7 @@ import { NowProvider } from '../webhooks/marks.tsx';
 import { PollNote } from '../webhooks/poll-note.tsx';
 import { type UpdateSearch, useDrawerStep, usePageSearch } from '../webhooks/use-search.ts';
 import classes from '../webhooks/webhooks.module.css';
-import { FailureAlert } from './alert.tsx';
+import { FailureAlert, StoreAlert } from './alert.tsx';
 import { Bar } from './bar.tsx';
 import { useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
 import { Drawers, useDrawerQueries } from './drawers.tsx';
@@ -48,6 +48,7 @@ export function RetentionPage(): ReactNode {
     <NowProvider>
       <div className={classes.page}>
         <FreshnessBanner queries={watched} isAgeElsewhere />
+        <StoreAlert store={head.plan.data?.store} />
         <FailureAlert failures={failures.data ?? []} />
         <Head
           {...head}

@@ -69,6 +69,7 @@ test('every route that changes something or shows a secret asks a session to con
 
 test('what deletes, discards, erases, mints, revokes, shortens or rotates asks a session to confirm', () => {
   expect(destructive.map(({ id }) => id).toSorted()).toEqual([
+    'adoptStore',
     'createToken',
     'deleteEndpoint',
     'deletePolicy',

@@ -1,17 +1,24 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
+import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import type { ObjectReader, ObjectStore } from '../platform/objects/objects.ts';
+import { createStoreFence, describeFenced, type StoreFence } from '../platform/objects/fence.ts';
+import { ObjectMissing, type ObjectReader, type ObjectStore } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { createObjectReader } from '../platform/objects/reader.ts';
 import { makeSpoolDir } from '../platform/objects/spool-dir.ts';
+import { createStoreWatch, type StoreWatch } from '../platform/objects/store-watch.ts';
 import { createDuckDb, type DuckDb } from '../platform/parquet/duckdb.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { isKnownStore } from '../retention/index.ts';
 
 /** What reads and writes cold data in this process. */
 export type ColdTier = {
   readonly store: ObjectStore;
   readonly objects: ObjectReader;
+  readonly fence: StoreFence;
+  readonly watch: StoreWatch;
   /** For pages, single records, exports and late records. */
   readonly duckdb: DuckDb;
   /** For export jobs: gives way to pages. */
@@ -31,18 +38,28 @@ const idleMillis = 5_000;
 
 export async function openColdTier(
   settings: Settings,
-  log: Log,
+  { db, log }: { db: Database; log: Log },
   closers: (() => Promise<unknown>)[],
 ): Promise<ColdTier> {
   const store = await openObjectStore(settings.blobUrl, settings.dataDir);
   closers.push(() => store.close());
   const spoolDir = await makeSpoolDir(join(settings.dataDir, 'spool'));
   closers.push(() => rm(spoolDir, { recursive: true, force: true }));
-  const objects = createObjectReader(store, {
-    dir: join(settings.dataDir, 'object-cache'),
-    maxBytes: settings.coldCacheBytes,
-    log,
+  const fence = createStoreFence({
+    db,
+    store,
+    isKnown: (signal) => isKnownStore({ db, store }, signal),
   });
+  const watch = createStoreWatch({ store, fence, log });
+  closers.push(() => watch.stop());
+  const objects = explainMissing(
+    createObjectReader(store, {
+      dir: join(settings.dataDir, 'object-cache'),
+      maxBytes: settings.coldCacheBytes,
+      log,
+    }),
+    fence,
+  );
   closers.push(() => objects.close());
   const start = (niceness: number, memoryBytes: number, endsAfterMillis?: number) => {
     const duckdb = createDuckDb({
@@ -60,10 +77,35 @@ export async function openColdTier(
   return {
     store,
     objects,
+    fence,
+    watch,
     duckdb: start(0, readerBytes),
     // With 5 pages waited behind it.
     jobDuckdb: start(15, jobBytes, idleMillis),
     moverDuckdb: start(10, moverBytes, idleMillis),
     spoolDir,
+  };
+}
+
+/** An object that another database has merged or deleted was lost by no disk. */
+function explainMissing(reader: ObjectReader, fence: StoreFence): ObjectReader {
+  return {
+    ...reader,
+    async open(ref, options) {
+      try {
+        return await reader.open(ref, options);
+      } catch (error) {
+        if (!(error instanceof ObjectMissing)) throw error;
+        const { state, marked } = await fence.look(options?.signal).catch(() => ({
+          state: 'own' as const,
+          marked: null,
+        }));
+        if (state !== 'elsewhere') throw error;
+        throw new AppError('segment_damaged', {
+          detail: `${describeFenced(state, marked)} The object ${ref.key} was replaced or deleted there since. Read the other one, or put the object back from a backup.`,
+          cause: error,
+        });
+      }
+    },
   };
 }

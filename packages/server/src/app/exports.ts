@@ -39,7 +39,7 @@ export function createExportJobs(
   return {
     start() {
       if (!settings.roles.includes('exports')) return;
-      sweeps = startSweeps({ db, store: cold.store, log });
+      sweeps = startSweeps({ db, store: cold.store, fence: cold.fence, log });
       const source = {
         db,
         cold: { duckdb: cold.jobDuckdb, objects: cold.objects },
@@ -49,7 +49,10 @@ export function createExportJobs(
         encoders: createGate(encodedAtOnce),
       };
       runner = startJobRunner(
-        { db, source, store: cold.store, createFormat, days: settings.exportDays, log },
+        {
+          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log },
+          days: settings.exportDays,
+        },
         {
           places: settings.exportJobs,
           perTenant: settings.exportJobsPerTenant,
@@ -98,6 +101,7 @@ export function addExports(
   addJobRoutes(http, db, {
     objects: cold.objects,
     store: cold.store,
+    fence: cold.fence,
     stallMillis,
     cursorKey: () => cursorKey(state),
     poke: () => jobs.poke(),

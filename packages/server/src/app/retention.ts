@@ -46,6 +46,7 @@ export function createRetention(
     db,
     duckdb: cold.moverDuckdb,
     store: cold.store,
+    fence: cold.fence,
     spoolDir: cold.spoolDir,
     runner: newId('mover'),
     graceSeconds: settings.coldGraceSeconds,
@@ -109,6 +110,7 @@ export function addRetention(
     cursorKey: () => cursorKey(state),
     audit: createAudit(),
     log,
+    store: cold,
     poke: () => retention.poke(),
   };
   addRetentionRoutes(http, db, options);

@@ -43,6 +43,7 @@ const calls: Record<
   'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
   'retention plan': { argv: [], asksApi: true, json: 'array' },
   'retention run': { argv: ['--yes'], asksApi: true },
+  'retention adopt-store': { argv: ['--yes'], asksApi: true },
   'retention moves': { argv: [], asksApi: true, json: 'array' },
   'retention move': { argv: ['mv_1'], asksApi: true, json: 'object' },
   'retention verify': { argv: [], asksApi: true, json: 'object' },

@@ -46,6 +46,7 @@ import { addVersionsCreate } from './commands/records/versions/create.ts';
 import { addVersionsLs } from './commands/records/versions/ls.ts';
 import { addVersionsRm } from './commands/records/versions/rm.ts';
 import { addVersionsShow } from './commands/records/versions/show.ts';
+import { addRetentionAdoptStore } from './commands/retention/adopt-store.ts';
 import { addRetentionMove } from './commands/retention/move.ts';
 import { addRetentionMoves } from './commands/retention/moves.ts';
 import { addRetentionPlan } from './commands/retention/plan.ts';
@@ -121,6 +122,7 @@ export function createProgram(context: Context, help: HelpOutput): Command {
   const retention = addNoun(program, 'retention', 'cold data: policies, moves, verification');
   addRetentionPlan(retention, context);
   addRetentionRun(retention, context);
+  addRetentionAdoptStore(retention, context);
   addRetentionMoves(retention, context);
   addRetentionMove(retention, context);
   addRetentionVerify(retention, context);

@@ -530,3 +530,40 @@ test('erase that goes on, or failed, says so', async () => {
   expect(failed.code).toBe(1);
   expect(failed.stderr).toContain('the records are still there');
 });
+
+const fencedStore = {
+  state: 'elsewhere',
+  problem: 'The store has gone on with another database.',
+  written_at: '2026-03-05T14:07:09.000000Z',
+  written_by: 'drill-1',
+};
+
+test('adopt-store tells how things are and asks, and does nothing without an answer', async () => {
+  api.on('GET /retention/store', json(fencedStore));
+  const refused = await cli('retention adopt-store');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain('The store has gone on with another database.');
+  expect(refused.stderr).toContain('Last written by drill-1.');
+  expect(refused.stderr).toContain('Take it over without asking: --yes');
+  expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
+
+  api.on('POST /retention/adopt-store', json({ ...fencedStore, state: 'own', problem: null }));
+  const adopted = await cli('retention adopt-store --yes');
+  expect(adopted.code).toBe(0);
+  expect(adopted.stderr).toContain('The store is this database’s now.');
+});
+
+test('adopt-store has nothing to do where the store is this database’s', async () => {
+  api.on('GET /retention/store', json({ ...fencedStore, state: 'own', problem: null }));
+  const { code, stderr } = await cli('retention adopt-store --yes');
+  expect([code, stderr]).toEqual([0, 'The store is this database’s already.\n']);
+  expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test('plan and run say that nothing can be moved while the store is another database’s', async () => {
+  const totals = { move: none, delete: none, held: none, versioned: none };
+  const answer = { data: [], totals, hot_space: null, store: fencedStore, next_cursor: null };
+  api.on('GET /retention/plan', json(answer));
+  const { stderr } = await cli('retention plan');
+  expect(stderr).toContain('Nothing can be moved or deleted now. The store has gone on');
+});

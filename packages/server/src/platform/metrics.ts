@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { storeStates } from '../kernel/store-states.ts';
 
 export type Metrics = {
   readonly registry: Registry;
@@ -12,6 +13,8 @@ export function createMetrics(sources: {
   poolState: () => { total: number; idle: number; waiting: number };
   /** Tenants whose latest move failed. */
   countFailedMoves: () => Promise<number>;
+  /** How the store of cold data stands to this database. */
+  storeState: () => string;
 }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -42,6 +45,16 @@ export function createMetrics(sources: {
       } catch {
         this.remove();
       }
+    },
+  });
+  new Gauge({
+    name: 'svcctl_cold_store',
+    help: '1 under the state of the store of cold data: own, else it is not written to; elsewhere = another database writes it.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const now = sources.storeState();
+      for (const state of storeStates) this.set({ state }, state === now ? 1 : 0);
     },
   });
   const attempts = new Counter({

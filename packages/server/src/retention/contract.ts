@@ -10,6 +10,8 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import {
+  coldStoreSchema,
+  coldStoreSummarySchema,
   eraseReceiptSchema,
   eraseRequestSchema,
   hotSpaceSchema,
@@ -131,6 +133,7 @@ export const retentionContract = {
             ...hotSpaceSchema,
             description: 'of all tenants; null for a token limited to some, and on later pages',
           }),
+          store: coldStoreSummarySchema,
           next_cursor: nullable(Type.String()),
         }),
       },
@@ -180,6 +183,29 @@ export const retentionContract = {
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'The run.', schema: runSchema }, 404: problem },
+  },
+  getStore: {
+    id: 'getStore',
+    method: 'GET',
+    path: '/retention/store',
+    tag: 'Retention',
+    summary: 'Tell whether the store of cold data is this database’s',
+    description:
+      'Looks now: lists the store, and reads its marker. Of two copies of a database (a clone, a restored backup) on one store, the one that writes first goes on; the other one only reads.',
+    scope: 'enrichment:read',
+    responses: { 200: { description: 'As it is now.', schema: coldStoreSchema } },
+  },
+  adoptStore: {
+    id: 'adoptStore',
+    method: 'POST',
+    path: '/retention/adopt-store',
+    tag: 'Retention',
+    summary: 'Take the store of cold data over for this database',
+    description:
+      'The other database only reads it from then on, and misses what is merged, deleted or erased here. Stop its service first. What was merged or deleted there is missing here: verify afterwards. Needs a token that is not limited to tenants.',
+    scope: 'admin',
+    stepUp: true,
+    responses: { 200: { description: 'It is this database’s.', schema: coldStoreSchema } },
   },
   listMoves: {
     id: 'listMoves',

@@ -14,5 +14,6 @@ export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-ru
 export { type Runner, type RunnerOptions, startRunner } from './runs/runner.ts';
 export { parseSchedule, type Schedule } from './runs/schedule.ts';
 export { giveBackSpace } from './space/give-back.ts';
+export { isKnownStore } from './store/is-known.ts';
 export { addVerifyRoutes } from './verify/routes.ts';
 export { startVerifications } from './verify/run-verifications.ts';

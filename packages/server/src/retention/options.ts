@@ -1,11 +1,13 @@
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
+import type { StoreTools } from './store/adopt.ts';
 
 /** What the routes of retention are given. */
 export type RetentionOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
   readonly log: Log;
+  readonly store: StoreTools;
   /** A run or a verification was queued: has this process look for it now, if it has the role. */
   poke(): void;
 };

@@ -7,6 +7,7 @@ import { getPlan } from './plan/plan.ts';
 import { deletePolicy, getPolicy, listPolicies, putPolicy } from './policies/policies.ts';
 import { listTenantStates } from './policies/tenant-states.ts';
 import { getRun, listRuns, requestRun } from './runs/runs.ts';
+import { adoptStore, getStore, toStoreSummary } from './store/adopt.ts';
 
 export function addRetentionRoutes(
   http: HttpServer,
@@ -43,8 +44,13 @@ function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptio
 
 function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions): void {
   const { audit } = options;
-  http.route(retentionContract.getPlan, ({ query, actor }) =>
-    getPlan(db, options.cursorKey(), actor, query),
+  http.route(retentionContract.getPlan, async ({ query, actor }) => ({
+    ...(await getPlan(db, options.cursorKey(), actor, query)),
+    store: toStoreSummary(options.store.watch.state()),
+  }));
+  http.route(retentionContract.getStore, ({ actor }) => getStore(options.store, actor));
+  http.route(retentionContract.adoptStore, ({ actor, request }) =>
+    adoptStore(db, options.store, { actor, request, audit }),
   );
   http.route(retentionContract.startRun, async ({ body, actor, request }) => {
     const run = await requestRun(db, { actor, request, audit }, body ?? {});

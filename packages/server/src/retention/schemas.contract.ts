@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { storeStates } from '../kernel/store-states.ts';
 import {
   dateSchema,
   digestSchema,
@@ -180,6 +181,27 @@ export const hotSpaceSchema = Type.Object({
   }),
 });
 export type HotSpace = { size_bytes: number; dead_bytes: number; snapshot_since: string | null };
+/** How the store of cold data stands to this database. */
+const storeProperties = {
+  state: oneOf(
+    storeStates,
+    'own: written and read. elsewhere: it has gone on with another database, this one only reads it. unclaimed: it has no marker, and not the objects that this database knows. unavailable: it cannot be listed or written. unknown: the process has just started',
+  ),
+  problem: nullable(Type.String({ description: 'what is wrong, and what to do' })),
+};
+export const coldStoreSummarySchema = Type.Object(storeProperties);
+export type StoreSummary = Static<typeof coldStoreSummarySchema>;
+export const coldStoreSchema = Type.Object({
+  ...storeProperties,
+  written_at: nullable({
+    ...instantSchema,
+    description: 'when a run last wrote or removed, by the clock of its machine',
+  }),
+  written_by: nullable(
+    Type.String({ description: 'name of that machine; null for a token limited to tenants' }),
+  ),
+});
+export type StoreRow = Static<typeof coldStoreSchema>;
 
 export const runSchema = Type.Object({
   id: Type.String(),

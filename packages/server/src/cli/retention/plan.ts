@@ -12,11 +12,18 @@ import { formatDays } from './days.ts';
 type Plan = RouteAnswer<'GET /retention/plan'>;
 export type PlanRow = Plan['data'][number];
 export type PlanTotals = Plan['totals'];
+type PlanStore = Plan['store'];
 
 /** What of the plan: a tenant, days before one. */
 export type PlanScope = { tenant?: string; before?: string };
 
-export type PlanPage = { rows: string[]; totals: PlanTotals; hotSpace: Plan['hot_space'] };
+export type PlanPage = {
+  rows: string[];
+  totals: PlanTotals;
+  hotSpace: Plan['hot_space'];
+  /** Why nothing can be moved or deleted. */
+  problem: string | null;
+};
 
 /** Page by page; the totals of all rows stand on each. */
 export async function* walkPlan(
@@ -31,8 +38,12 @@ export async function* walkPlan(
     const text = cursor === undefined ? await read() : await withRetries(io, read);
     const { rows, nextCursor } = readPage(text);
     const member = (name: string) => parseAnswer(membersOf(text).get(name) ?? 'null');
-    const totals = member('totals') as PlanTotals;
-    yield { rows, totals, hotSpace: member('hot_space') as Plan['hot_space'] };
+    yield {
+      rows,
+      totals: member('totals') as PlanTotals,
+      hotSpace: member('hot_space') as Plan['hot_space'],
+      problem: (member('store') as PlanStore | null)?.problem ?? null,
+    };
     cursor = nextCursor === cursor ? null : nextCursor;
   }
 }

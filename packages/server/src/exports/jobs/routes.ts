@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../../platform/http/server.ts';
+import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { exportJobsContract } from '../jobs.contract.ts';
@@ -12,6 +13,7 @@ import { toExportJob } from './wire.ts';
 
 export type JobRouteOptions = FileOptions & {
   readonly store: ObjectStore;
+  readonly fence: Pick<StoreFence, 'advance'>;
   readonly cursorKey: () => Buffer;
   /** A job was made here. */
   readonly poke: () => void;
@@ -20,7 +22,7 @@ export type JobRouteOptions = FileOptions & {
 };
 
 export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOptions): void {
-  const { audit, log, store } = options;
+  const { audit, log, store, fence } = options;
   http.route(exportJobsContract.listExports, ({ query, actor }) =>
     listJobs(db, options.cursorKey(), actor, query),
   );
@@ -38,7 +40,7 @@ export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOp
     if (was === 'open') options.cancel(job.id);
     if (was === 'completed') {
       // It is gone for everybody already; what stays of it now is swept later.
-      await removeObjects({ db, store }, job, AbortSignal.timeout(removeMillis)).catch(
+      await removeObjects({ db, store, fence }, job, AbortSignal.timeout(removeMillis)).catch(
         (err: unknown) => log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
       );
     }

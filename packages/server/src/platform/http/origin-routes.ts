@@ -1,4 +1,4 @@
-import type { errorCatalogue } from '../../kernel/errors.ts';
+import type { ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { buildOpenApi } from './openapi.ts';
 import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
@@ -9,6 +9,8 @@ export type OriginOptions = {
   metrics: Metrics;
   /** Throws unless requests can be served now. */
   assertReady(): Promise<void>;
+  /** What is not as it should be though requests can be served. */
+  warnings(): readonly { readonly code: ErrorCode }[];
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;
 };
@@ -26,7 +28,12 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
   fastify.get('/healthz', async () => ({ status: 'ok' }));
   fastify.get('/readyz', async () => {
     await options.assertReady();
-    return { status: 'ready' };
+    const warnings = options.warnings().map(({ code }) => ({
+      code,
+      // No more to whoever asks without a token: the detail names places.
+      title: options.errors[code].title,
+    }));
+    return { status: 'ready', ...(warnings.length > 0 && { warnings }) };
   });
   fastify.get('/metrics', async (_request, reply) => {
     reply.type(options.metrics.registry.contentType);

@@ -3,7 +3,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { link, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { assertObjectKey, temporaryFolder } from './object-key.ts';
+import { createFileMarker, tryFileSystem } from './file-marker.ts';
+import { assertObjectKey, markerName, temporaryFolder } from './object-key.ts';
 import { type ObjectInfo, ObjectMissing, type ObjectStore } from './objects.ts';
 import { fromFileSystem, systemCode } from './store-errors.ts';
 
@@ -97,6 +98,11 @@ export function createFileStore(
         throw fromFileSystem(error, `The object ${key} cannot be removed from ${root}`);
       }
     },
+    marker: createFileMarker(root),
+    async tryWrite(signal) {
+      signal?.throwIfAborted();
+      await tryFileSystem(root);
+    },
     pathOf,
     async close() {},
   };
@@ -165,7 +171,7 @@ async function* filesBelow(folder: string, walk: Walk): AsyncGenerator<ObjectInf
     const key = relative(root, path).split(sep).join('/');
     if (entry.isDirectory()) {
       const mayHold = `${key}/`.startsWith(prefix) || prefix.startsWith(`${key}/`);
-      if (mayHold && key !== temporaryFolder) yield* filesBelow(path, walk);
+      if (mayHold && key !== temporaryFolder && key !== markerName) yield* filesBelow(path, walk);
     } else if (entry.isFile() && key.startsWith(prefix)) {
       const found = await unlessGone(stat(path));
       if (found !== null) yield { key, sizeBytes: found.size };

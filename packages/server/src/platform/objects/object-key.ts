@@ -10,8 +10,8 @@ export function assertObjectKey(key: string): void {
   const fault =
     segments.find((segment) => segment === '' || segment === '.' || segment === '..') !== undefined
       ? 'has an empty segment, . or ..'
-      : segments[0] === temporaryFolder
-        ? `begins with ${temporaryFolder}`
+      : [temporaryFolder, markerName].includes(segments[0] ?? '')
+        ? `begins with ${segments[0]}`
         : /[\0\\]/.test(key)
           ? 'holds a backslash or NUL'
           : Buffer.byteLength(key) > maxBytes
@@ -21,6 +21,9 @@ export function assertObjectKey(key: string): void {
               : null;
   if (fault !== null) throw new RangeError(`the object key ${JSON.stringify(key)} ${fault}`);
 }
+
+/** What lies beside the objects and is none of them: in a file system a folder. Readers of data sets pass over it. */
+export const markerName = '_svcctl-store';
 
 /** Where a store on a file system keeps what is not whole yet. */
 export const temporaryFolder = '.tmp';

@@ -38,9 +38,27 @@ export type ObjectStore = {
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ObjectInfo>;
   /** Harmless when there is no such object. */
   remove(key: string, signal?: AbortSignal): Promise<void>;
+  /** Which database the store goes on with: see fence.ts. */
+  readonly marker: StoreMarker;
+  /**
+   * Writes something beside the objects and removes it. Throws 503 `cold_tier_unavailable` when that cannot
+   * be done, or when the store lacks what `marker` needs.
+   */
+  tryWrite(signal?: AbortSignal): Promise<void>;
   /** The object as a file that can be read in place; null when the store is not a file system. */
   pathOf(key: string): string | null;
   close(): Promise<void>;
+};
+
+/** A short text that many processes change, each only from what it knows. */
+export type StoreMarker = {
+  /** Null while there is none. */
+  read(signal?: AbortSignal): Promise<string | null>;
+  /**
+   * Changes it to `text`, which was never used before, if it is `expected` at that very moment; says whether
+   * it was. When it throws it may have been changed.
+   */
+  swap(expected: string | null, text: string, signal?: AbortSignal): Promise<boolean>;
 };
 
 /** There is no object under this key. */

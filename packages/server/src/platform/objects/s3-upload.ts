@@ -125,7 +125,7 @@ function paced(signal: AbortSignal | undefined, sizeBytes: number) {
   return { abortSignal: signal === undefined ? late : AbortSignal.any([signal, late]) };
 }
 
-function bodyOf(Body: Buffer) {
+export function bodyOf(Body: Buffer) {
   const ContentMD5 = createHash('md5').update(Body).digest('base64');
   return { Body, ContentMD5, ContentLength: Body.length };
 }

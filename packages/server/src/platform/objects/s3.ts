@@ -4,9 +4,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { assertObjectKey } from './object-key.ts';
+import { assertObjectKey, markerName } from './object-key.ts';
 import { type ObjectInfo, ObjectMissing, type ObjectStore } from './objects.ts';
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
+import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
 import { optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 import { isDiskFault, storeUnavailable } from './store-errors.ts';
@@ -56,6 +57,14 @@ export async function createS3Store(
   const store = { sdk, client, place, location };
   const read = <T>(what: string, signal: AbortSignal | undefined, work: Reading<T>) =>
     guarded(what, signal, () => inTime(what, signal, { limits, work }));
+  const beside: MarkerStore = { sdk, client, location, at: (key) => locate(place, key) };
+  let isTried = false;
+  const tryWrite = async (signal: AbortSignal | undefined) => {
+    await guarded(`Nothing can be written to ${location}`, signal, () =>
+      tryConditions(beside, signal),
+    );
+    isTried = true;
+  };
   return {
     location,
     put: (key, path, signal) =>
@@ -84,6 +93,22 @@ export async function createS3Store(
       guarded(`The object ${key} cannot be removed from ${location}`, signal, () =>
         remove(store, key, signal),
       ),
+    marker: {
+      read: (signal) =>
+        guarded(
+          `The marker of ${location} cannot be read`,
+          signal,
+          async () => (await readMarker(beside, signal))?.text ?? null,
+        ),
+      async swap(expected, text, signal) {
+        // Before the first one: what is not refused would count as done.
+        if (!isTried) await tryWrite(signal);
+        return guarded(`The marker of ${location} cannot be written`, signal, () =>
+          swapMarker(beside, { expected, text }, signal),
+        );
+      },
+    },
+    tryWrite,
     pathOf: () => null,
     async close() {
       client.destroy();
@@ -267,7 +292,7 @@ async function listPage(
   );
   const objects = (page.Contents ?? []).flatMap(({ Key, Size }) =>
     // Some tools store empty objects as folders.
-    Key === undefined || Key.endsWith('/')
+    Key === undefined || Key.endsWith('/') || Key.startsWith(`${root}${markerName}`)
       ? []
       : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
   );
@@ -285,6 +310,9 @@ async function remove(store: S3Store, key: string, signal: AbortSignal | undefin
 
 function targetOf({ place }: S3Store, key: string): { Bucket: string; Key: string } {
   assertObjectKey(key);
-  const { bucket, prefix } = place;
+  return locate(place, key);
+}
+
+function locate({ bucket, prefix }: S3Place, key: string): { Bucket: string; Key: string } {
   return { Bucket: bucket, Key: prefix === '' ? key : `${prefix}/${key}` };
 }

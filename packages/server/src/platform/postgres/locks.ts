@@ -12,6 +12,7 @@ export const advisoryLocks = {
   verifications: 7_340_117_061,
   retentionRuns: 7_340_120,
   versionCounts: 7_340_121,
+  storeFence: 7_340_123,
   // The first of two numbers: the second says which lane, tenant or job.
   pins: 734_012,
   tags: 734_013,

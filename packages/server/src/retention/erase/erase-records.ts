@@ -35,7 +35,7 @@ export type EraseAct = {
 /**
  * Erases records in both tiers and answers the receipt. `onJournalled` is told the receipt as soon as
  * nothing but time stands between the request and its end: a kill is survived from there on. Throws 409
- * `tenant_on_hold`, `tenant_busy`, 500 `segment_damaged`, 503; the journal tells when it goes on by itself.
+ * `tenant_on_hold`, `tenant_busy`, `store_fenced`, 500 `segment_damaged`, 503; the journal tells when it goes on by itself.
  */
 export async function eraseRecords(
   context: EraseContext,
@@ -50,6 +50,8 @@ export async function eraseRecords(
       // What a killed process left unfinished may have copied what is to go now.
       await resumeMoves(context, scope.tenant, signal);
       const matches = await findMatches(context, scope, signal);
+      // Hot records can go whoever has the store.
+      if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
       const planned = dryReceipt(scope, matches, { requestedAt: job.act.requestedAt, effects });
       const move = await journal(context, { scope, matches, planned, act: job.act });

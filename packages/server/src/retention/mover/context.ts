@@ -1,4 +1,5 @@
 import type { Log } from '../../platform/log.ts';
+import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
@@ -11,6 +12,8 @@ export type MoverContext = {
   readonly db: Database;
   readonly duckdb: DuckDb;
   readonly store: ObjectStore;
+  /** Asked before anything is written or removed: another database may have the store by now. */
+  readonly fence: Pick<StoreFence, 'advance'>;
   /** A folder of this process alone, for copies on their way. */
   readonly spoolDir: string;
   /** Of this process: a move that another one takes over cannot be changed by it any more. */

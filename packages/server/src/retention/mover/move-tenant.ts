@@ -44,6 +44,8 @@ async function moveUnderLock(
   job: TenantMove,
 ): Promise<Omit<TenantMoveOutcome, 'isBusy'>> {
   const { tenant, runId, lastDay, signal } = job;
+  // Of two copies of the database one is told here, before it writes for nothing.
+  await context.fence.advance(signal);
   const results = await resumeMoves(context, tenant, signal);
   // Each day once a run: what fails, and what comes late while it runs, is for the next one.
   for (let after: string | null = null; ; ) {

@@ -1,3 +1,4 @@
+import { isFenced } from '../../platform/objects/fence.ts';
 import type { MoverContext } from './context.ts';
 import { deleteRemoval, endSwitched, listDueRemovals, type Removal } from './queries.ts';
 
@@ -5,15 +6,25 @@ const pageRows = 100;
 
 /**
  * Removes the objects whose grace is over, and ends the moves that replaced them. Harmless when several
- * processes do it at once, and again after a kill. Answers how many were removed.
+ * processes do it at once, and again after a kill. Answers how many were removed: none while another
+ * database has the store.
  */
 export async function removeObjects(
-  { db, store }: Pick<MoverContext, 'db' | 'store'>,
+  { db, store, fence }: Pick<MoverContext, 'db' | 'store' | 'fence'>,
   signal: AbortSignal,
 ): Promise<number> {
   let removedCount = 0;
   for (;;) {
     const page = await listDueRemovals(db, pageRows);
+    if (page.length === 0) return removedCount;
+    try {
+      // After they were let go: no copy of the database that may write from now on still needs them.
+      await fence.advance(signal);
+    } catch (error) {
+      // Each look finds the same; who watches the store says so once.
+      if (isFenced(error)) return removedCount;
+      throw error;
+    }
     for (const removal of page) {
       signal.throwIfAborted();
       await store.remove(removal.object_key, signal);

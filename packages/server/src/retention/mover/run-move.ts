@@ -59,6 +59,9 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
         case 'verified':
           // After a restart the copies that were read back are gone.
           segments ??= await readBack(context, work);
+          // After its content was settled: a copy of the database that may write from now on either knows
+          // this move, or had no part of what the objects hold taken away. See platform/objects/fence.ts.
+          if (work.in.length + work.out.length > 0) await context.fence.advance(work.signal);
           work = await switchMove(context, work, segments);
           break;
         case 'switched':

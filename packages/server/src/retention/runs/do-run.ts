@@ -1,5 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
+import { isFenced } from '../../platform/objects/fence.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { findDueDays } from '../plan/due-days.ts';
 import { countDue } from '../plan/plan.ts';
@@ -146,7 +147,8 @@ async function doTenant(
 
 /** No tenant after this one would fare better. */
 function endsRun(error: unknown): boolean {
-  return mustWait(error) || (error instanceof AppError && error.code === 'cold_tier_unavailable');
+  if (mustWait(error) || isFenced(error)) return true;
+  return error instanceof AppError && error.code === 'cold_tier_unavailable';
 }
 
 function mustWait(error: unknown): boolean {

@@ -148,6 +148,7 @@ test('the plan tells rows and totals by tenant, and cuts at a date', async () =>
   const kept = { versioned_count: 0, versioned_bytes: 0, versions: [] };
   expect(plan.json).toEqual({
     hot_space: { size_bytes: expect.any(Number), dead_bytes: 0, snapshot_since: null },
+    store: { state: 'unknown', problem: null },
     data: [
       {
         tenant: 'T1',

@@ -41,17 +41,22 @@ async function check(
   { signal, add }: Search,
 ): Promise<void> {
   if (batch.length === 0) return;
-  const asked = batch.map(({ key }) => {
-    const { tenant, exportId } = partsOf(key);
-    return { key, tenant, exportId };
-  });
-  const unknown = await listUnknownObjects(db, asked);
+  const unknown = await listUnknown(db, batch);
   const sizes = new Map(batch.map(({ key, sizeBytes }) => [key, sizeBytes]));
   for (const key of unknown) {
     // It was removed between the two looks if it is gone now: a key is never used again.
     if ((await objects.head(key, signal)) === null) continue;
     add([orphan(key, sizes.get(key) ?? 0, objects.location)]);
   }
+}
+
+/** Keys of the objects that nobody knows. */
+export function listUnknown(db: Queryable, batch: readonly ObjectInfo[]): Promise<string[]> {
+  const asked = batch.map(({ key }) => {
+    const { tenant, exportId } = partsOf(key);
+    return { key, tenant, exportId };
+  });
+  return listUnknownObjects(db, asked);
 }
 
 function orphan(key: string, sizeBytes: number, location: string): VerifyProblem {

@@ -43,12 +43,15 @@ async function plan(context: Context, { json, ...scope }: Options): Promise<void
   const client = await context.connect();
   let said: string | undefined;
   let space: string | undefined;
-  for await (const { rows, totals, hotSpace } of walkPlan(context, client, scope)) {
+  let fault: string | null = null;
+  for await (const { rows, totals, hotSpace, problem } of walkPlan(context, client, scope)) {
     await printer.write(rows);
+    fault = problem;
     if (json === undefined) said ??= totalsText(totals);
     if (hotSpace !== null) space = hotSpaceText(hotSpace);
   }
   await printer.end();
+  if (fault !== null) context.note(`Nothing can be moved or deleted now. ${fault}`);
   if (said === undefined || !context.isTerminal) return;
   context.hint(`${said} · do it: svcctl retention run`);
   if (space !== undefined) context.hint(space);

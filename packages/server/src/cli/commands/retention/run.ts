@@ -60,8 +60,9 @@ async function startRun(context: Context, options: Options): Promise<void> {
 
 /** Says what the plan says, and asks before anything is deleted. */
 async function announce(context: Context, client: Client, options: Options): Promise<void> {
-  for await (const { totals } of walkPlan(context, client, options)) {
+  for await (const { totals, problem } of walkPlan(context, client, options)) {
     context.note(totalsText(totals));
+    if (problem !== null) context.note(problem);
     const doomed = [totals.delete, ...(options.deleteVersioned ? [totals.versioned] : [])];
     if (doomed.some(({ count }) => count > 0)) {
       await confirm(context, options.yes, {

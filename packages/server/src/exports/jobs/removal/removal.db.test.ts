@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 const never = new AbortController().signal;
 const clean = (store = exports.cold.store) =>
-  sweep({ db: exports.db, store, log: createLog('silent') }, never);
+  sweep({ db: exports.db, store, fence: exports.fence, log: createLog('silent') }, never);
 async function completed(): Promise<string> {
   const { id } = await exports.create('csv', { tenant: 'T' });
   await exports.work();

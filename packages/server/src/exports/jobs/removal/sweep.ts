@@ -1,5 +1,6 @@
 import { repeat } from '../../../kernel/repeat.ts';
 import type { Log } from '../../../platform/log.ts';
+import { isFenced, type StoreFence } from '../../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { JobId } from '../job.ts';
@@ -9,6 +10,7 @@ import * as queries from './queries.ts';
 export type SweepContext = {
   readonly db: Database;
   readonly store: ObjectStore;
+  readonly fence: Pick<StoreFence, 'advance'>;
   readonly log: Log;
 };
 
@@ -29,7 +31,9 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
   for (const job of await queries.listSweepable(db, batchJobs)) {
     signal.throwIfAborted();
     await removeObjects(context, job, signal).catch((err: unknown) => {
-      if (!signal.aborted) log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
+      // Each look finds the same; who watches the store says so once.
+      if (!signal.aborted && !isFenced(err))
+        log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
     });
   }
   await queries.pruneJobs(db);
@@ -40,12 +44,14 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
  * afterwards: what a kill leaves is removed by the next sweep.
  */
 export async function removeObjects(
-  { db, store }: Pick<SweepContext, 'db' | 'store'>,
+  { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
   job: JobId,
   signal: AbortSignal,
 ): Promise<void> {
   const keys: string[] = [];
   for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
+  // After the job let go of them: no copy of the database that may write from now on still needs them.
+  if (keys.length > 0) await fence.advance(signal);
   for (const key of keys) await store.remove(key, signal);
   await queries.markRemoved(db, job);
 }

@@ -1,4 +1,5 @@
 import type { Log } from '../../../platform/log.ts';
+import type { StoreFence } from '../../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../../records/index.ts';
@@ -11,6 +12,8 @@ export type WorkContext = {
   /** Read for jobs only, by a DuckDB of their own. */
   readonly source: ExportSource;
   readonly store: ObjectStore;
+  /** Asked before anything is written: another database may have the store by now. */
+  readonly fence: Pick<StoreFence, 'advance'>;
   readonly createFormat: (options: FileOptions) => FileFormat;
   /** Days that a file is kept. */
   readonly days: number;

@@ -23,11 +23,12 @@ export type JobCall = {
 /**
  * Does all that is left of a job: cuts the slice unless that was done, counts what counters cannot tell,
  * makes the parts that are missing, and completes the job if the file is what was pinned. Throws
- * `export_mismatch` if it is not, `JobLost`, and what an attempt may fail with.
+ * `export_mismatch` if it is not, `store_fenced`, `JobLost`, and what an attempt may fail with.
  */
 export async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, counts } = call;
   const format = context.createFormat(job.options);
+  await context.fence.advance(signal);
   if (job.parts_total === null) await cut(context, job);
   const parts = await listParts(context.db, job);
   const totals = await findTotals(context, parts, call);

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { createGate } from '../../../kernel/gate.ts';
 import { createLog } from '../../../platform/log.ts';
+import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/tiers/testing/cold-store.ts';
 import { everybody, ingest } from '../../../records/tiers/testing/walk.ts';
@@ -22,6 +23,7 @@ import { takeNextJob } from '../runner/take.ts';
 export type TestExports = {
   readonly db: TestDatabase;
   readonly cold: ColdStore;
+  readonly fence: StoreFence;
   /** What the work on jobs needs; a slice is cut every few rows. */
   context(more?: Partial<WorkContext>): WorkContext;
   /** Stores as many records in two stores and seven days; their ids begin with the kind. */
@@ -43,6 +45,7 @@ export async function startTestExports(): Promise<TestExports> {
   const db = await createTestDatabase();
   const cold = await openColdStore();
   const log = createLog('silent');
+  const fence = createStoreFence({ db, store: cold.store, isKnown: async () => true });
   const spoolDir = join(cold.spoolDir, 'exports');
   await mkdir(spoolDir);
   const context = (more: Partial<WorkContext> = {}): WorkContext => ({
@@ -56,6 +59,7 @@ export async function startTestExports(): Promise<TestExports> {
       encoders: createGate(2),
     },
     store: cold.store,
+    fence,
     createFormat,
     days: 7,
     cut: (on, slice) => cutParts(on, slice, { rows: partRows, bytes: 2 ** 40 }),
@@ -71,6 +75,7 @@ export async function startTestExports(): Promise<TestExports> {
   return {
     db,
     cold,
+    fence,
     context,
     ingest: (tenant, count, kind = 'k') =>
       ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]),

@@ -56,6 +56,7 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       ['a key with an empty segment', 'a//b'],
       ['a key that ends in /', 'a/'],
       ['a key among temporary files', '.tmp/a'],
+      ['a key where the marker lies', '_svcctl-store/a'],
       ['a backslash', 'a\\b'],
       ['NUL', 'a\0b'],
       ['a key of more than 1,024 bytes', `${'a'.repeat(200)}/`.repeat(6) + 'b'],
@@ -207,6 +208,38 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       const kept = await contentOf(store, 'a/b');
       expect(contents.some((content) => content.equals(kept))).toBe(true);
       expect(await listed(store)).toEqual([{ key: 'a/b', sizeBytes: kept.length }]);
+    });
+
+    test('has a marker that only who knows it can change, and shows it to nobody else', async () => {
+      const { marker, ...store } = await open();
+      expect(await marker.read()).toBeNull();
+      expect(await marker.swap('another', 'none')).toBe(false);
+      expect(await marker.swap(null, 'first')).toBe(true);
+      expect(await marker.swap(null, 'second')).toBe(false);
+      expect(await marker.read()).toBe('first');
+      expect(await marker.swap('first', 'second')).toBe(true);
+      expect(await marker.swap('first', 'third')).toBe(false);
+      expect(await marker.read()).toBe('second');
+      expect(await listed(store as ObjectStore)).toEqual([]);
+    });
+
+    test('gives the marker to one of many that take it at once', async () => {
+      const { marker } = await open();
+      let now: string | null = null;
+      for (let round = 0; round < 3; round += 1) {
+        const texts = Array.from({ length: 8 }, (_, n) => `round-${round}-${n}`);
+        const taken = await Promise.all(texts.map((text) => marker.swap(now, text)));
+        expect(taken.filter(Boolean)).toHaveLength(1);
+        now = await marker.read();
+        expect(now).toBe(texts[taken.indexOf(true)]);
+      }
+    });
+
+    test('can be tried, and nothing of that stays', async () => {
+      const store = await open();
+      await store.tryWrite();
+      await store.tryWrite();
+      expect(await listed(store)).toEqual([]);
     });
 
     test('removes an object, and a second time without complaint', async () => {

@@ -58,6 +58,7 @@ export async function deleteTenant(
 }
 
 async function deleteUnderLock(context: MoverContext, job: TenantDelete): Promise<MoveResult[]> {
+  await context.fence.advance(job.signal);
   const done = new Set(await listSwitched(context.db, job.tenant));
   const resumed = await resumeMoves(context, job.tenant, job.signal);
   // Those that only wait for the removal of objects were counted by the run that switched them.

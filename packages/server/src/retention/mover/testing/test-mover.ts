@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { createLog } from '../../../platform/log.ts';
+import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createDuckDb, type DuckDb } from '../../../platform/parquet/duckdb.ts';
@@ -15,15 +16,19 @@ export type TestMover = {
   readonly db: TestDatabase;
   readonly duckdb: DuckDb;
   readonly store: ObjectStore;
+  readonly fence: StoreFence;
   /** A mover of another process, with things of its own. */
   context(more?: Partial<MoverContext>): MoverContext;
   move(tenant: string, lastDay: string, more?: Partial<MoverContext>): Promise<TenantMoveOutcome>;
   stop(): Promise<void>;
 };
 
-/** A database, DuckDB and a store of files, and as many movers as a test wants. */
-export async function startTestMover(): Promise<TestMover> {
-  const db = await createTestDatabase();
+/**
+ * A database, DuckDB and a store of files, and as many movers as a test wants; or a copy of another one's
+ * database as it is now, on the same store.
+ */
+export async function startTestMover(original?: TestMover): Promise<TestMover> {
+  const db = await createTestDatabase(original?.db);
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-mover-'));
   const log = createLog('silent');
   const duckdb = createDuckDb({
@@ -33,17 +38,19 @@ export async function startTestMover(): Promise<TestMover> {
     niceness: 0,
     log,
   });
-  const store = createFileStore(join(dir, 'objects'));
+  const store = original?.store ?? createFileStore(join(dir, 'objects'));
+  const fence = createStoreFence({ db, store, isKnown: async () => true });
   let runners = 0;
   const context = (more: Partial<MoverContext> = {}): MoverContext => {
     const runner = `runner-${++runners}`;
     const spoolDir = join(dir, runner);
-    return { db, duckdb, store, spoolDir, runner, graceSeconds: 0, log, ...more };
+    return { db, duckdb, store, fence, spoolDir, runner, graceSeconds: 0, log, ...more };
   };
   return {
     db,
     duckdb,
     store,
+    fence,
     context,
     move: (tenant, lastDay, more) =>
       moveTenant(context(more), {

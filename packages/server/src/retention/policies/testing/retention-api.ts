@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import {
@@ -12,6 +15,9 @@ import {
 import { systemClock } from '../../../kernel/clock.ts';
 import { usualLimits } from '../../../platform/http/connections.ts';
 import { createHttpServer } from '../../../platform/http/server.ts';
+import { createStoreFence } from '../../../platform/objects/fence.ts';
+import { createFileStore } from '../../../platform/objects/file-system.ts';
+import { createStoreWatch } from '../../../platform/objects/store-watch.ts';
 import { addRetentionRoutes } from '../../index.ts';
 
 export type ApiAnswer = {
@@ -40,6 +46,7 @@ export type RetentionApi = {
 /** The routes of retention and access on a database of their own, without the rest of the service. */
 export async function startRetentionApi(): Promise<RetentionApi> {
   const db = await createTestDatabase();
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-retention-'));
   const key = randomBytes(32);
   const log = pino({ level: 'silent' });
   let pokes = 0;
@@ -55,7 +62,10 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   const audit = createAudit();
   const guard = createSignInGuard(db, { clock: systemClock, log });
   addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit, guard });
-  addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, poke });
+  const objects = createFileStore(dir);
+  const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
+  const store = { fence, watch: createStoreWatch({ store: objects, fence, log }) };
+  addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, store, poke });
   const makeToken = async (request: Partial<NewToken>) => {
     const maker = { creator: null, nowMillis: systemClock() };
     return (await createToken(db, { name: 'test', ...request }, maker)).token;
@@ -96,6 +106,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
     async close() {
       await http.fastify.close();
       await db.drop();
+      await rm(dir, { recursive: true });
     },
   };
 }

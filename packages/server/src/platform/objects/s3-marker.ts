@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { markerName } from './object-key.ts';
+import { isMissingKey, statusOf } from './s3-errors.ts';
+import { bodyOf, optionsOf, type S3Sdk } from './s3-upload.ts';
+import { storeUnavailable } from './store-errors.ts';
+
+export type MarkerStore = {
+  readonly sdk: S3Sdk;
+  readonly client: S3Client;
+  readonly location: string;
+  /** Where a key lies, whatever key. */
+  readonly at: (key: string) => { readonly Bucket: string; readonly Key: string };
+};
+
+type Condition = { readonly IfMatch: string | undefined } | { readonly IfNoneMatch: '*' };
+
+const mostBytes = 1024;
+
+/** Null where there is none. */
+export async function readMarker(
+  { sdk, client, at, location }: MarkerStore,
+  signal: AbortSignal | undefined,
+): Promise<{ text: string; etag: string | undefined } | null> {
+  try {
+    const command = new sdk.GetObjectCommand({ ...at(markerName), Range: `bytes=0-${mostBytes}` });
+    const { Body, ETag } = await client.send(command, optionsOf(signal));
+    if (Body === undefined || ETag === undefined) {
+      throw storeUnavailable(`The marker of ${location} cannot be read`, 'it has no ETag');
+    }
+    return { text: await Body.transformToString(), etag: ETag };
+  } catch (error) {
+    if (isMissingKey(error)) return null;
+    throw error;
+  }
+}
+
+/** One object, replaced only as it was read (If-Match), or made where there is none (If-None-Match). */
+export async function swapMarker(
+  store: MarkerStore,
+  { expected, text }: { expected: string | null; text: string },
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const found = await readMarker(store, signal);
+  if ((found?.text ?? null) !== expected) return false;
+  const condition: Condition = found === null ? { IfNoneMatch: '*' } : { IfMatch: found.etag };
+  if (await putIf(store, { key: markerName, text, condition }, signal)) return true;
+  // Asked again when an answer was lost: then it was this very request that replaced it.
+  return (await readMarker(store, signal))?.text === text;
+}
+
+/**
+ * Writes and removes an object of no meaning, and has the store refuse what it must refuse: a server that
+ * takes conditions and does not keep them would let two databases write.
+ */
+export async function tryConditions(
+  store: MarkerStore,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { sdk, client, at, location } = store;
+  const key = `${markerName}.try-${randomUUID()}`;
+  const isTaken = (condition: Condition) => putIf(store, { key, text: 'try', condition }, signal);
+  const what = `Nothing can be written to ${location}`;
+  const advice =
+    'Use a store that has conditional writes (If-None-Match and If-Match of PutObject), or a newer release of its server.';
+  try {
+    if (!(await isTaken({ IfNoneMatch: '*' }))) {
+      throw storeUnavailable(what, 'it refuses a new object with If-None-Match', { advice });
+    }
+    const isKept =
+      !(await isTaken({ IfNoneMatch: '*' })) && !(await isTaken({ IfMatch: '"another"' }));
+    if (!isKept)
+      throw storeUnavailable(what, 'it does not keep If-None-Match or If-Match', { advice });
+  } catch (error) {
+    throw statusOf(error) === 501
+      ? storeUnavailable(what, 'it knows no conditional writes', { advice, cause: error })
+      : error;
+  } finally {
+    await client.send(new sdk.DeleteObjectCommand(at(key)), optionsOf(signal)).catch(() => {});
+  }
+}
+
+/** False when the condition does not hold. 409: another write came in between. */
+async function putIf(
+  { sdk, client, at }: MarkerStore,
+  { key, text, condition }: { key: string; text: string; condition: Condition },
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const command = new sdk.PutObjectCommand({
+    ...at(key),
+    ...bodyOf(Buffer.from(text)),
+    ...condition,
+    ContentType: 'text/plain',
+  });
+  try {
+    await client.send(command, optionsOf(signal));
+    return true;
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 412 || status === 409 || isMissingKey(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { StoreFence } from '../../platform/objects/fence.ts';
+import type { StoreFinding, StoreWatch } from '../../platform/objects/store-watch.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { StoreRow, StoreSummary } from '../contract.ts';
+
+export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
+
+/** What every reader of the plan is told. */
+export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {
+  return { state, problem: problem === null ? null : problem.detail };
+}
+
+/** As it is at this moment. Who wrote it last is for those to whom no tenant is foreign. */
+export async function getStore({ watch }: StoreTools, actor: Actor): Promise<StoreRow> {
+  return toStoreRow(await watch.look(), actor);
+}
+
+function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
+  const { marked } = state;
+  return {
+    ...toStoreSummary(state),
+    written_at: marked?.at ?? null,
+    written_by: actor.tenants === null ? (marked?.by ?? null) : null,
+  };
+}
+
+/**
+ * Makes the store this database's, whosever it was. Throws 403 `scope_missing` for a token limited to
+ * tenants, 503 `cold_tier_unavailable`.
+ */
+export async function adoptStore(
+  db: Database,
+  tools: StoreTools,
+  act: { actor: Actor; request: FastifyRequest; audit: Audit },
+): Promise<StoreRow> {
+  const { actor, request, audit } = act;
+  if (actor.tenants !== null) {
+    throw new AppError('scope_missing', {
+      detail: 'A token limited to tenants cannot take over the store, in which all tenants lie.',
+    });
+  }
+  const before = await getStore(tools, actor);
+  await db.transaction(async (connection) => {
+    await audit(connection, {
+      actor,
+      request,
+      action: 'retention.adopt_store',
+      target: null,
+      tenant: null,
+      before,
+      after: { state: 'own' },
+    });
+    await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
+  });
+  return getStore(tools, actor);
+}
+
+const adoptMillis = 20_000;
