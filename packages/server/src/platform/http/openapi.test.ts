@@ -101,7 +101,11 @@ describe('a route', () => {
 
   test('documents each media type of a streamed body', () => {
     const body = operation('/enrichment/records', 'post').requestBody;
-    expect(Object.keys(body?.content ?? {})).toEqual(['application/json', 'application/x-ndjson']);
+    expect(Object.keys(body?.content ?? {})).toEqual([
+      'application/json',
+      'application/x-ndjson',
+      'application/jsonl',
+    ]);
     expect(body?.required).toBe(true);
   });
 

@@ -124,7 +124,7 @@ test('a version that is being frozen while days go waits, and has nothing of the
         .poll(() =>
           mover.db.query(sql`
             select pid from pg_locks where locktype = 'advisory' and not granted
-              and mode = 'ExclusiveLock' and objid::bigint = hashtext('waits')::bigint & 4294967295`),
+              and mode = 'ShareLock' and objid::bigint = hashtext('waits')::bigint & 4294967295`),
         )
         .toHaveLength(1);
     },
