@@ -138,6 +138,7 @@ test('an act that concerns several tenants shows to the admins of each, without 
     ]);
     expect((await list(`tenant=${tenant}&action=retention.run`)).data).toHaveLength(1);
   }
+  expect((await list('tenant=M2', one?.token)).data).toEqual([]);
   expect(await seenBy(foreign?.token)).toEqual([]);
   const [whole] = (await list(`actor=${both.id}&limit=1`)).data;
   expect(whole).toMatchObject({ tenants: ['M1', 'M2'] });

@@ -302,6 +302,9 @@ function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilt
     // U+10FFFF is the last character in byte order.
     conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
   } else if (action !== undefined) conditions.push(sql`action = ${action}`);
+  // What an entry concerns beside the reader's tenants must not be found out by asking for it.
+  const isForeign = tenant !== undefined && reach !== null && !reach.includes(tenant);
+  if (isForeign) conditions.push(sql`false`);
   if (tenant !== undefined) conditions.push(concerns([tenant]));
   if (reach !== null) conditions.push(concerns(reach));
   if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
