@@ -251,7 +251,7 @@ const nameArbitrary = fc
     minLength: 1,
     maxLength: 20,
   })
-  .filter((name) => !/[\p{Cc}/]/u.test(name));
+  .filter((name) => !/[\p{Cc}/]/u.test(name) && !['*', '.', '..'].includes(name));
 const labelArbitrary = fc
   .string({ unit: 'binary', maxLength: 20 })
   .filter((label) => ['\0', '\u0001', '\u001f'].every((char) => !label.includes(char)));
