@@ -99,6 +99,27 @@ test('a transaction that its process leaves alone for long is undone, and its co
   expect(frozen).toEqual({ idle_in_transaction_session_timeout: '1min' });
 });
 
+test('a statement whose answer its process does not read is given up', async () => {
+  const proxy = await startProxy(Number.POSITIVE_INFINITY, false);
+  const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
+  let pid = 0;
+  const work = through.transaction(async (connection) => {
+    await connection.query(sql`set local tcp_user_timeout = 300`);
+    pid = (connection.client as unknown as { processID: number }).processID;
+    proxy.freezeAnswers();
+    await connection.query(sql`select repeat('x', 1000000) from generate_series(1, 1000)`);
+  });
+  const failed = expect(work).rejects.toMatchObject({ code: 'database_unavailable' });
+  const backend = () =>
+    server.query(sql`select wait_event from pg_stat_activity where pid = ${pid}`);
+  await expect.poll(backend).toEqual([{ wait_event: 'ClientWrite' }]);
+  await expect.poll(backend, { timeout: 20_000 }).toEqual([]);
+  proxy.thaw();
+  await failed;
+  await through.close();
+  await proxy.close();
+});
+
 test('a session keeps its locks while its process lives, and loses them when that is frozen', async () => {
   const proxy = await startProxy(Number.POSITIVE_INFINITY, false);
   const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
@@ -128,8 +149,10 @@ async function startProxy(fatalAt: number, isSamePacket: boolean) {
   const { hostname, port, href } = new URL(server.url);
   let seen = 0;
   const sockets = new Set<net.Socket>();
+  const upstreams = new Set<net.Socket>();
   const proxy = net.createServer((client) => {
     const upstream = net.connect(Number(port), hostname);
+    upstreams.add(upstream);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => {});
@@ -154,6 +177,9 @@ async function startProxy(fatalAt: number, isSamePacket: boolean) {
     /** From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. */
     freeze() {
       for (const socket of sockets) socket.pause();
+    },
+    freezeAnswers() {
+      for (const upstream of upstreams) upstream.pause();
     },
     thaw() {
       for (const socket of sockets) socket.resume();
