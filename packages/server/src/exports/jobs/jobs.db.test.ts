@@ -357,6 +357,7 @@ test('DuckDB counts the records below records/, whatever exports lie beside them
   );
   const root = join(service.dataDir, 'cold');
   expect((await readdir(root)).filter((name) => !name.startsWith('.')).sort()).toEqual([
+    '_svcctl-store',
     'exports',
     'records',
   ]);
