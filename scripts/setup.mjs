@@ -74,7 +74,8 @@ async function install() {
   );
 }
 
-async function runNpm(args) {
+/** Runs npm with these arguments, free of the settings that whoever started us has made. */
+export async function runNpm(args) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !bendingSettings.test(name)),
   );

@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { gzip } from 'node:zlib';
+import zlib from 'node:zlib';
 import type { Compression } from '../contract.ts';
 import type { DonePart, FileFormat } from './format.ts';
 
 /** Each a gzip member or zstd frame of its own: then the same bytes come out however they came in. */
 const blockBytes = 4 * 1024 * 1024;
 const worker = fileURLToPath(new URL('../../../bin/zstd-worker.js', import.meta.url));
-const gzipBlock = promisify(gzip);
+const gzipBlock = promisify(zlib.gzip);
 const nothing = Buffer.alloc(0);
 
 /**
@@ -60,6 +60,14 @@ async function* compressNothing(compression: Compression): AsyncGenerator<Buffer
 }
 
 async function* zstd(blocks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+  // Node has it from 22.15 on.
+  if ('zstdCompress' in zlib) {
+    const zstdBlock = promisify(zlib.zstdCompress as ZstdCompress);
+    // Told the size, it writes it into the frame: some readers want to know.
+    for await (const block of blocks)
+      yield await zstdBlock(block, { pledgedSrcSize: block.length });
+    return;
+  }
   let thread: ZstdThread | undefined;
   try {
     for await (const block of blocks) {
@@ -70,6 +78,12 @@ async function* zstd(blocks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGen
     await thread?.end();
   }
 }
+
+type ZstdCompress = (
+  block: Buffer,
+  options: { pledgedSrcSize: number },
+  callback: (error: Error | null, frame: Buffer) => void,
+) => void;
 
 type ZstdThread = { compress(block: Buffer): Promise<Buffer>; end(): Promise<void> };
 
