@@ -65,6 +65,8 @@ export type TestS3 = {
   seed(prefix: string, keys: readonly string[], content: string): void;
   /** Ids of multipart uploads that are neither completed nor aborted. */
   openUploads(): Promise<string[]>;
+  /** Begins an upload of an object below a prefix, as a process does that is killed then. */
+  beginUpload(prefix: string, name: string): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -76,8 +78,9 @@ const removal = { recursive: true, force: true };
  * s3rver on a free port, with a gate before it that misbehaves when told to, and credentials for it in
  * this process's environment. s3rver reads requests as S3 does: paths, headers, XML, pages of a list,
  * multipart uploads. What it leaves out, the gate adds: it compares bodies with Content-MD5 and with the
- * SHA-256 that the signature covers, shows an object only when it is whole, and removes the parts of an
- * aborted upload, and keeps If-Match and If-None-Match of a PUT. Neither checks signatures (s3rver reckons those of lists wrongly) or permissions, nor
+ * SHA-256 that the signature covers, shows an object only when it is whole, lists uploads, three a page,
+ * removes the parts of an aborted one, and keeps If-Match and If-None-Match of a PUT. Neither checks
+ * signatures (s3rver reckons those of lists wrongly) or permissions, nor
  * knows redirects to other regions, virtual-hosted buckets or TLS.
  */
 export async function startS3(): Promise<TestS3> {
@@ -88,6 +91,7 @@ export async function startS3(): Promise<TestS3> {
   const watchers = new Set<(request: S3Request) => void>();
   const oneAtATime = createGate(1);
   const aborted = new Set<string>();
+  const uploads = new Map<string, Upload>();
   let behave: (method: string, path: string) => S3Behaviour = () => 'pass';
 
   const gate = createServer((incoming, response) => {
@@ -101,6 +105,7 @@ export async function startS3(): Promise<TestS3> {
       directory,
       oneAtATime,
       aborted,
+      uploads,
     }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
@@ -138,6 +143,14 @@ export async function startS3(): Promise<TestS3> {
         writeFileSync(path, content);
         writeFileSync(`${path}.md5`, md5);
       }
+    },
+    async beginUpload(prefix, name) {
+      const path = `/${bucket}/${prefix}/${name}`.split('/').map(encodeURIComponent).join('/');
+      const answer = await fetch(`${endpoint}${path}?uploads`, {
+        method: 'POST',
+        headers: { authorization: `AWS ${key}:any`, date: new Date().toUTCString() },
+      });
+      if (!answer.ok) throw new Error(await answer.text());
     },
     openUploads: () => readdir(uploadsOf(directory)).catch(() => []),
     async close() {
@@ -200,12 +213,18 @@ type Handling = {
   oneAtATime: Gate;
   /** Ids of uploads: s3rver would take more parts of them. */
   aborted: Set<string>;
+  /** By id. */
+  uploads: Map<string, Upload>;
 };
+
+type Upload = { readonly key: string; readonly startedAt: Date };
+
+const uploadsPerPage = 3;
 
 async function handle(
   incoming: IncomingMessage,
   response: ServerResponse,
-  { behaviour, port, directory, oneAtATime, aborted }: Handling,
+  { behaviour, port, directory, oneAtATime, aborted, uploads }: Handling,
 ): Promise<void> {
   const body = await buffer(incoming);
   if (behaviour === 'hang') return;
@@ -215,9 +234,17 @@ async function handle(
   if (behaviour === 'deny') return refuse(response, 403, 'AccessDenied');
   if (behaviour === 'flip_request' && body.length > 0) body.writeUInt8(body.readUInt8(0) ^ 1, 0);
   if (!fitsItsDigests(incoming, body)) return refuse(response, 400, 'BadDigest');
-  const uploadId = new URL(incoming.url ?? '', 'http://gate').searchParams.get('uploadId');
+  const asked = new URL(incoming.url ?? '', 'http://gate');
+  const uploadId = asked.searchParams.get('uploadId');
+  const isOfUploads = asked.searchParams.has('uploads');
+  if (incoming.method === 'GET' && isOfUploads) {
+    response.writeHead(200, { 'content-type': 'application/xml' });
+    response.end(uploadsPage(uploads, asked.searchParams));
+    return;
+  }
   if (incoming.method === 'DELETE' && uploadId !== null) {
     aborted.add(uploadId);
+    uploads.delete(uploadId);
     await oneAtATime.run(() => rm(join(uploadsOf(directory), uploadId), removal));
     response.writeHead(204).end();
     return;
@@ -230,6 +257,13 @@ async function handle(
   });
   if (behaviour === 'lose_answer') return void incoming.socket.destroy();
   if (answer === null) return refuse(response, 412, 'PreconditionFailed');
+  if (incoming.method === 'POST' && answer.status === 200) {
+    if (uploadId !== null) uploads.delete(uploadId);
+    const [, id] = /<UploadId>([^<]+)</.exec(answer.body.toString()) ?? [];
+    const [, , ...path] = asked.pathname.split('/');
+    const name = decodeURIComponent(path.join('/'));
+    if (isOfUploads && id !== undefined) uploads.set(id, { key: name, startedAt: new Date() });
+  }
   if (isList(incoming)) {
     delete answer.headers['content-length'];
     answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
@@ -256,6 +290,31 @@ async function keepsConditions(
     () => null,
   );
   return ifNoneMatch === undefined ? `"${md5}"` === ifMatch : md5 === null;
+}
+
+/** ListMultipartUploads: by key, then in the order in which they began. */
+function uploadsPage(uploads: ReadonlyMap<string, Upload>, asked: URLSearchParams): string {
+  const after = { key: asked.get('key-marker') ?? '', id: asked.get('upload-id-marker') ?? '' };
+  const sorted = [...uploads]
+    .map(([id, upload]) => ({ id, ...upload }))
+    .filter(({ key: name }) => name.startsWith(asked.get('prefix') ?? ''))
+    .sort((a, b) => (`${a.key}\n${a.id}` < `${b.key}\n${b.id}` ? -1 : 1))
+    .filter(
+      ({ key: name, id }) => `${name}\n${id}` > `${after.key}\n${after.id}` || after.key === '',
+    );
+  const page = sorted.slice(0, uploadsPerPage);
+  const last = page.at(-1);
+  const escaped = (text: string) =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const rows = page.map(
+    ({ id, key: name, startedAt }) =>
+      `<Upload><Key>${escaped(name)}</Key><UploadId>${id}</UploadId><Initiated>${startedAt.toISOString()}</Initiated></Upload>`,
+  );
+  const next =
+    last === undefined
+      ? ''
+      : `<NextKeyMarker>${escaped(last.key)}</NextKeyMarker><NextUploadIdMarker>${last.id}</NextUploadIdMarker>`;
+  return `<?xml version="1.0"?><ListMultipartUploadsResult><Bucket>${bucket}</Bucket>${next}<IsTruncated>${sorted.length > page.length}</IsTruncated>${rows.join('')}</ListMultipartUploadsResult>`;
 }
 
 /** s3rver escapes the keys in a list twice. */

@@ -55,6 +55,7 @@ export const problemWords: Readonly<Record<ProblemKind, string>> = {
   object_size: 'object of another size',
   object_damaged: 'object damaged',
   object_orphan: 'object nobody knows',
+  upload_unfinished: 'upload that was never finished',
   triple_mismatch: 'records differ',
   counter_mismatch: 'counter differs',
   order_mismatch: 'records out of order',

@@ -11,6 +11,7 @@ import {
   addVerifyRoutes,
   createEraser,
   deleteTenant,
+  endOldUploads,
   giveBackSpace,
   type MoverContext,
   moveTenant,
@@ -67,6 +68,7 @@ export function createRetention(
             const { historyDays, auditDays } = settings;
             if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
             if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
+            await endOldUploads(cold, { clock: systemClock, log, signal });
           },
           removeObjects: async (signal) => {
             await removeObjects(mover, signal);

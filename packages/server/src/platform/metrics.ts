@@ -11,8 +11,8 @@ export type Metrics = {
 
 export function createMetrics(sources: {
   poolState: () => { total: number; idle: number; waiting: number };
-  /** Tenants whose latest move failed. */
-  countFailedMoves: () => Promise<number>;
+  /** Tenants whose latest move failed, and those whose latest was stopped by a full store. */
+  countFailedMoves: () => Promise<{ failed: number; storeFull: number }>;
   /** How the store of cold data stands to this database. */
   storeState: () => string;
 }): Metrics {
@@ -34,19 +34,32 @@ export function createMetrics(sources: {
       for (const [state, value] of Object.entries(sources.poolState())) this.set({ state }, value);
     },
   });
-  new Gauge({
-    name: 'svcctl_retention_failed_moves',
-    help: 'Tenants whose latest move to the cold tier failed; absent while the database is away.',
-    registers: [registry],
-    async collect() {
-      this.reset();
-      try {
-        this.set(await sources.countFailedMoves());
-      } catch {
-        this.remove();
-      }
-    },
-  });
+  const gauges = {
+    failed: [
+      'svcctl_retention_failed_moves',
+      'Tenants whose latest move to the cold tier failed; absent while the database is away.',
+    ],
+    storeFull: [
+      'svcctl_retention_store_full',
+      'Tenants whose latest move was stopped because the store is full; absent while the database is away.',
+    ],
+  } as const;
+  for (const which of ['failed', 'storeFull'] as const) {
+    const [name, help] = gauges[which];
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.reset();
+        try {
+          this.set((await sources.countFailedMoves())[which]);
+        } catch {
+          this.remove();
+        }
+      },
+    });
+  }
   new Gauge({
     name: 'svcctl_cold_store',
     help: '1 under the state of the store of cold data: own, else it is not written to; elsewhere = another database writes it.',

@@ -17,3 +17,4 @@ export { giveBackSpace } from './space/give-back.ts';
 export { isKnownStore } from './store/is-known.ts';
 export { addVerifyRoutes } from './verify/routes.ts';
 export { startVerifications } from './verify/run-verifications.ts';
+export { endOldUploads } from './verify/uploads.ts';

@@ -311,6 +311,7 @@ export const problemKinds = [
   'object_size',
   'object_damaged',
   'object_orphan',
+  'upload_unfinished',
   'triple_mismatch',
   'counter_mismatch',
   'order_mismatch',

@@ -87,6 +87,9 @@ export function createFileStore(
         throw fromFileSystem(error, `The objects below ${root} cannot be listed`);
       }
     },
+    // Halves lie in the temporary folder under names of their own: a listing removes old ones.
+    async *listUploads() {},
+    async endUpload() {},
     async remove(key, signal) {
       const path = pathOf(key);
       signal?.throwIfAborted();

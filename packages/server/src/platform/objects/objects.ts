@@ -6,6 +6,14 @@ export type ObjectRef = {
   readonly sha256: Buffer;
 };
 
+/** An upload in parts that was begun and has not ended: of a process at work, or of one that was killed. */
+export type OpenUpload = {
+  readonly id: string;
+  readonly key: string;
+  /** Milliseconds since 1970, by the store's clock. */
+  readonly startedAt: number;
+};
+
 export type ObjectInfo = { readonly key: string; readonly sizeBytes: number };
 
 /**
@@ -36,6 +44,10 @@ export type ObjectStore = {
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   /** All objects whose key begins with the prefix, in any order, page by page. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ObjectInfo>;
+  /** Uploads of objects whose key begins with the prefix, page by page; a file system has none. */
+  listUploads(prefix: string, signal?: AbortSignal): AsyncIterable<OpenUpload>;
+  /** Gives an upload up and removes its parts. Harmless when it has ended. */
+  endUpload(upload: OpenUpload, signal?: AbortSignal): Promise<void>;
   /** Harmless when there is no such object. */
   remove(key: string, signal?: AbortSignal): Promise<void>;
   /** Which database the store goes on with: see fence.ts. */

@@ -29,6 +29,22 @@ export function fromS3(error: unknown, what: string): unknown {
   });
 }
 
+const fullCodes = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'XMinioStorageFull',
+  'QuotaExceeded',
+  'InsufficientCapacity',
+  'HTTP 507',
+]);
+
+/** Whether a store's 503 says that it has no room: no try helps until somebody makes some. */
+export function isStoreFull(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
+  const { cause } = error;
+  return fullCodes.has(codeOf(cause instanceof AggregateError ? cause.errors[0] : cause));
+}
+
 /** 404 for the object; a bucket that is missing is a fault. */
 export function isMissingKey(error: unknown): boolean {
   return statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket';

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type S3Behaviour, startS3, type TestS3 } from '../../../test/s3.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { ObjectStore } from './objects.ts';
+import type { ObjectStore, OpenUpload } from './objects.ts';
 import { createS3Store, type S3Limits } from './s3.ts';
+import { fromS3, isStoreFull } from './s3-errors.ts';
 
 const patient: S3Limits = {
   attempts: 3,
@@ -279,4 +280,37 @@ test('says both when the parts cannot be removed either', async () => {
   const error = await refusal(store.put('a', await fileOf(randomBytes(manyParts))));
   expect(error.detail).toContain('InternalError');
   expect(error.cause).toBeInstanceOf(AggregateError);
+});
+
+test('lists the uploads that have not ended, below its prefix and page by page, and ends them', async () => {
+  const prefix = `faults/uploads-${++count}`;
+  const store = await open(patient, s3.urlOf(prefix));
+  const names = ['records/a&b', 'records/a&b', 'records/c', 'records/d', 'records/e/ü'];
+  for (const name of [...names, 'other/x']) await s3.beginUpload(prefix, name);
+  await s3.beginUpload(`${prefix}-of-others`, 'records/a');
+  const uploads: OpenUpload[] = [];
+  for await (const upload of store.listUploads('records/')) uploads.push(upload);
+  expect(uploads.map(({ key }) => key)).toEqual(names);
+  expect(new Set(uploads.map(({ id }) => id)).size).toBe(5);
+  for (const { startedAt } of uploads)
+    expect(Math.abs(Date.now() - startedAt)).toBeLessThan(600_000);
+  for (const upload of uploads.slice(1)) await store.endUpload(upload);
+  for (const upload of uploads.slice(3)) await store.endUpload(upload);
+  const left: OpenUpload[] = [];
+  for await (const upload of store.listUploads('records/')) left.push(upload);
+  expect(left).toEqual(uploads.slice(0, 1));
+  await store.put('records/f', await fileOf(randomBytes(manyParts)));
+  for await (const { key } of store.listUploads('records/f')) expect(key).toBe('none');
+});
+
+test.each([
+  ['XMinioStorageFull', 507, true],
+  ['QuotaExceeded', 403, true],
+  ['UnknownError', 507, true],
+  ['SlowDown', 503, false],
+  ['AccessDenied', 403, false],
+])('%s (%i) says that the store is full: %s', (name, httpStatusCode, isFull) => {
+  const error = Object.assign(new Error('no'), { name, $metadata: { httpStatusCode } });
+  expect(isStoreFull(fromS3(error, 'It cannot be written'))).toBe(isFull);
+  expect(isStoreFull(error)).toBe(false);
 });

@@ -64,7 +64,9 @@ async function uploadInParts(upload: Upload, file: FileHandle, size: number): Pr
     );
   } catch (error) {
     // Parts that nobody completes are invisible, and paid for until somebody removes them.
-    await abortUpload(upload, part).catch((abortError: unknown) => {
+    // Not under the caller's signal: that may be what ended the upload.
+    const abortSignal = AbortSignal.timeout(abortMillis);
+    await abortUpload({ sdk, client, abortSignal }, part).catch((abortError: unknown) => {
       throw new AggregateError([error, abortError], 'the parts sent so far could not be removed');
     });
     throw error;
@@ -109,11 +111,13 @@ async function sendParts(
   return sent;
 }
 
-/** Not under the caller's signal: that may be what ended the upload. */
-async function abortUpload({ sdk, client }: Upload, part: Part): Promise<void> {
-  const abortSignal = AbortSignal.timeout(abortMillis);
+/** Removes the parts of an upload that nobody completes; harmless when it has ended. */
+export async function abortUpload(
+  { sdk, client, abortSignal }: Pick<Upload, 'sdk' | 'client'> & { abortSignal?: AbortSignal },
+  part: Part,
+): Promise<void> {
   try {
-    await client.send(new sdk.AbortMultipartUploadCommand(part), { abortSignal });
+    await client.send(new sdk.AbortMultipartUploadCommand(part), optionsOf(abortSignal));
   } catch (error) {
     if (codeOf(error) !== 'NoSuchUpload') throw error;
   }

@@ -5,10 +5,10 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { assertObjectKey, markerName } from './object-key.ts';
-import { type ObjectInfo, ObjectMissing, type ObjectStore } from './objects.ts';
+import { type ObjectInfo, ObjectMissing, type ObjectStore, type OpenUpload } from './objects.ts';
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import { optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
+import { abortUpload, optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 import { isDiskFault, storeUnavailable } from './store-errors.ts';
 
@@ -37,8 +37,7 @@ const leastBytesPerMilli = 256;
 /**
  * Objects in a bucket of S3 or of a server that speaks it, below
  * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. Credentials come from where the SDK
- * looks for them: environment, profile, role. The parts of an upload whose process was killed stay in
- * the bucket: a lifecycle rule for incomplete uploads removes them. Throws `settings_invalid`.
+ * looks for them: environment, profile, role. Throws `settings_invalid`.
  */
 export async function createS3Store(
   url: string,
@@ -89,6 +88,24 @@ export async function createS3Store(
         token = page.next;
       } while (token !== undefined);
     },
+    async *listUploads(prefix, signal) {
+      let after: UploadMarker | undefined = {};
+      do {
+        const from: UploadMarker = after;
+        const page = await guarded(`The uploads to ${location} cannot be listed`, signal, () =>
+          listUploadsPage(store, { prefix, after: from, signal }),
+        );
+        yield* page.uploads;
+        after = page.next;
+      } while (after !== undefined);
+    },
+    endUpload: ({ id, key }, signal) =>
+      guarded(`An upload of ${key} to ${location} cannot be ended`, signal, () =>
+        abortUpload(
+          { sdk, client, ...optionsOf(signal) },
+          { ...targetOf(store, key), UploadId: id },
+        ),
+      ),
     remove: (key, signal) =>
       guarded(`The object ${key} cannot be removed from ${location}`, signal, () =>
         remove(store, key, signal),
@@ -297,6 +314,43 @@ async function listPage(
       : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
   );
   return { objects, next: page.IsTruncated === true ? page.NextContinuationToken : undefined };
+}
+
+type UploadMarker = { readonly KeyMarker?: string; readonly UploadIdMarker?: string };
+
+async function listUploadsPage(
+  { sdk, client, place }: S3Store,
+  { prefix, after, signal }: { prefix: string; after: UploadMarker } & Pick<Transfer, 'signal'>,
+): Promise<{ uploads: OpenUpload[]; next: UploadMarker | undefined }> {
+  const root = place.prefix === '' ? '' : `${place.prefix}/`;
+  const page = await client.send(
+    new sdk.ListMultipartUploadsCommand({
+      Bucket: place.bucket,
+      Prefix: `${root}${prefix}`,
+      ...after,
+    }),
+    optionsOf(signal),
+  );
+  const uploads = (page.Uploads ?? []).flatMap(({ Key, UploadId, Initiated }) =>
+    // Some servers take the prefix for a hint.
+    Key === undefined || UploadId === undefined || !Key.startsWith(`${root}${prefix}`)
+      ? []
+      : [
+          {
+            id: UploadId,
+            key: Key.slice(root.length),
+            startedAt: Initiated?.getTime() ?? Number.POSITIVE_INFINITY,
+          },
+        ],
+  );
+  const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+  const hasMore = IsTruncated === true && KeyMarker !== undefined && KeyMarker !== '';
+  return {
+    uploads,
+    next: hasMore
+      ? { KeyMarker, ...(UploadIdMarker === undefined ? {} : { UploadIdMarker }) }
+      : undefined,
+  };
 }
 
 async function remove(store: S3Store, key: string, signal: AbortSignal | undefined): Promise<void> {

@@ -131,17 +131,21 @@ export async function findMove(
 
 /**
  * Tenants whose latest move failed: their data stays where it is until someone looks. One that a hold, a
- * longer policy or a dataset version called off is no failure.
+ * longer policy or a dataset version called off is no failure. Beside them those whose latest move the full store
+ * stopped.
  */
-export async function countFailedTenants(db: Queryable): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    select count(*) as count from leaf_tenants t cross join lateral (
+export async function countFailedTenants(
+  db: Queryable,
+): Promise<{ failed: number; storeFull: number }> {
+  const rows = await db.query<{ failed: number; storeFull: number }>(sql`
+    select count(*) filter (where latest.state = 'failed' and coalesce(latest.error_code, '') not in
+        ('tenant_on_hold', 'not_due', 'kept_by_version')) as failed,
+      count(*) filter (where latest.error_code = 'store_full') as "storeFull"
+    from leaf_tenants t cross join lateral (
       select m.state, m.error_code from moves m where m.tenant = t.tenant
       order by m.planned_at desc, m.id desc limit 1
-    ) latest
-    where latest.state = 'failed' and coalesce(latest.error_code, '') not in
-      ('tenant_on_hold', 'not_due', 'kept_by_version')`);
-  return rows[0]?.count ?? 0;
+    ) latest`);
+  return rows[0] ?? { failed: 0, storeFull: 0 };
 }
 
 type Batch = { days: number; limit: number };

@@ -1,8 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { fromFileSystem } from '../../platform/objects/store-errors.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import type { MoveState } from '../contract.ts';
+import { eraseOnce } from '../erase/testing/eraser.ts';
+import { countFailedTenants } from '../journal/queries.ts';
 import { moveTenant } from './move-tenant.ts';
 import { planMove } from './plan-move.ts';
 import { runMove } from './run-move.ts';
@@ -245,4 +249,62 @@ test('of two moves of the same records, by a process that did not notice its los
   expect(await totals(mover, 'twice')).toEqual(before);
   await addRecords(mover.db, makeRecords('twice', { days, prefix: 'late' }));
   expect(await mover.move('twice', lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
+});
+
+/** A store that has room again when told so. */
+function fullStore() {
+  let isFull = true;
+  const error = Object.assign(new Error('ENOSPC: no space left on device'), {
+    code: 'ENOSPC',
+    syscall: 'write',
+  });
+  const store: ObjectStore = {
+    ...mover.store,
+    put: (...given) =>
+      isFull
+        ? Promise.reject(fromFileSystem(error, 'The object cannot be written'))
+        : mover.store.put(...given),
+  };
+  return {
+    store,
+    makeRoom: () => {
+      isFull = false;
+    },
+  };
+}
+
+test('a full store ends the run and the move, says so, and the next run moves the days', async () => {
+  await addRecords(mover.db, makeRecords('full', { days }));
+  const { store, makeRoom } = fullStore();
+  const before = await totals(mover, 'full');
+  await expect(mover.move('full', lastDay, { store })).rejects.toThrow('no space is left (ENOSPC)');
+  expect(await totals(mover, 'full')).toEqual(before);
+  const [move] = await mover.db.query(sql`
+    select state, failed_in, error_code, error from moves where tenant = 'full'`);
+  expect(move).toMatchObject({ state: 'failed', failed_in: 'planned', error_code: 'store_full' });
+  expect(move?.error).toContain('Free some space');
+  expect(await countFailedTenants(mover.db)).toMatchObject({ storeFull: 1 });
+  makeRoom();
+  expect(await mover.move('full', lastDay, { store })).toMatchObject({ movedCount: 20 });
+  expect(await countFailedTenants(mover.db)).toMatchObject({ storeFull: 0 });
+  expect(await differences(mover, 'full')).toEqual([]);
+});
+
+test('an erasure that finds the store full says so, stays, and goes on with the next run', async () => {
+  await addRecords(mover.db, makeRecords('full-erase', { days }));
+  await mover.move('full-erase', lastDay);
+  const { store, makeRoom } = fullStore();
+  const request = { tenant: 'full-erase', event_ids: ['e-1'] };
+  await expect(eraseOnce(mover, request, { store })).rejects.toThrow('no space is left (ENOSPC)');
+  const state = () =>
+    mover.db.query(sql`
+      select state, error_code from moves where tenant = 'full-erase' and kind = 'erase'`);
+  expect(await state()).toEqual([{ state: 'planned', error_code: 'store_full' }]);
+  expect(await countFailedTenants(mover.db)).toMatchObject({ storeFull: 1 });
+  makeRoom();
+  await mover.move('full-erase', '1999-12-31', { store });
+  expect(await state()).toEqual([
+    { state: expect.stringMatching(/switched|removed/), error_code: null },
+  ]);
+  expect(await differences(mover, 'full-erase')).toEqual([]);
 });

@@ -130,7 +130,7 @@ export async function setCopied(
   source: Triple & { storedBytes: number },
 ): Promise<void> {
   await db.query(sql`
-    update moves set state = 'copied', copied_at = now(), source_count = ${source.count},
+    update moves set state = 'copied', copied_at = now(), error_code = null, error = null, source_count = ${source.count},
       source_bytes = ${source.bytes}, source_digest = ${source.digest}::numeric,
       stored_bytes = ${source.storedBytes}
     where tenant = ${move.tenant} and id = ${move.id}`);
@@ -138,14 +138,14 @@ export async function setCopied(
 
 export async function setVerified(db: Queryable, move: Move, object: Triple): Promise<void> {
   await db.query(sql`
-    update moves set state = 'verified', verified_at = now(), object_count = ${object.count},
+    update moves set state = 'verified', verified_at = now(), error_code = null, error = null, object_count = ${object.count},
       object_bytes = ${object.bytes}, object_digest = ${object.digest}::numeric
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
 export async function setSwitched(db: Queryable, move: Move, gone: Triple): Promise<void> {
   await db.query(sql`
-    update moves set state = 'switched', switched_at = now(), gone_count = ${gone.count},
+    update moves set state = 'switched', switched_at = now(), error_code = null, error = null, gone_count = ${gone.count},
       gone_bytes = ${gone.bytes}, gone_digest = ${gone.digest}::numeric
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
@@ -168,6 +168,17 @@ export async function listKeepers(
         and w.first_day <= ${lastDay}::date and w.until > ${firstDay}::date)
     order by name limit 3`);
   return rows.map((row) => row.name);
+}
+
+/** What an open move waits for; taken back when it goes on. */
+export async function setWaiting(
+  db: Queryable,
+  move: Move,
+  fault: { code: string; message: string },
+): Promise<void> {
+  await db.query(sql`
+    update moves set error_code = ${fault.code}, error = ${fault.message}
+    where tenant = ${move.tenant} and id = ${move.id} and state = ${move.state}`);
 }
 
 export async function setFailed(

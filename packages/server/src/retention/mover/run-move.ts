@@ -4,9 +4,10 @@ import { sumTriples, type Triple } from '../../records/index.ts';
 import { cleanUp } from './clean-up.ts';
 import type { MoverContext } from './context.ts';
 import { copyMove } from './copy.ts';
-import { failMove, MoveFault } from './fail.ts';
+import { failMove, MoveFault, noteFull } from './fail.ts';
 import type { MoveWork, VerifiedSegment } from './kinds.ts';
 import type { Move } from './move.ts';
+import { isFull } from './passing-fault.ts';
 import { listMoveDays, listMoveSegments } from './queries.ts';
 import { switchMove } from './switch.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
@@ -24,7 +25,8 @@ export type MoveResult = {
 /**
  * Brings a move of this runner from whatever state it is in to its end. The caller holds the tenant's lock. A
  * move whose data is not what it should be fails and says so in the journal; faults that pass (database,
- * store, abort, disk full) are thrown, and the move goes on from the last state that was committed.
+ * store, abort) are thrown, and the move goes on from the last state that was committed. A full store is thrown
+ * too, and told by the journal.
  */
 export async function runMove(
   context: MoverContext,
@@ -77,6 +79,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
     if (!(error instanceof MoveFault)) {
       // A stream that is aborted does not tell why.
       work.signal.throwIfAborted();
+      if (isFull(error)) await noteFull(context, work, error);
       throw error;
     }
     const move = await failMove(context, work, error);

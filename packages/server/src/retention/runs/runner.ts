@@ -74,7 +74,7 @@ export async function doRuns(
       await doRun(db, run, { ...options, signal });
       await options.prune(signal).catch((err: unknown) => {
         signal.throwIfAborted();
-        options.log.warn({ err }, 'old history could not be pruned; the next run tries again');
+        options.log.warn({ err }, 'what is too old could not be removed; the next run tries again');
       });
     }
   } finally {

@@ -51,7 +51,10 @@ async function check(
 }
 
 /** Keys of the objects that nobody knows. */
-export function listUnknown(db: Queryable, batch: readonly ObjectInfo[]): Promise<string[]> {
+export function listUnknown(
+  db: Queryable,
+  batch: readonly Pick<ObjectInfo, 'key'>[],
+): Promise<string[]> {
   const asked = batch.map(({ key }) => {
     const { tenant, exportId } = partsOf(key);
     return { key, tenant, exportId };
@@ -76,7 +79,7 @@ function orphan(key: string, sizeBytes: number, location: string): VerifyProblem
  * What an object's key tells: `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, the
  * same without `records/` for what is older than that folder, or `exports/tenant=<tenant>/<export id>/<part>`.
  */
-function partsOf(
+export function partsOf(
   key: string,
 ): Record<'tenant' | 'firstDay' | 'lastDay' | 'exportId', string | null> {
   const [, exported, exportedId = null] =

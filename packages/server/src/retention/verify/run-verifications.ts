@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { AppError } from '../../kernel/errors.ts';
-import type { Log } from '../../platform/log.ts';
 import type { Session } from '../../platform/postgres/database.ts';
 import {
   type Claimed,
@@ -14,8 +13,6 @@ import { createReport, VerificationTaken } from './report.ts';
 import type { VerifyTools } from './tools.ts';
 import { spoolFile, verify } from './verify.ts';
 
-export type VerifyContext = VerifyTools & { readonly log: Log };
-
 /** Works off the verifications that were asked for, one at a time over all processes. */
 export type Verifications = {
   /** Looks for work now: one was asked for here. */
@@ -27,7 +24,7 @@ export type Verifications = {
 /** Also looked for by themselves: other processes take the requests too. */
 const lookMillis = 2000;
 
-export function startVerifications(context: VerifyContext): Verifications {
+export function startVerifications(context: VerifyTools): Verifications {
   const stopping = new AbortController();
   let isPoked = false;
   let underWay: Promise<void> | undefined;
@@ -73,7 +70,7 @@ export function startVerifications(context: VerifyContext): Verifications {
 
 /** Does all that wait, unless another process is at it. */
 export async function runOpenVerifications(
-  context: VerifyContext,
+  context: VerifyTools,
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await hasOpenVerification(context.db))) return;
@@ -93,7 +90,7 @@ export async function runOpenVerifications(
 }
 
 async function runVerification(
-  context: VerifyContext,
+  context: VerifyTools,
   claimed: Claimed,
   { session, signal }: { session: Session; signal: AbortSignal },
 ): Promise<void> {

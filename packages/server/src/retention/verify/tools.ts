@@ -1,3 +1,4 @@
+import type { Log } from '../../platform/log.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -10,4 +11,5 @@ export type VerifyTools = {
   readonly duckdb: DuckDb;
   /** For objects of a store that is no file system, one at a time. */
   readonly spoolDir: string;
+  readonly log: Log;
 };

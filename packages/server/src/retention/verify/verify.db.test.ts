@@ -14,12 +14,9 @@ import {
   insertVerification,
 } from './queries.ts';
 import { createReport, VerificationTaken } from './report.ts';
-import {
-  runOpenVerifications,
-  startVerifications,
-  type VerifyContext,
-} from './run-verifications.ts';
+import { runOpenVerifications, startVerifications } from './run-verifications.ts';
 import { type ColdData, createColdData } from './testing/cold-data.ts';
+import type { VerifyTools } from './tools.ts';
 
 const january = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 
@@ -71,10 +68,7 @@ async function read(id: string): Promise<VerificationRow> {
   return row;
 }
 
-async function verifyAll(
-  scope: Scope = {},
-  context: VerifyContext = data,
-): Promise<VerificationRow> {
+async function verifyAll(scope: Scope = {}, context: VerifyTools = data): Promise<VerificationRow> {
   const id = await request(scope);
   await runOpenVerifications(context, new AbortController().signal);
   return read(id);

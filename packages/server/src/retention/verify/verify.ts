@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { systemClock } from '../../kernel/clock.ts';
 import { segmentFolders, tenantFolder } from '../../records/index.ts';
 import { checkSegment } from './check-segment.ts';
 import { checkCounters } from './counters/check-counters.ts';
@@ -6,6 +7,7 @@ import { findOrphans } from './find-orphans.ts';
 import { type Claimed, listSegments, measureSegments } from './queries.ts';
 import type { Report } from './report.ts';
 import type { VerifyTools } from './tools.ts';
+import { findUploads } from './uploads.ts';
 
 const pageSegments = 100;
 
@@ -18,7 +20,7 @@ export async function verify(
   claimed: Claimed,
   { report, signal }: { report: Report; signal: AbortSignal },
 ): Promise<void> {
-  const { db, objects } = tools;
+  const { db, objects, log } = tools;
   const tenants = scopeOf(claimed);
   report.setTotals(await measureSegments(db, tenants));
   await report.save();
@@ -38,6 +40,8 @@ export async function verify(
   const prefixes = tenants === null ? [''] : tenants.flatMap(objectFolders);
   const add: Report['add'] = (problems, count) => report.add(problems, count);
   await findOrphans(db, objects, prefixes, { signal, add });
+  const ours = tenants === null ? null : prefixes;
+  await findUploads(db, objects, { prefixes: ours, clock: systemClock, log, signal, add });
   await report.save();
   await checkCounters(db, tenants, { signal, add });
 }

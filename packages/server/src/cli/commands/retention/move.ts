@@ -47,7 +47,7 @@ function linesOf(context: Context, move: Move): string[] {
       ['tenant', move.tenant],
       ['kind', move.kind],
       ['state', move.failed_in === null ? move.state : `${move.state}, when ${move.failed_in}`],
-      ...(move.failed_at === null ? [] : [['error', errorText(move)] as const]),
+      ...(move.error_code === null ? [] : [['error', errorText(move)] as const]),
       ['days', formatDays(move.first_day, move.last_day)],
       ['run', move.run_id],
       [

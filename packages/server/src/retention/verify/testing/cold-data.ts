@@ -17,9 +17,9 @@ import { segmentKey } from '../../../records/segments/segment-key.ts';
 import { shareStoredBytes } from '../../../records/segments/stored-shares.ts';
 import { sumTriples } from '../../../records/segments/triple.ts';
 import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
-import type { VerifyContext } from '../run-verifications.ts';
+import type { VerifyTools } from '../tools.ts';
 
-export type ColdData = VerifyContext & {
+export type ColdData = VerifyTools & {
   readonly db: TestDatabase;
   readonly dir: string;
   /** Records of every store and day of a tenant, counted. */
@@ -117,7 +117,7 @@ async function recount(db: Queryable): Promise<void> {
 }
 
 async function makeCold(
-  { db, objects, duckdb, spoolDir }: VerifyContext,
+  { db, objects, duckdb, spoolDir }: VerifyTools,
   range: { tenant: string; firstDay: string; lastDay: string },
 ): Promise<string> {
   const { tenant } = range;

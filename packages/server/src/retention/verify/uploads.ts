@@ -1,0 +1,105 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../platform/log.ts';
+import type { StoreFence } from '../../platform/objects/fence.ts';
+import type { ObjectStore, OpenUpload } from '../../platform/objects/objects.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { VerifyProblem } from '../schemas.contract.ts';
+import { listUnknown, partsOf } from './find-orphans.ts';
+
+/** Where objects of ours lie: others may use the bucket, too. Segments once lay at its root. */
+const ourFolders = ['records/', 'tenant=', 'exports/'];
+/** No upload takes so long. */
+const oldMillis = 24 * 3_600_000;
+const batchUploads = 1000;
+
+type Uploads = Pick<ObjectStore, 'location' | 'listUploads' | 'endUpload'>;
+
+/**
+ * Names the uploads whose parts take space for nobody: those of objects that no open move and no export names, and
+ * those of more than a day, whatever they were for. A process at work is not disturbed by it. A store that does not
+ * let uploads be listed is told in the log, and is no difference.
+ */
+export async function findUploads(
+  db: Queryable,
+  store: Uploads,
+  search: {
+    /** Null = all of ours. */
+    prefixes: readonly string[] | null;
+    clock: Clock;
+    log: Log;
+    signal: AbortSignal;
+    add: (problems: readonly VerifyProblem[]) => void;
+  },
+): Promise<void> {
+  const { clock, signal, add } = search;
+  const check = async (batch: readonly OpenUpload[]) => {
+    const unknown = new Set(await listUnknown(db, batch));
+    const isLeft = (upload: OpenUpload) => unknown.has(upload.key) || isOld(upload, clock());
+    add(batch.filter(isLeft).map((upload) => unfinished(upload, store.location)));
+  };
+  let batch: OpenUpload[] = [];
+  for await (const upload of listOurs(store, search)) {
+    batch.push(upload);
+    if (batch.length < batchUploads) continue;
+    await check(batch);
+    batch = [];
+  }
+  if (batch.length > 0) await check(batch);
+  signal.throwIfAborted();
+}
+
+/**
+ * Ends the uploads of more than a day: the processes that began them are gone. None while another database has the
+ * store.
+ */
+export async function endOldUploads(
+  { store, fence }: { store: Uploads; fence: Pick<StoreFence, 'advance'> },
+  options: { clock: Clock; log: Log; signal: AbortSignal },
+): Promise<void> {
+  const { clock, log, signal } = options;
+  let ended = 0;
+  for await (const upload of listOurs(store, { prefixes: null, log, signal })) {
+    if (!isOld(upload, clock())) continue;
+    if (ended === 0) await fence.advance(signal);
+    await store.endUpload(upload, signal);
+    ended += 1;
+  }
+  if (ended > 0) log.info({ ended }, 'uploads of killed processes were ended');
+}
+
+async function* listOurs(
+  store: Uploads,
+  search: { prefixes: readonly string[] | null; log: Log; signal: AbortSignal },
+): AsyncGenerator<OpenUpload> {
+  const { log, signal } = search;
+  for (const prefix of search.prefixes ?? ourFolders) {
+    const uploads = store.listUploads(prefix, signal)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await uploads.next().catch((err: unknown) => {
+        signal.throwIfAborted();
+        log.warn({ err }, 'unfinished uploads could not be listed');
+        return null;
+      });
+      if (next === null || next.done === true) break;
+      yield next.value;
+    }
+  }
+}
+
+function isOld({ startedAt }: OpenUpload, now: number): boolean {
+  return startedAt < now - oldMillis;
+}
+
+function unfinished({ key, startedAt }: OpenUpload, location: string): VerifyProblem {
+  const { tenant, firstDay, lastDay } = partsOf(key);
+  const since = Number.isFinite(startedAt) ? ` on ${new Date(startedAt).toISOString()}` : '';
+  return {
+    kind: 'upload_unfinished',
+    tenant,
+    object_key: key,
+    store: null,
+    first_day: firstDay,
+    last_day: lastDay,
+    message: `An upload of this object to ${location} was begun${since} and never finished. No read needs its parts, which take space. The first run of retention that finds it a day old ends it.`,
+  };
+}
