@@ -8,9 +8,12 @@ export function openDatabase(dataDir) {
   const cluster = join(dataDir, 'postgres');
   const password = readFileSync(join(cluster, 'svcctl-password'), 'utf8').trim();
 
-  const connect = async () => {
+  const urlOf = (name) => {
     const port = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[3]?.trim();
-    const connectionString = `postgres://svcctl:${password}@127.0.0.1:${port}/svcctl`;
+    return `postgres://svcctl:${password}@127.0.0.1:${port}/${name}`;
+  };
+  const connect = async (name = 'svcctl') => {
+    const connectionString = urlOf(name);
     const client = new pg.Client({ connectionString, application_name: 'chaos' });
     client.on('error', () => {});
     await client.connect();
@@ -28,6 +31,25 @@ export function openDatabase(dataDir) {
   return {
     /** A connection, to be ended by the caller. */
     connect,
+    urlOf,
+    /** A copy of it under another name, as it is at this moment: all its connections break by that. */
+    async clone(name) {
+      const client = await connect('postgres');
+      try {
+        await client.query('alter database svcctl with allow_connections false');
+        await client.query(
+          "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = 'svcctl'",
+        );
+        await client.query(`create database ${name} template svcctl`);
+      } finally {
+        await client.query('alter database svcctl with allow_connections true');
+        await client.end();
+      }
+    },
+    async drop(name) {
+      const client = await connect('postgres');
+      await client.query(`drop database ${name} with (force)`).finally(() => client.end());
+    },
     /** Asks until it answers. */
     async rows(text) {
       const answer = await until('PostgreSQL', () =>

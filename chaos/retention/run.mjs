@@ -9,6 +9,7 @@ import { makeTempDir, runInScope } from '../../bench/lib/scope.mjs';
 import { openDatabase } from '../lib/database.mjs';
 import { call, killPostgres, killRole, startRole } from '../lib/role.mjs';
 import { until } from '../lib/wait.mjs';
+import { finishRun, playClone } from './copies.mjs';
 import { judge } from './judge.mjs';
 import { startLoad } from './load.mjs';
 import { isKept, reportTable } from './report.mjs';
@@ -24,18 +25,23 @@ export function runChaos({ rounds, writesDocs }) {
     const [{ server_version: version }] = await world.database.rows('show server_version');
     const machine = describeMachine(version);
     const load = startLoad(world);
+    const cloneEvery = Math.max(3, Math.floor(rounds / 20));
     const sum = { rounds, service: 0, postgres: 0, atArrow: 0, random: 0 };
+    const copies = { clones: 0, copyFirst: 0, wrongCopies: 0, written: new Set() };
     for (let round = 1; round <= rounds; round += 1) {
       const { victim, at } = await playRound(world, round);
       sum[victim] += 1;
       sum[at === 'random' ? 'random' : 'atArrow'] += 1;
       say(`round ${round}: killed ${victim} at ${at}, ${load.describe()}`);
+      if (round % cloneEvery !== 0) continue;
+      const isCopyFirst = copies.clones % 2 === 0;
+      addCopy(copies, await playClone(world, { scope, name: `copy_${round}`, isCopyFirst }));
     }
     await load.stop();
     await settle(world);
-    const found = await judge(world, load);
+    const found = await judge(world, load, copies.written);
     const took = (performance.now() - startedAt) / 1000;
-    const all = { ...sum, ...found, faults: load.faults.length };
+    const all = { ...sum, ...copies, ...found, faults: load.faults.length };
     for (const fault of [...load.faults, ...found.details].slice(0, 20)) say(`fault: ${fault}`);
     const table = reportTable(all);
     process.stdout.write(`\n${table}\n`);
@@ -58,6 +64,9 @@ async function startWorld(scope) {
       SVC_DATABASE_CONNECTIONS: '12',
     });
   const world = { service: await start(), database: openDatabase(dataDir), dataDir };
+  world.startService = async () => {
+    world.service = await start();
+  };
   const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim();
   world.token = token;
   world.call = (method, path, body) =>
@@ -67,6 +76,18 @@ async function startWorld(scope) {
     world.service = await start();
   };
   return world;
+}
+
+/** Exactly one may have had the store, and the original when it took it back. */
+function addCopy(copies, { states, after, written }) {
+  const [before, now] = [states.join(), after.join()];
+  const isCopyFirst = before === 'elsewhere,own';
+  const isRight = (isCopyFirst || before === 'own,elsewhere') && now === 'own,elsewhere';
+  copies.clones += 1;
+  copies.copyFirst += isCopyFirst ? 1 : 0;
+  copies.wrongCopies += isRight ? 0 : 1;
+  for (const key of written) copies.written.add(key);
+  say(`  a clone: the original and it found the store ${before}, and then ${now}`);
 }
 
 /** Kills one of them at a random moment, or just when a move shows the state whose turn it is. */
@@ -123,18 +144,6 @@ async function settle(world) {
     if (open === 0 && hot === 0) return;
     if (run.moved_count === 0 && run.state === 'failed') throw new Error(JSON.stringify(run));
   }
-}
-
-export async function finishRun(world) {
-  const { json } = await world.call('POST', '/retention/run', {});
-  return until(
-    'a run of retention',
-    async () => {
-      const run = (await world.call('GET', `/retention/runs/${json.id}`)).json;
-      return ['completed', 'failed'].includes(run.state) ? run : null;
-    },
-    180_000,
-  );
 }
 
 function say(text) {

@@ -32,6 +32,8 @@ export function translateDatabaseError(error: unknown): unknown {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (error instanceof pg.DatabaseError) {
     if (unavailableCodes.has(code) || code.startsWith('08')) return unavailable(error);
+    // A database that is closed for a while, as while it is cloned.
+    if (code === '55000' && error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
     }

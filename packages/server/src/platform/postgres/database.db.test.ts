@@ -1,6 +1,6 @@
 import net from 'node:net';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy-out.ts';
@@ -244,4 +244,20 @@ test.each([
     await proxy.close();
   }
   expect(await countNotes()).toBe(0);
+});
+
+test('a database that takes no connections for a while, as while it is cloned, is unavailable', async () => {
+  const closed = await createTestDatabase();
+  const admin = openDatabase({
+    url: inject('postgresUrl'),
+    maxConnections: 1,
+    onError: () => {},
+  });
+  const name = new URL(closed.url).pathname.slice(1);
+  await admin.pool.query(`alter database ${name} with allow_connections false`);
+  await expect(closed.query(sql`select 1`)).rejects.toMatchObject({ code: 'database_unavailable' });
+  await admin.pool.query(`alter database ${name} with allow_connections true`);
+  expect(await closed.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+  await admin.close();
+  await closed.drop();
 });
