@@ -80,7 +80,8 @@ export async function createInstallation(): Promise<Installation> {
   };
   const installation: Installation = {
     dataDir,
-    spawn: (env, command) => spawnHere(['serve'], env, command),
+    // Its output is no terminal, to which alone the link goes otherwise.
+    spawn: (env, command) => spawnHere(['serve', '--print-sign-in'], env, command),
     async run(args, env) {
       const started = spawnHere(args, env);
       const exit = await started.waitForExit();

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -21,16 +21,29 @@ export async function launchChromium() {
   return chromium.launch({
     executablePath: join(dir, 'chromium'),
     args: [...flags, '--headless=shell'],
-    env: { ...process.env, LD_LIBRARY_PATH: join(dir, 'al2023', 'lib') },
+    env: {
+      ...process.env,
+      LD_LIBRARY_PATH: join(dir, 'al2023', 'lib'),
+      FONTCONFIG_FILE: join(dir, 'fonts.conf'),
+    },
   });
 }
 
 /**
- * Unpacks the package's browser, and the libraries it brings along, into a folder that is whole or not
+ * The fonts of the package and no other: a machine may have none, which the browser does not survive, and
+ * pages look the same on all. The package's own file of this kind names folders that are not there.
+ */
+const fontsConf = (dir) => `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${dir}/fonts</dir><cachedir>${dir}/fonts-cache</cachedir></fontconfig>
+`;
+
+/**
+ * Unpacks the package's browser, and the libraries and fonts it brings along, into a folder that is whole or not
  * there: several test files start at once, and a machine may lack the libraries.
  */
 async function unpackChromium() {
-  const dir = join(tmpdir(), `svcctl-chromium-${process.getuid?.() ?? 0}-147`);
+  const dir = join(tmpdir(), `svcctl-chromium-${process.getuid?.() ?? 0}-147-fonts`);
   if (existsSync(dir)) return dir;
   const draft = await mkdtemp(`${dir}-`);
   const before = process.env.TMPDIR;
@@ -40,6 +53,7 @@ async function unpackChromium() {
   try {
     const { default: packaged } = await import('@sparticuz/chromium');
     await packaged.executablePath();
+    await writeFile(join(draft, 'fonts.conf'), fontsConf(dir));
     await rename(draft, dir).catch(() => rm(draft, { recursive: true }));
   } finally {
     if (before === undefined) delete process.env.TMPDIR;
