@@ -46,7 +46,7 @@ function texts(tenant: string, count: number, more: (n: number) => object = () =
 async function frozenTenant(tenant: string, count = 30): Promise<{ key: string; path: string }> {
   await ingest(db, cold, [texts(tenant, count)]);
   await freeze(db, cold, { tenant, id: `seg_${tenant}` });
-  const key = `tenant=${tenant}/2001-01-01_2001-01-09_seg_${tenant}.parquet`;
+  const key = `records/tenant=${tenant}/2001-01-01_2001-01-09_seg_${tenant}.parquet`;
   return { key, path: join(cold.dir, key) };
 }
 
