@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { copyCsv } from './copy-out.ts';
+import { openDatabase } from './database.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -61,3 +62,31 @@ test('a reader that takes nothing holds the server back, not its memory', async 
     expect(bytes).toBeGreaterThan(90_000_000);
   });
 });
+
+test('a COPY may take longer than any statement, and leaves no timer behind', async () => {
+  const own = openDatabase({
+    url: db.url,
+    maxConnections: 1,
+    onError: () => {},
+    answerMillis: 200,
+  });
+  try {
+    await own.withConnection(async (connection) => {
+      const query = sql`select pg_sleep(0.01) as x from generate_series(1, 60)`;
+      const before = countTimers();
+      const copy = copyCsv(connection, query, { header: false, quoted: [] });
+      let rows = 0;
+      for await (const chunk of copy) rows += String(chunk).split('\n').length - 1;
+      expect(rows).toBe(60);
+      await setImmediate();
+      expect(countTimers()).toBeLessThanOrEqual(before);
+    });
+    await expect(own.query(sql`select pg_sleep(60)`)).rejects.toThrow();
+  } finally {
+    await own.close();
+  }
+});
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+}

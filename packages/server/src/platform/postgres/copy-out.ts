@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Sql } from 'sql-template-tag';
-import type { Connection } from './database.ts';
+import { type Connection, longestTimerMillis } from './database.ts';
 import { inlineSql } from './inline-sql.ts';
 
 /**
@@ -30,5 +30,13 @@ export function copyCsv(
   );
   // Also when its reader has gone: an error that nobody listens for ends the process.
   copy.on('error', () => {});
+  const timed: TimedQuery = Object.assign(copy, { query_timeout: longestTimerMillis });
+  copy.once('close', () => timed.callback?.());
   return connection.client.query(copy);
 }
+
+/**
+ * The client gives up on a statement that takes longer than its `query_timeout`, and never learns that a
+ * COPY has ended: a large export would fail at that time. Calling the callback that it puts here ends its timer.
+ */
+type TimedQuery = { query_timeout: number; callback?: () => void };

@@ -65,7 +65,9 @@ export function mayTryAgain(error: unknown, attempt: number): boolean {
 
 /** What no short statement takes: the server gives up after the first, we after the second. */
 const statementMillis = 60_000;
-const answerMillis = 70_000;
+const usualAnswerMillis = 70_000;
+/** As `query_timeout` of what may take as long as it takes. */
+export const longestTimerMillis = 2 ** 31 - 1;
 const lockMillis = 10_000;
 /**
  * A process that is frozen half-way keeps what it has locked no longer than this: between two statements of
@@ -78,6 +80,7 @@ export function openDatabase(options: {
   url: string;
   maxConnections: number;
   onError: (error: Error) => void;
+  answerMillis?: number;
 }): Database {
   const sockets = new Set<Socket>();
   const connection: pg.ClientConfig = {
@@ -93,7 +96,7 @@ export function openDatabase(options: {
     // Compiling costs more than these short statements take.
     options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis}`,
     // A server that hangs rather than dies would hang us with it.
-    query_timeout: answerMillis,
+    query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
   };
   const pool = new pg.Pool({

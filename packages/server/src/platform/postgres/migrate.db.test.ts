@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 test('schema.sql is what the migrations make', async () => {
-  // After a new migration: npx vitest run -u packages/server/src/platform/postgres/migrate.db.test.ts
+  // After a new migration: npx vitest run packages/server/src/platform/postgres/migrate.db.test.ts -u
   await expect(await printSchema(db)).toMatchFileSnapshot('../../../migrations/schema.sql');
 });
 
@@ -24,7 +24,8 @@ test('many processes starting at once migrate an empty database once', async () 
   await db.pool.query('create schema public');
   const runs = await Promise.all([migrate(db), migrate(db), migrate(db), migrate(db)]);
   expect(runs.filter((applied) => applied.length > 0)).toHaveLength(1);
-  expect(runs.flat()[0]).toBe('0001-access.sql');
+  const names = runs.flat();
+  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
 });
 
 test('a database of a newer version is refused', async () => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import type pg from 'pg';
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import type { Connection, Database } from './database.ts';
+import { type Connection, type Database, longestTimerMillis } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
@@ -20,7 +21,7 @@ export async function migrate(database: Database): Promise<string[]> {
   return database.withConnection(async (connection) => {
     // Waiting for another process, and changing a large table, may take long.
     await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
-    await connection.query(sql`select pg_advisory_lock(${advisoryLocks.migrations})`);
+    await runPatiently(connection, `select pg_advisory_lock(${advisoryLocks.migrations})`);
     const applied = await applyMissing(connection, migrations);
     // If it fails, the connection is thrown away, and the lock with it.
     await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
@@ -45,13 +46,17 @@ async function applyMissing(connection: Connection, migrations: Migration[]): Pr
   const missing = migrations.filter((migration) => !applied.has(migration.name));
   for (const migration of missing) {
     await connection.client.query('begin');
-    await connection.client.query(migration.text);
+    await runPatiently(connection, migration.text);
     await connection.query(
       sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`,
     );
     await connection.client.query('commit');
   }
   return missing.map((migration) => migration.name);
+}
+
+function runPatiently({ client }: Connection, text: string) {
+  return client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }
 
 function refuseForeign(
