@@ -46,10 +46,10 @@ export async function judge(world, load, foreign) {
   const problems = report.problems.filter(
     ({ kind, object_key: key }) => kind !== 'object_orphan' || !foreign.has(key),
   );
-  found.orphansOfCopies = report.problems.length - problems.length;
-  found.problems = report.problem_count - found.orphansOfCopies;
+  const orphansOfCopies = report.problems.length - problems.length;
+  found.problems = report.problem_count - orphansOfCopies;
   for (const problem of problems.slice(0, 5)) details.push(JSON.stringify(problem));
-  return { ...found, verified: report.records_done, details };
+  return { ...found, orphansOfCopies, verified: report.records_done, details };
 }
 
 async function countMoves(world) {
