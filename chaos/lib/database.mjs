@@ -48,7 +48,11 @@ export function openDatabase(dataDir) {
     },
     async drop(name) {
       const client = await connect('postgres');
-      await client.query(`drop database ${name} with (force)`).finally(() => client.end());
+      try {
+        await client.query(`drop database ${name} with (force)`);
+      } finally {
+        await client.end();
+      }
     },
     /** Asks until it answers. */
     async rows(text) {

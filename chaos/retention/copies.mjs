@@ -19,7 +19,7 @@ export async function playClone(world, { scope, name, isCopyFirst }) {
   try {
     await finishRun(copy);
     if (isCopyFirst) await world.startService();
-    const victims = [world.killService, copy.kill];
+    const victims = [() => world.killService(), () => copy.kill()];
     const asked = copy.call('POST', '/retention/run', {}).catch(() => {});
     await delay(randomInt(300));
     await victims[randomInt(2)]();

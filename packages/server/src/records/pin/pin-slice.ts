@@ -22,9 +22,9 @@ export type PinnedSlice = {
 
 export type PinWork<P, T> = {
   /** In the snapshot of the pin, which has what was recorded before this time, and nothing else. */
-  read(snapshot: Queryable, recordedBefore: string): Promise<P>;
+  readonly read: (snapshot: Queryable, recordedBefore: string) => Promise<P>;
   /** In a transaction of its own. */
-  write(connection: Connection, pinned: P): Promise<T>;
+  readonly write: (connection: Connection, pinned: P) => Promise<T>;
 };
 
 /**
