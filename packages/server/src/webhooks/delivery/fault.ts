@@ -82,7 +82,8 @@ function tlsReason(error: unknown): string {
   if (error instanceof Error && 'reason' in error && typeof error.reason === 'string') {
     return error.reason;
   }
-  return messageOf(error);
+  // Node 24 goes on with advice about options of its own, which are nothing to who reads this.
+  return messageOf(error).replace(/; if the root CA is installed.*$/s, '');
 }
 
 function messageOf(error: unknown): string {
