@@ -5,8 +5,8 @@ import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
 import { MoveFault } from './fail.ts';
 
 /**
- * Makes of a full disk a 503 that tells which folder; anything else comes back unchanged. Too little memory ends the move: if it never sufficed, all other work
- * on the tenant would wait for it for ever.
+ * Makes of a full disk a 503 that tells which folder; anything else comes back unchanged. Too little memory
+ * ends the move: if it never sufficed, all other work on the tenant would wait for it for ever.
  */
 export function toPassingFault(error: unknown, dir: string): unknown {
   const what = `The move cannot go on in ${dir}`;

@@ -146,8 +146,8 @@ export type ClaimRequest = {
 
 /**
  * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are
- * passed over, and so are lanes that have another keeper by now. A row changes in no column of an index: the update stays on its page. The outer limit,
- * which the claims never reach, is for the planner: it takes the inner ones, which it cannot know, for a
+ * passed over, and so are lanes that have another keeper by now. A row changes in no column of an index:
+ * the update stays on its page. The outer limit, which the claims never reach, is for the planner: it takes the inner ones, which it cannot know, for a
  * tenth of the table, and then reads all of it (44 ms a claim at 100,000 rows, under 1 along the indexes).
  */
 export async function claimDeliveries(
@@ -245,7 +245,8 @@ export type OutcomeRow = {
 
 /**
  * Writes attempts and what their deliveries become, unless the lease was lost: then another attempt, a purge
- * or a deletion decides. Of what was discarded meanwhile the attempt stands in the log. Answers the ids of the deliveries that were changed.
+ * or a deletion decides. Of what was discarded meanwhile the attempt stands in the log. Answers the ids of
+ * the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,

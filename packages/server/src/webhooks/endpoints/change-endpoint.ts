@@ -14,7 +14,8 @@ type Change = Static<typeof endpointChangeSchema>;
 
 /**
  * Changes what is named and leaves the rest. Disabling makes the endpoint's rows wait, also those that
- * are yet to come; enabling closes its breaker and lets them go. Throws 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
+ * are yet to come; enabling closes its breaker and lets them go.
+ * Throws 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
  */
 export async function changeEndpoint(
   db: Database,
