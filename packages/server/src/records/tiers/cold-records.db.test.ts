@@ -61,7 +61,7 @@ test('answers the same text before and after the records went cold', async () =>
 });
 
 test('answers 500 segment_damaged, and which days of which tenant are affected', async () => {
-  const key = 'tenant=TX/2001-01-01_2001-01-05_seg_tx.parquet';
+  const key = 'records/tenant=TX/2001-01-01_2001-01-05_seg_tx.parquet';
   const path = join(cold.dir, key);
   const whole = await readFile(path);
   const bent = Buffer.from(whole);

@@ -129,7 +129,7 @@ test('a name that stands twice in the body is refused, however it is spelled', a
     });
     expect(answer.json).toMatchObject({
       status: 400,
-      errors: [{ path: '/tenant', message: 'may stand in the body only once' }],
+      errors: [{ path: '/tenant', message: 'is given more than once' }],
     });
   }
   expect(await countRows()).toEqual(before);
