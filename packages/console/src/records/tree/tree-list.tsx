@@ -56,20 +56,22 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
   }, [chosen, flat, virtual]);
   const typed = useTyping();
 
-  const wantsFocus = useRef(false);
-  // After every paint: the row that shall be focused may have come into the document only now.
+  const focusNext = useRef<string | null>(null);
+  // After every paint: the row that shall be focused may have come into the document only now. The row
+  // is named by the key press, since this may still be the effect of a paint from before it.
   useEffect(() => {
-    if (!wantsFocus.current || active === null) return;
-    const row = scroller.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(active)}"]`);
+    const key = focusNext.current;
+    if (key === null) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
     if (!row) return;
     row.focus({ preventScroll: true });
-    wantsFocus.current = false;
+    focusNext.current = null;
   });
 
   const go = (position: number) => {
     const node = nodeAt(flat, position);
     if (node?.type !== 'row') return;
-    wantsFocus.current = true;
+    focusNext.current = node.key;
     setActive(node.key);
     virtual.scrollToIndex(position, { align: 'auto' });
   };
@@ -101,7 +103,7 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
     const row = target.closest<HTMLElement>('[data-key]');
     const key = row?.dataset.key;
     if (row === null || key === undefined) return;
-    wantsFocus.current = true;
+    focusNext.current = key;
     setActive(key);
     if (target.closest('[data-toggle]')) {
       onOpen([key], row.getAttribute('aria-expanded') !== 'true');
