@@ -63,15 +63,26 @@ function createDecoder(coding = 'identity'): zlib.Gunzip | null {
 
 async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
   // A sender that sleeps, or has vanished, must not hold its share of what is in flight for ever.
-  request.setTimeout(idleMillis, () => request.destroy(new Error('the sender fell silent')));
+  const fallSilent = () => request.destroy(new Error('the sender fell silent'));
+  request.on('timeout', fallSilent);
+  // Not the stream's own end at an early return: that would destroy the request, and with it the
+  // connection that the answer goes out on.
+  const chunks = request.iterator({ destroyOnReturn: false });
   try {
-    // Not the stream's own iterator: that would destroy the request when we stop reading early, and
-    // with it the connection that the answer goes out on.
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
+    for (;;) {
+      // Counted only while we wait for it: what we take to store is not its silence.
+      request.setTimeout(idleMillis);
+      const { value, done } = await chunks.next();
+      request.setTimeout(0);
+      if (done) return;
+      yield value as Buffer;
+    }
   } catch (error) {
     throw aborted(request, error);
   } finally {
     request.setTimeout(0);
+    request.off('timeout', fallSilent);
+    await chunks.return?.();
   }
 }
 
