@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -42,7 +45,13 @@ const airportsSql = `
  * departure. Yields NDJSON in pieces of some hundred kilobytes, in order of time.
  */
 export async function* flightLines(limit = flightCount) {
-  const instance = await DuckDBInstance.create(':memory:', { threads: '1', memory_limit: '128MB' });
+  // Made only when needed. Unless told where, DuckDB spills into the current folder.
+  const spillDir = join(tmpdir(), `svcctl-flights-${randomUUID()}`);
+  const instance = await DuckDBInstance.create(':memory:', {
+    threads: '1',
+    memory_limit: '128MB',
+    temp_directory: spillDir,
+  });
   const connection = await instance.connect();
   try {
     await connection.run(airportsSql);
@@ -58,5 +67,6 @@ export async function* flightLines(limit = flightCount) {
   } finally {
     connection.closeSync();
     instance.closeSync();
+    await rm(spillDir, { recursive: true, force: true });
   }
 }
