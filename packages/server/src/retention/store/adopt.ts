@@ -30,7 +30,9 @@ function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
 
 /**
  * Makes the store this database's, whosever it was. Throws 403 `scope_missing` for a token limited to
- * tenants, 503 `cold_tier_unavailable`.
+ * tenants, 503 `cold_tier_unavailable`. It is on record before it is tried: the store takes no part in a transaction,
+ * and one that waited for it would hold a connection and, tried again, take the store twice. What came of it otherwise
+ * is recorded after it; a try that failed may have succeeded, as an answer can be lost.
  */
 export async function adoptStore(
   db: Database,
@@ -44,18 +46,16 @@ export async function adoptStore(
     });
   }
   const before = await getStore(tools, actor);
-  await db.transaction(async (connection) => {
-    await audit(connection, {
-      actor,
-      request,
-      action: 'retention.adopt_store',
-      target: null,
-      tenant: null,
-      before,
-      after: { state: 'own' },
-    });
+  const entry = { actor, request, action: 'retention.adopt_store', target: null, tenant: null };
+  await audit(db, { ...entry, before, after: { state: 'own' } });
+  try {
     await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
-  });
+  } catch (error) {
+    const failed = error instanceof AppError ? error.code : 'internal_error';
+    // The fault of the store is the one to tell.
+    await audit(db, { ...entry, after: { failed } }).catch(() => {});
+    throw error;
+  }
   return getStore(tools, actor);
 }
 

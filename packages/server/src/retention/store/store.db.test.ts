@@ -145,6 +145,26 @@ describe('two copies of a database on one S3 store', () => {
     });
   });
 
+  test('no takeover is tried before it is on record, and one that failed says so', async () => {
+    await ours.db.pool.query(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+      create constraint trigger refuse after insert on audit_log
+        deferrable initially deferred for each row execute function refuse()`);
+    expect((await ours.call('POST', '/retention/adopt-store')).status).toBe(500);
+    await ours.db.pool.query('drop trigger refuse on audit_log; drop function refuse()');
+    expect((await storeOf(ours)).state).toBe('elsewhere');
+    s3.behave((method) => (method === 'PUT' ? 'deny' : 'pass'));
+    const failed = await ours.call('POST', '/retention/adopt-store');
+    s3.behave(() => 'pass');
+    expect(failed.json).toMatchObject({ status: 503, code: 'cold_tier_unavailable' });
+    expect((await storeOf(ours)).state).toBe('elsewhere');
+    const audit = await ours.call('GET', '/audit?action=retention.adopt_store');
+    expect(audit.json.data).toMatchObject([
+      { before: null, after: { failed: 'cold_tier_unavailable' } },
+      { before: { state: 'elsewhere' }, after: { state: 'own' } },
+    ]);
+  });
+
   test('an unlimited admin takes the store over, which is on record; then the other one stands still', async () => {
     const limited = await ours.makeToken({ preset: 'admin', tenants: ['T'] });
     const refused = await ours.call('POST', '/retention/adopt-store', { token: limited.token });
@@ -153,8 +173,10 @@ describe('two copies of a database on one S3 store', () => {
     const adopted = await ours.call('POST', '/retention/adopt-store');
     expect(adopted.json).toMatchObject({ state: 'own', problem: null });
     expect(await readyOf(ours)).toEqual({ status: 'ready' });
-    const audit = await ours.call('GET', '/audit?action=retention.adopt_store');
-    expect(audit.json.data).toMatchObject([{ before: { state: 'elsewhere' } }]);
+    const audit = await ours.call('GET', '/audit?action=retention.adopt_store&limit=1');
+    expect(audit.json.data).toMatchObject([
+      { before: { state: 'elsewhere' }, after: { state: 'own' } },
+    ]);
     await ingest(copy, '2001-03-03', 300);
     expect(await run(copy)).toMatchObject({ state: 'failed' });
     expect((await storeOf(copy)).state).toBe('elsewhere');
