@@ -32,8 +32,6 @@ export type S3Behaviour =
   | 'half_answer'
   /** Sends half of the answer's body and nothing more. */
   | 'stall_answer'
-  /** Sends half of the answer's body, and the rest 4 s later. */
-  | 'pause_answer'
   /** Turns one bit of the request's body on its way. */
   | 'flip_request'
   /** Keeps half of the request's body, and says that all is well. */
@@ -67,8 +65,8 @@ export type TestS3 = {
   seed(prefix: string, keys: readonly string[], content: string): void;
   /** Ids of multipart uploads that are neither completed nor aborted. */
   openUploads(): Promise<string[]>;
-  /** Begins an upload of an object below a prefix, as a process does that is killed then. */
-  beginUpload(prefix: string, name: string): Promise<void>;
+  /** Begins an upload of an object below a prefix, now or earlier, as a process does that is killed then. */
+  beginUpload(prefix: string, name: string, startedAt?: Date): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -146,13 +144,18 @@ export async function startS3(): Promise<TestS3> {
         writeFileSync(`${path}.md5`, md5);
       }
     },
-    async beginUpload(prefix, name) {
+    async beginUpload(prefix, name, startedAt) {
       const path = `/${bucket}/${prefix}/${name}`.split('/').map(encodeURIComponent).join('/');
       const answer = await fetch(`${endpoint}${path}?uploads`, {
         method: 'POST',
         headers: { authorization: `AWS ${key}:any`, date: new Date().toUTCString() },
       });
-      if (!answer.ok) throw new Error(await answer.text());
+      const text = await answer.text();
+      if (!answer.ok) throw new Error(text);
+      const [, id = ''] = /<UploadId>(.+)<\/UploadId>/.exec(text) ?? [];
+      const upload = uploads.get(id);
+      if (startedAt !== undefined && upload !== undefined)
+        uploads.set(id, { ...upload, startedAt });
     },
     openUploads: () => readdir(uploadsOf(directory)).catch(() => []),
     async close() {
@@ -222,7 +225,6 @@ type Handling = {
 type Upload = { readonly key: string; readonly startedAt: Date };
 
 const uploadsPerPage = 3;
-const pauseMillis = 4000;
 
 async function handle(
   incoming: IncomingMessage,
@@ -272,15 +274,13 @@ async function handle(
     answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
   }
   response.writeHead(answer.status, answer.headers);
-  const half = Math.floor(answer.body.length / 2);
-  if (behaviour === 'half_answer') {
-    response.write(answer.body.subarray(0, half), () => incoming.socket.destroy());
-  } else if (behaviour === 'stall_answer') {
-    response.write(answer.body.subarray(0, half));
-  } else if (behaviour === 'pause_answer') {
-    response.write(answer.body.subarray(0, half));
-    setTimeout(() => response.end(answer.body.subarray(half)), pauseMillis);
-  } else response.end(answer.body);
+  if (behaviour !== 'half_answer' && behaviour !== 'stall_answer') {
+    response.end(answer.body);
+    return;
+  }
+  response.write(answer.body.subarray(0, answer.body.length / 2), () => {
+    if (behaviour === 'half_answer') incoming.socket.destroy();
+  });
 }
 
 /** If-Match and If-None-Match of a PUT, against what s3rver has on its disk. */

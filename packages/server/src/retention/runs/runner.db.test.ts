@@ -51,7 +51,7 @@ const queue = (id = 'run_1', scope: Partial<StoredRun> & { deleteVersioned?: boo
 const readRun = async (id = 'run_1') => {
   const rows = await db.query<StoredRun>(sql`
     select state, total_count, moved_count, moved_bytes, deleted_count, failed_moves, busy_tenants,
-      error, finished_at is not null as has_finished
+      freed_bytes, error, finished_at is not null as has_finished
     from retention_runs where id = ${id}`);
   return rows[0];
 };
@@ -106,6 +106,7 @@ describe('a run', () => {
       deleted_count: 0,
       failed_moves: 0,
       busy_tenants: 0,
+      freed_bytes: 0,
       error: null,
       has_finished: true,
     });
@@ -224,6 +225,28 @@ describe('a run', () => {
       moved_count: 30,
       has_finished: true,
     });
+  });
+
+  test.each([false, true])('gives space back in the end, after a failure: %s', async (fails) => {
+    await seedDays(db, three);
+    await queue();
+    const fake = createFakeMovers(db, () => {
+      if (fails) throw new Error('private');
+    });
+    const giveBackSpace = async () => 1000 * fake.calls.length;
+    await work({ ...fake, giveBackSpace });
+    expect(await readRun()).toMatchObject({
+      state: fails ? 'failed' : 'completed',
+      freed_bytes: 3000,
+    });
+  });
+
+  test('does not fail because space cannot be given back', async () => {
+    await seedDays(db, three);
+    await queue();
+    const giveBackSpace = () => Promise.reject(new Error('no space'));
+    await work({ ...createFakeMovers(db), giveBackSpace });
+    expect(await readRun()).toMatchObject({ state: 'completed', moved_count: 60, freed_bytes: 0 });
   });
 
   test('ends at once when the objects cannot be reached', async () => {

@@ -1,0 +1,69 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startS3, type TestS3 } from '../../test/s3.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+
+const prefix = 'run';
+let s3: TestS3;
+let service: TestService;
+beforeAll(async () => {
+  s3 = await startS3();
+  service = await startTestService({
+    SVC_ROLES: 'api,retention',
+    SVC_BLOB_URL: s3.urlOf(prefix),
+    SVC_RETENTION_SCHEDULE: 'off',
+    SVC_HISTORY_DAYS: '400',
+    SVC_AUDIT_DAYS: '400',
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  await s3.close();
+});
+
+async function run() {
+  const { json } = await service.call('POST', '/retention/run', { body: {} });
+  return vi.waitUntil(
+    async () => {
+      const row = (await service.call('GET', `/retention/runs/${json.id}`)).json;
+      return row.finished_at !== null && row;
+    },
+    { timeout: 30_000 },
+  );
+}
+
+const text = 'many words '.repeat(150);
+const records = Array.from({ length: 300 }, (_, n) => ({
+  tenant: 'T',
+  store: 'S',
+  event_id: `e-${n}`,
+  occurred_at: '2001-03-01T00:00:00Z',
+  enrichment: { text: `${n} ${text}` },
+}));
+
+test('a run moves what is due, gives its space back, and removes what is too old to be kept', async () => {
+  await service.call('POST', '/enrichment/records', { body: { records } });
+  await service.db.query(sql`
+    insert into moves (tenant, id, kind, state, first_day, last_day, runner, planned_at, removed_at)
+    values ('T', 'mov_old', 'move', 'removed', '2001-01-01', '2001-01-01', 'r',
+      now() - interval '500 days', now() - interval '500 days')`);
+  await service.db.query(sql`
+    insert into audit_log (at, token_name, action)
+    values (now() - interval '500 days', 'old', 'endpoint.create')`);
+  const name = (day: string) => `records/tenant=T/${day}_${day}_seg_left.parquet`;
+  await s3.beginUpload(prefix, name('2001-01-01'), new Date(Date.now() - 48 * 3_600_000));
+  await s3.beginUpload(prefix, name('2001-01-02'));
+
+  const ended = await run();
+  expect(ended).toMatchObject({ state: 'completed', moved_count: 300 });
+  expect(ended.freed_bytes).toBeGreaterThan(100_000);
+  const left = async () => {
+    const [row] = await service.db.query(sql`
+      select (select count(*) from moves where id = 'mov_old') as moves,
+        (select count(*) from audit_log where token_name = 'old') as entries`);
+    return { ...row, uploads: (await s3.openUploads()).length };
+  };
+  // That comes after the run.
+  const wanted = { moves: 0, entries: 0, uploads: 1 };
+  await vi.waitFor(async () => expect(await left()).toEqual(wanted), { timeout: 15_000 });
+});
