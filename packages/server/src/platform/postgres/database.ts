@@ -30,9 +30,10 @@ export type Database = Queryable & {
   /**
    * Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. The
    * server ends it once its process has said nothing for `silenceSeconds`, 45 unless told otherwise, so that
-   * one that is frozen, or whose machine is gone, keeps its locks no longer than that.
+   * one that is frozen, or whose machine is gone, keeps its locks no longer than that. An answer is waited for
+   * as long as usual, or `answerMillis`.
    */
-  openSession(options?: { silenceSeconds?: number }): Promise<Session>;
+  openSession(options?: { silenceSeconds?: number; answerMillis?: number }): Promise<Session>;
   close(): Promise<void>;
   /** Breaks every connection, also of sessions: whoever waits for an answer gets an error instead. */
   cut(): void;
@@ -128,8 +129,11 @@ export function openDatabase(options: {
         }
       }
     },
-    openSession: ({ silenceSeconds = sessionSilenceSeconds } = {}) =>
-      openSession(connection, silenceSeconds),
+    openSession: ({ silenceSeconds = sessionSilenceSeconds, answerMillis } = {}) =>
+      openSession(
+        answerMillis === undefined ? connection : { ...connection, query_timeout: answerMillis },
+        silenceSeconds,
+      ),
     close: () => pool.end(),
     cut() {
       for (const socket of sockets) socket.destroy();
@@ -197,21 +201,13 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean>
 }
 
 /**
- * A statement that this connection prepared is gone (26000), or answers other columns than it did (0A000), since
- * a migration ran: it would fail for as long as the connection lives.
- */
-const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);
-
-/**
  * Whether the server has ended what it was sent: it refused it, or the fault is none of the database. Not
  * so when an answer took too long, a COPY was cut half-way, or the connection broke.
  */
 function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   const refusal = databaseError(error);
   // The server says that it is ready a moment after it refused something.
-  if (refusal !== undefined) {
-    return refusal.severity === 'ERROR' && !staleStatements.has(refusal.code ?? '');
-  }
+  if (refusal !== undefined) return refusal.severity === 'ERROR';
   return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
 }
 

@@ -64,7 +64,6 @@ function body(text: string, isStream: boolean): Body {
   return {
     isStream,
     sizeBytes: null,
-    sentBytes: () => 0,
     async *chunks() {
       yield Buffer.from(text);
     },

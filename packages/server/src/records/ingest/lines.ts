@@ -22,8 +22,6 @@ export type Lines = {
   readonly lines: readonly Line[];
   /** Bytes of blank lines, and blank ones of lines that are too long. */
   readonly blankBytes: number;
-  /** Bytes of lines that are too long, as they come. */
-  readonly overlongBytes: number;
   /** Where the next line begins. */
   readonly end: Place;
 };
@@ -55,7 +53,6 @@ class LineCutter {
   #index = 0;
   #offset = 0;
   #blankBytes = 0;
-  #overlongBytes = 0;
   #lines: Line[] = [];
 
   constructor(maxBytes: number) {
@@ -90,15 +87,9 @@ class LineCutter {
 
   #take(): Lines {
     const end = { line: this.#index, byte: this.#offset };
-    const taken = {
-      lines: this.#lines,
-      blankBytes: this.#blankBytes,
-      overlongBytes: this.#overlongBytes,
-      end,
-    };
+    const taken = { lines: this.#lines, blankBytes: this.#blankBytes, end };
     this.#lines = [];
     this.#blankBytes = 0;
-    this.#overlongBytes = 0;
     return taken;
   }
 
@@ -116,7 +107,6 @@ class LineCutter {
 
   #skip(bytes: Buffer): void {
     this.#skippedBytes += bytes.length;
-    this.#overlongBytes += bytes.length;
     for (const byte of bytes) if (isBlank(byte)) this.#blankBytes += 1;
   }
 

@@ -131,7 +131,7 @@ export type ErasureState = {
   effects: GoneEffects | null;
   /** Tables whose files may still have what was deleted. */
   scrub_due: string[] | null;
-  /** Null until it was tried, or where no hot record went. */
+  /** Null until it was tried. */
   scrubbed: Scrubbed | null;
 };
 
@@ -156,7 +156,10 @@ export type Scrubbed = {
   readonly hasCheckpoint: boolean;
 };
 
-/** Notes, with the switch, that the months of hot records that go and the journal are to be scrubbed. */
+/**
+ * Notes, with the switch, that the months of what goes and the journal are to be scrubbed. Also those of cold records:
+ * what the move deleted when they became cold may still lie in the pages of their month.
+ */
 export async function queueScrub(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
@@ -173,14 +176,15 @@ export async function queueScrub(
     where tenant = ${tenant} and id = ${id}`);
 }
 
-export async function listScrubDue(
+/** What is still to be scrubbed, and what earlier tries have given up. */
+export async function findScrub(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
-): Promise<string[]> {
-  const rows = await db.query<{ tables: string[] | null }>(
-    sql`select scrub_due as tables from moves where tenant = ${tenant} and id = ${id}`,
+): Promise<{ due: readonly string[]; kept: readonly string[] }> {
+  const rows = await db.query<{ due: string[] | null; scrubbed: Scrubbed | null }>(
+    sql`select scrub_due as due, scrubbed from moves where tenant = ${tenant} and id = ${id}`,
   );
-  return rows[0]?.tables ?? [];
+  return { due: rows[0]?.due ?? [], kept: rows[0]?.scrubbed?.kept ?? [] };
 }
 
 export async function setScrubbed(

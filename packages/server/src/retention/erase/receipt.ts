@@ -62,7 +62,7 @@ export function receiptOf(
 /** What no erasure can take away at once, or at all. */
 function remainsOf(
   planned: EraseReceipt,
-  { gone_count, objects_removed_after, scrub_due, scrubbed }: ErasureState,
+  { objects_removed_after, scrub_due, scrubbed }: ErasureState,
 ): EraseRemain[] {
   const remains: EraseRemain[] = [];
   const add = (what: EraseRemain['what'], note: string, until: string | null = null) =>
@@ -78,7 +78,7 @@ function remainsOf(
   if (kept.length > 0) {
     add(
       'hot_pages',
-      `Deleted rows leave bytes in free space of ${namesOf(kept)}, which is too large to be written anew at once: until new rows take their place, or a run writes it anew when most of it has moved.`,
+      `Deleted rows may leave bytes in ${namesOf(kept)}, which is too large to be written anew at once: until PostgreSQL has vacuumed it and new rows take their place, or a run writes it anew when most of it has moved.`,
     );
   }
   if (planned.segments_rewritten > 0) {
@@ -88,8 +88,7 @@ function remainsOf(
       objects_removed_after,
     );
   }
-  const hadHot = gone_count > planned.cold_count;
-  if (hadHot) add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');
+  add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');
   const unflushed =
     scrubbed?.hasCheckpoint === false
       ? ' No checkpoint was made: the role of the service needs pg_checkpoint.'

@@ -2,9 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../platform/postgres/database.ts';
 import type { MoverContext } from '../mover/context.ts';
 import type { Move } from '../mover/move.ts';
-import { inSession, isPassing, rewriteBytes, rewriteSoon } from '../space/give-back.ts';
+import {
+  inSession,
+  isPassing,
+  rewriteBytes,
+  rewriteInstead,
+  rewriteSoon,
+} from '../space/give-back.ts';
 import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../space/queries.ts';
-import { listScrubDue, setScrubbed } from './queries.ts';
+import { findScrub, setScrubbed } from './queries.ts';
 
 /** How long to wait, over all tables, for readers that began before the erasure. */
 const snapshotMillis = 5_000;
@@ -13,19 +19,20 @@ const pauseMillis = 250;
 /**
  * Takes what an erasure deleted out of PostgreSQL's files. A vacuum alone does not: it frees the place of a row,
  * and most often leaves its bytes there until another row needs it. So the tables are written anew; one too large
- * for that is vacuumed, and the receipt says so. What a snapshot or a lock keeps from it now stays due, and the
- * next run of retention goes on. No fault of it makes an erasure fail that has happened already.
+ * for that is left alone, and the receipt says so: its vacuum could keep the tenant locked for hours. What a snapshot
+ * or a lock keeps from it now stays due, and the next run of retention goes on. No fault of it makes an erasure fail
+ * that has happened already.
  */
 export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
   const { db, log } = context;
   try {
-    const tables = await listScrubDue(db, move);
+    const { due: tables, kept } = await findScrub(db, move);
     if (tables.length === 0) return;
     await inSession(db, signal, async (session) => {
       const outcomes = await scrubTables(session, tables);
       const hasCheckpoint = await checkpoint(session);
       const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
-      const scrubbed = { kept: of('kept'), hasCheckpoint };
+      const scrubbed = { kept: [...kept, ...of('kept')], hasCheckpoint };
       await setScrubbed(db, move, { due: of('due'), scrubbed });
     });
   } catch (error) {
@@ -43,9 +50,10 @@ async function scrubTables(session: Session, tables: readonly string[]): Promise
   const scrubTable = async (table: string): Promise<Outcome> => {
     const month = months.find(({ name }) => name === table);
     const liveBytes = month?.live_bytes ?? (await sizeOf(session, table));
+    if (liveBytes > rewriteBytes) return 'kept';
+    if (month !== undefined) await rewriteInstead(session, month);
     for (;;) {
       await vacuum(session, table);
-      if (liveBytes > rewriteBytes) return 'kept';
       if ((await countRows(session, table)).held === 0) break;
       if (leftMillis <= 0) return 'due';
       leftMillis -= pauseMillis;

@@ -1,6 +1,8 @@
+import pino from 'pino';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createLog } from '../../platform/log.ts';
+import { type Database, openDatabase, sqlState } from '../../platform/postgres/database.ts';
 import {
   addRecords,
   makeRecords,
@@ -54,8 +56,8 @@ test('months whose records have moved give their space back, those with a few re
 
   const freed = await giveBack();
   expect(freed).toBeGreaterThan(full.march + full.april - 200_000);
-  expect(await sizeOf(march)).toBeLessThan(50_000);
-  expect(await sizeOf(april)).toBeLessThan(50_000);
+  expect(await sizeOf(march)).toBeLessThan(100_000);
+  expect(await sizeOf(april)).toBeLessThan(100_000);
   expect((await measureHotSpace(mover.db)).dead_bytes).toBe(0);
   expect(before).toHaveLength(2);
   expect(await rows(`${tenant}-late`)).toEqual(before);
@@ -82,21 +84,29 @@ test('a snapshot keeps seeing what has moved; its space comes back when it has e
   );
   expect((await measureHotSpace(mover.db)).dead_bytes).toBeGreaterThan(3_000_000);
   await giveBack();
-  expect(await sizeOf(march)).toBeLessThan(50_000);
-  expect(await sizeOf(april)).toBeLessThan(50_000);
+  expect(await sizeOf(march)).toBeLessThan(100_000);
+  expect(await sizeOf(april)).toBeLessThan(100_000);
 });
 
-test('a month that somebody writes to is left to a later run', async () => {
+test('a month that somebody writes to is left to a later run, and waited for only shortly', async () => {
+  const faults: unknown[] = [];
+  const serializers = { err: (error: unknown) => sqlState(error) };
+  const told = pino(
+    { serializers },
+    { write: (line: string) => void faults.push(JSON.parse(line).err) },
+  );
   await mover.move(tenant, '2001-05-31');
   await mover.db.transaction(async (connection) => {
     await connection.query(sql`delete from enrichment_records where tenant = ${`${tenant}-late`}
       and store = 'none' and occurred_at >= '2001-04-01Z'`);
-    await giveBack();
+    await giveBackSpace(mover.db, { log: told, signal: never });
     expect(await sizeOf(april)).toBeGreaterThan(200_000);
   });
-  expect(await sizeOf(march)).toBeLessThan(50_000);
+  // Lock not available; canceled (57014) would mean that others have waited behind it for as long.
+  expect(faults.filter((fault) => fault !== undefined)).toEqual(['55P03']);
+  expect(await sizeOf(march)).toBeLessThan(100_000);
   await giveBack();
-  expect(await sizeOf(april)).toBeLessThan(50_000);
+  expect(await sizeOf(april)).toBeLessThan(100_000);
 });
 
 test('a month most of whose records are live is vacuumed and not written anew', async () => {
@@ -109,6 +119,59 @@ test('a month most of whose records are live is vacuumed and not written anew', 
   const before = await fileOf();
   await giveBack();
   expect(await fileOf()).toEqual(before);
+  await mover.move(`${tenant}-own`, '2001-05-31');
+  await giveBack();
+});
+
+/** Where a statement takes no longer than 2 s, and vacuum so long for each page that it reads or writes. */
+async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>): Promise<T> {
+  const url = new URL(mover.db.url);
+  const costs = `-c vacuum_cost_delay=${millis}ms -c vacuum_cost_limit=20`;
+  url.searchParams.set('options', `-c statement_timeout=2s ${costs}`);
+  const settings = { url: url.href, maxConnections: 4, answerMillis: 2500, onError: () => {} };
+  const db = openDatabase(settings);
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+  }
+}
+
+test('months with few records are written anew where a vacuum of them takes long', async () => {
+  await mover.move(tenant, '2001-05-31');
+  await withVacuum(100, (db) => giveBackSpace(db, { log, signal: never }));
+  expect(await sizeOf(march)).toBeLessThan(100_000);
+  expect(await sizeOf(april)).toBeLessThan(100_000);
+});
+
+test('a vacuum may take longer than a statement, and an abort ends it', async () => {
+  await addRecords(
+    mover.db,
+    recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),
+  );
+  await mover.move(tenant, '2001-05-31');
+  const vacuums = async () => {
+    const [row] = await mover.db.query<{ count: number }>(
+      sql`select pg_stat_get_vacuum_count(${march}::regclass) as count`,
+    );
+    return row?.count ?? 0;
+  };
+  const vacuuming = () =>
+    mover.db.query(sql`select from pg_stat_activity where query like 'vacuum%' and state = 'active'
+      and datname = current_database()`);
+  const before = await vacuums();
+  // Vacuum counts the pages that it is the first to write to.
+  await mover.db.query(sql`checkpoint`);
+  const abort = new AbortController();
+  const broken = withVacuum(100, (db) => giveBackSpace(db, { log, signal: abort.signal }));
+  const outcome = expect(broken).rejects.toThrow('enough');
+  await vi.waitUntil(async () => (await vacuuming()).length === 1, { timeout: 20_000 });
+  abort.abort(new Error('enough'));
+  await outcome;
+  await vi.waitUntil(async () => (await vacuuming()).length === 0, { timeout: 20_000 });
+  expect(await vacuums()).toBe(before);
+  await withVacuum(7, (db) => giveBackSpace(db, { log, signal: never }));
+  expect(await vacuums()).toBe(before + 1);
   await mover.move(`${tenant}-own`, '2001-05-31');
   await giveBack();
 });

@@ -2,17 +2,21 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import {
   type Database,
+  longestTimerMillis,
   type Queryable,
   type Session,
   sqlState,
 } from '../../platform/postgres/database.ts';
 import type { HotSpace } from '../contract.ts';
+import type { MonthSpace } from './queries.ts';
 import * as queries from './queries.ts';
 
 /** Less is not worth a lock. */
 const worthBytes = 2 ** 17;
 /** Live records of a month that are written anew at once: 0.7 s on two cores. */
 export const rewriteBytes = 32 * 2 ** 20;
+/** Of a month whose live records are few: so much is read, to write those anew, in a second. */
+const readBytes = 8 * rewriteBytes;
 const workMillis = 3000;
 const tries = 5;
 const pauseMillis = 200;
@@ -23,19 +27,20 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Gives the space of hot records that have gone back to the disk, and answers how many bytes that were. A month is
- * vacuumed, which frees what lies at the end of its files and blocks nobody; one whose few records keep more than
- * that is written anew. What a snapshot or somebody's lock holds now is given back by a later run.
+ * Gives the space of hot records that have gone back to the disk, and answers how many bytes that were. A month with
+ * few records is written anew. Any other is vacuumed, which frees what lies at the end of its files and blocks nobody,
+ * and is written anew if few records keep more than that. What a snapshot or somebody's lock holds now is given back
+ * by a later run.
  */
 export async function giveBackSpace(
   db: Database,
   { log, signal }: { log: Log; signal: AbortSignal },
 ): Promise<number> {
   const before = await queries.listMonthSpaces(db);
-  const months = before.filter((month) => month.dead_bytes >= worthBytes).map(({ name }) => name);
-  if (months.length === 0) return 0;
+  const isWorthIt = (month: MonthSpace) => month.dead_bytes >= worthBytes;
+  if (!before.some(isWorthIt)) return 0;
   await inSession(db, signal, async (session) => {
-    for (const month of months) {
+    for (const month of before.filter(isWorthIt)) {
       signal.throwIfAborted();
       await giveBackMonth(session, month, log);
     }
@@ -56,20 +61,40 @@ export async function measureHotSpace(db: Queryable): Promise<HotSpace> {
   };
 }
 
-async function giveBackMonth(session: Session, month: string, log: Log): Promise<void> {
+async function giveBackMonth(session: Session, before: MonthSpace, log: Log): Promise<void> {
+  const month = before.name;
   try {
+    await rewriteInstead(session, before);
     await queries.vacuum(session, month);
     const { held, live } = await queries.countRows(session, month);
     const space = (await queries.listMonthSpaces(session)).find(({ name }) => name === month);
-    const isWorthIt =
-      space !== undefined && space.dead_bytes >= Math.max(worthBytes, space.live_bytes);
-    if (!isWorthIt || space.live_bytes > rewriteBytes) return;
+    if (space === undefined || !isMostlyDead(space) || space.live_bytes > rewriteBytes) return;
     // They would be written anew, too.
     if (held > 1000 + live) return log.info({ month, held }, 'a snapshot holds dead hot records');
     await rewriteSoon(session, month);
   } catch (error) {
     if (!isPassing(error)) throw error;
     log.info({ month, err: error }, 'dead hot records stay for now: their month is in use');
+  }
+}
+
+function isMostlyDead({ dead_bytes, live_bytes }: MonthSpace): boolean {
+  return dead_bytes >= Math.max(worthBytes, live_bytes);
+}
+
+/**
+ * Spares a month with few records among many dead ones a long vacuum, which the server may have been told to do
+ * slowly: it is written anew in one try. Afterwards a vacuum is short, or finds what it would have found anyway.
+ */
+export async function rewriteInstead(session: Session, space: MonthSpace): Promise<void> {
+  const isQuick = space.live_bytes <= rewriteBytes && space.size_bytes <= readBytes;
+  if (!isQuick || !isMostlyDead(space)) return;
+  // What an old snapshot sees would be written anew, too, run after run.
+  if ((await queries.findOldSnapshot(session)) !== null) return;
+  try {
+    await queries.rewrite(session, space.name, { workMillis });
+  } catch (error) {
+    if (!isPassing(error)) throw error;
   }
 }
 
@@ -85,13 +110,13 @@ export async function rewriteSoon(session: Session, table: string): Promise<void
   }
 }
 
-/** On a connection of its own, which an abort ends: a statement here may take a minute. */
+/** On a connection of its own, which an abort ends: a vacuum takes as long as it takes. */
 export async function inSession<T>(
   db: Database,
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const session = await db.openSession();
+  const session = await db.openSession({ answerMillis: longestTimerMillis });
   const end = () => void session.close();
   signal.addEventListener('abort', end, { once: true });
   try {
@@ -105,6 +130,6 @@ export async function inSession<T>(
   }
 }
 
-function sumOf(months: readonly queries.MonthSpace[], what: 'size_bytes' | 'dead_bytes'): number {
+function sumOf(months: readonly MonthSpace[], what: 'size_bytes' | 'dead_bytes'): number {
   return months.reduce((sum, month) => sum + month[what], 0);
 }

@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import { type Queryable, sqlState } from '../../platform/postgres/database.ts';
+import { type Queryable, type Session, sqlState } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/instant-sql.ts';
 
 /** A month of hot records: what it takes on the disk, and what of that its records are worth. */
@@ -45,9 +45,20 @@ export async function findOldSnapshot(db: Queryable): Promise<string | null> {
   return rows[0]?.since ?? null;
 }
 
-/** Removes what no snapshot sees any more; what is free at the end of the files goes back to the disk. */
-export async function vacuum(session: Queryable, table: string): Promise<void> {
-  await session.query(sql`vacuum (analyze) ${raw(table)}`);
+/**
+ * Removes what no snapshot sees any more; what is free at the end of the files goes back to the disk. It blocks nobody
+ * and may take hours, as it does not go on where a canceled one was. The server looks whether we are still there, where
+ * its platform can: else it would go on after an abort.
+ */
+export async function vacuum(session: Session, table: string): Promise<void> {
+  await session.query(sql`set client_connection_check_interval = '2s'`).catch(() => {});
+  await session.query(sql`set statement_timeout = 0`);
+  try {
+    await session.query(sql`vacuum (analyze) ${raw(table)}`);
+  } finally {
+    // Where the session is lost, the first fault is the one to tell.
+    await session.query(sql`reset statement_timeout`).catch(() => {});
+  }
 }
 
 /** Deleted rows that the last vacuum had to leave, because a snapshot may still see them, and live ones. */

@@ -46,7 +46,6 @@ export async function createWorld(): Promise<World> {
       const body = {
         isStream: false,
         sizeBytes: null,
-        sentBytes: () => 0,
         async *chunks() {
           yield Buffer.from(JSON.stringify({ records }));
         },

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Connection } from '../../../platform/postgres/database.ts';
 import {
   type DayTriple,
   dayKey,
@@ -22,11 +21,10 @@ import { listDaysOfSegments } from '../queries.ts';
 
 /**
  * Steps of a move that lets records go for good: those of its segments that stay are written anew, one new
- * segment for each that has some, and hot ones are deleted in the switch, which `onHotGone` is told inside of it.
+ * segment for each that has some, and hot ones are deleted in the switch.
  */
 export function eraseSteps(
   scopeOf: (move: Move) => EraseScope,
-  onHotGone?: (connection: Connection, move: Move, days: readonly DayTriple[]) => Promise<void>,
 ): Pick<KindSteps, 'copy' | 'switch'> {
   return {
     async copy(context, work) {
@@ -51,11 +49,7 @@ export function eraseSteps(
         add: segments,
         remove: work.in.map(({ segment_id }) => segment_id),
         hotDays: await findHot(connection, scope, { signal: work.signal }),
-        async removeHot(locked) {
-          const gone = await removeHotMatches(connection, scope, locked);
-          await onHotGone?.(connection, work.move, gone);
-          return gone;
-        },
+        removeHot: (locked) => removeHotMatches(connection, scope, locked),
         isErasing: true,
       });
     },

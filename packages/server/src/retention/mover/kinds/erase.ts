@@ -5,7 +5,7 @@ import type { KindSteps } from '../kinds.ts';
 import { queueRemovals } from '../queries.ts';
 import { eraseSteps } from './erase-steps.ts';
 
-const steps = eraseSteps(fromJournal, queueScrub);
+const steps = eraseSteps(fromJournal);
 
 /** What is erased must be gone soon: readers that are longer under way read on by what they hold open. */
 const maxGraceSeconds = 60;
@@ -22,6 +22,7 @@ export const eraseKind: KindSteps = {
       graceSeconds: Math.min(maxGraceSeconds, context.graceSeconds),
     });
     const gone = await steps.switch(connection, switching);
+    await queueScrub(connection, work.move, gone);
     await forgetRequest(connection, work.move);
     return gone;
   },
