@@ -219,6 +219,46 @@ test('says that the service was updated, and loads the new console at the same p
 /** The page that an open tab reads to see what is served now. */
 const isServedPage = (url: URL) => url.pathname === '/';
 
+test('does not reload again and again while two releases answer by turns', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  let loads = 0;
+  let looks = 0;
+  const known = await loadedScripts(page);
+  await page.route('**/assets/*.js', (route) => {
+    if (known.includes(route.request().url())) return route.continue();
+    return route.fulfill({ status: 404, body: '' });
+  });
+  await page.route(isServedPage, (route) => {
+    if (!route.request().isNavigationRequest()) {
+      looks += 1;
+      return route.fulfill({ contentType: 'text/html', body: '<script src="/assets/new.js">' });
+    }
+    loads += 1;
+    return route.continue();
+  });
+  await page.goto('/#/retention?view=moves');
+  await page.getByText('RETRY loads the new console at this place').waitFor();
+  await page.evaluate('window.stays = true');
+  const looksBefore = looks;
+  await page.getByRole('link', { name: 'EXPORTS' }).click();
+  await expect.poll(() => looks, patient).toBeGreaterThan(looksBefore);
+  await page.getByText('RETRY loads the new console at this place').waitFor();
+  expect(await page.evaluate('window.stays')).toBe(true);
+  // The pause between reloads is a minute.
+  expect(loads).toBeLessThanOrEqual(2);
+  await page.unrouteAll();
+  await page.getByRole('button', { name: 'RETRY' }).first().click();
+  await page.getByRole('heading', { name: 'EXPORTS' }).waitFor();
+  expectQuiet([/404 \(Not Found\)/]);
+  await close();
+});
+
+const loadedScripts = (page: Page) =>
+  page.evaluate<string[]>(
+    `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.js'))`,
+  );
+
 test('keeps working while the service is restarted under the page', async () => {
   const { installation, service } = filled;
   const { page, expectQuiet, close } = await openPage(browser, service);

@@ -93,7 +93,9 @@ export async function startService(
     const http = createHttp(parts);
     closers.push(() => http.fastify.close());
     cuts.push(() => http.cutConnections());
-    await http.fastify.listen({ host: settings.host, port: settings.port }).catch(refusePort);
+    // Of the many addresses of this name fastify would open a server each, unguarded but for the first.
+    const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
+    await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
     if (settings.roles.includes('drainer')) {
       const drainer = startDelivery(db, { settings, log, state, metrics });

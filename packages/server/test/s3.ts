@@ -32,6 +32,8 @@ export type S3Behaviour =
   | 'half_answer'
   /** Sends half of the answer's body and nothing more. */
   | 'stall_answer'
+  /** Sends half of the answer's body, and the rest 4 s later. */
+  | 'pause_answer'
   /** Turns one bit of the request's body on its way. */
   | 'flip_request'
   /** Keeps half of the request's body, and says that all is well. */
@@ -225,6 +227,7 @@ type Handling = {
 type Upload = { readonly key: string; readonly startedAt: Date };
 
 const uploadsPerPage = 3;
+const pauseMillis = 4000;
 
 async function handle(
   incoming: IncomingMessage,
@@ -274,13 +277,15 @@ async function handle(
     answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
   }
   response.writeHead(answer.status, answer.headers);
-  if (behaviour !== 'half_answer' && behaviour !== 'stall_answer') {
-    response.end(answer.body);
-    return;
-  }
-  response.write(answer.body.subarray(0, answer.body.length / 2), () => {
-    if (behaviour === 'half_answer') incoming.socket.destroy();
-  });
+  const half = Math.floor(answer.body.length / 2);
+  if (behaviour === 'half_answer') {
+    response.write(answer.body.subarray(0, half), () => incoming.socket.destroy());
+  } else if (behaviour === 'stall_answer') {
+    response.write(answer.body.subarray(0, half));
+  } else if (behaviour === 'pause_answer') {
+    response.write(answer.body.subarray(0, half));
+    setTimeout(() => response.end(answer.body.subarray(half)), pauseMillis);
+  } else response.end(answer.body);
 }
 
 /** If-Match and If-None-Match of a PUT, against what s3rver has on its disk. */

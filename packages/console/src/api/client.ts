@@ -5,6 +5,9 @@ export type Params = Readonly<Record<string, string | number | undefined>>;
 const basePath = '/api/v1';
 /** Reads are quick or not answered at all: a service that hangs shows by the first poll that meets it. */
 const readMillis = 10_000;
+/** Those that may read cold data wait for its store, which the service itself gives 15 s, now and then more. */
+const coldReadMillis = 60_000;
+const coldReads = ['/enrichment/records', '/enrichment/facts', '/exports/estimate'];
 const writeMillis = 30_000;
 
 /** Take a token in their body: their 401 speaks of that one. */
@@ -143,12 +146,17 @@ function askForToken(): Promise<boolean> {
   });
 }
 
+function timeoutOf(method: string, path: string): number {
+  if (method !== 'GET') return writeMillis;
+  return coldReads.some((each) => path.startsWith(each)) ? coldReadMillis : readMillis;
+}
+
 async function send(
   method: string,
   path: string,
   { body, headers, signal }: Sent,
 ): Promise<Answer> {
-  const timeoutMillis = method === 'GET' ? readMillis : writeMillis;
+  const timeoutMillis = timeoutOf(method, path);
   const timeout = AbortSignal.timeout(timeoutMillis);
   try {
     const response = await fetch(basePath + path, {

@@ -15,6 +15,7 @@ type Script<Props> = () => Promise<ComponentType<Props>>;
 const noAnswerMillis = 10_000;
 /** A reload that did not help is not repeated within this time. */
 const reloadPauseMillis = 60_000;
+const updatedCode = 'console_updated';
 const updatedKey = 'svcctl:updated';
 const reloadedKey = 'svcctl:reloaded-at';
 
@@ -30,7 +31,7 @@ export function lazyPage(name: string, load: Script<object>) {
     const failure = useFailure(query);
     if (query.data !== undefined) return <query.data.Part />;
     if (failure === null) return null;
-    return <FailurePanel error={failure} onRetry={() => void query.refetch()} />;
+    return <FailurePanel error={failure} onRetry={() => retry(query)} />;
   }
   /** Starts to load the script, so that it is there when the page is shown. */
   Page.preload = (client: QueryClient) => client.prefetchQuery(options);
@@ -68,12 +69,18 @@ function FailedPart(props: { query: UseQueryResult; onClose: () => void }): Reac
   if (failure === null) return null;
   return (
     <aside className={classes.failedPart}>
-      <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+      <FailurePanel error={failure} onRetry={() => retry(query)} />
       <Button size="compact-sm" variant="subtle" onClick={onClose}>
         Close
       </Button>
     </aside>
   );
+}
+
+function retry(query: UseQueryResult): void {
+  // Who asks is not made to wait for the pause between reloads.
+  if (query.error instanceof ApiError && query.error.code === updatedCode) window.location.reload();
+  else void query.refetch();
 }
 
 function scriptQuery<Props>(name: string, load: Script<Props>) {
@@ -124,11 +131,12 @@ function ownScript(): string {
 /** The address holds the place, so the new console opens where the old one was. */
 function reloadUpdated(cause: unknown): ApiError {
   sessionStorage.setItem(updatedKey, 'true');
-  // A running export asks first, and may keep the old page.
-  window.location.reload();
+  // A running export asks first, and may keep the old page. While two releases answer by turns, as during a
+  // rolling upgrade, the new page may fail to load its scripts from the old one: hence the pause.
+  reloadOnce();
   const detail =
     'It was updated while this tab was open. RETRY loads the new console at this place.';
-  return new ApiError({ status: 410, code: 'console_updated', detail }, { cause });
+  return new ApiError({ status: 410, code: updatedCode, detail }, { cause });
 }
 
 function reloadOnce(): void {

@@ -24,7 +24,7 @@ const giB = 1024 * miB;
  * A row without a default is unset unless given.
  */
 export const settingRows = {
-  host: text('SVC_HOST', '127.0.0.1', 'Address to listen on.'),
+  host: text('SVC_HOST', '127.0.0.1', 'Address to listen on; localhost is 127.0.0.1.'),
   port: integer('SVC_PORT', 8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
   publicUrl: origin(
     'SVC_PUBLIC_URL',

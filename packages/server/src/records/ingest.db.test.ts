@@ -176,6 +176,7 @@ test('a day beyond the range of days is told as such', async () => {
 describe('a body that holds next to nothing', () => {
   const mebi = 2 ** 20;
   const one = () => `${JSON.stringify(record())}\n`;
+  const large = () => JSON.stringify(record({ enrichment: 'y'.repeat(250_000) }));
   const padded = (spaces: number) => `${one().slice(0, -2)}${' '.repeat(spaces)}}\n`;
   const codings = [
     ['gzip', gzipSync],
@@ -188,6 +189,11 @@ describe('a body that holds next to nothing', () => {
     ['records within spaces', () => padded(500_000).repeat(40)],
     ['one record in a line of spaces', () => padded(20 * mebi)],
     ['lines of one letter', () => 'x\n'.repeat(1_200_000)],
+    ['a line without an end', () => 'x'.repeat(40 * mebi)],
+    [
+      'large records, the same again and again, among lines of one letter',
+      () => `${large()}\n${'x\n'.repeat(900_000)}`.repeat(2),
+    ],
   ])('is refused half-way with what was stored of it: %s', async (_name, text) => {
     for (const [coding, compress] of codings) {
       if (compress === undefined) continue;

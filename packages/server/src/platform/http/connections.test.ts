@@ -126,7 +126,21 @@ test('a body that comes quickly enough is read, however long it takes', async ()
   const first = await server.client('127.0.0.2', '/unfinished', body);
   const quick = await server.client('127.0.0.2', '/large', 'content-length: 100001\r\n');
   server.open.at(-1)?.request.resume();
+  const answer: Buffer[] = [];
+  quick.on('data', (bytes: Buffer) => answer.push(bytes));
   quick.write('x'.repeat(100_000));
   await closed(first);
-  expect(quick.closed).toBe(false);
+  // What was looked at in the same moment would have been refused by now.
+  await closed(await server.client('127.0.0.2', '/unfinished', body));
+  expect([quick.closed, Buffer.concat(answer).toString()]).toEqual([false, '']);
+});
+
+test('a connection with more requests than anybody reads answers of is cut', async () => {
+  const server = await startServer();
+  const greedy = await server.client('127.0.0.2');
+  greedy.write('GET /unanswered HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1000));
+  await closed(greedy);
+  // Node hands on what it had read; whoever answers sees that the connection is gone.
+  expect(server.open.filter(({ request }) => !request.socket.destroyed)).toEqual([]);
+  await server.client('127.0.0.2', '/now');
 });

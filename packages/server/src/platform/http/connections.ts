@@ -46,6 +46,8 @@ type Exchange = {
 
 type Connection = { readonly address: string; readonly exchanges: Set<Exchange> };
 
+/** Requests of a connection that are not answered yet: a client that sends more reads no answers. */
+const mostPipelined = 32;
 const lookMillis = 500;
 const leastBytesPerSecond = 1024;
 /** A reader that takes nothing of its answer for so long is gone. */
@@ -108,6 +110,11 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     const { socket } = request;
     const connection = connections.get(socket);
     if (connection === undefined) return;
+    if (connection.exchanges.size >= mostPipelined) {
+      // Node goes on through the bytes that it has: whoever answers looks at the socket first.
+      socket.destroy();
+      return;
+    }
     connections.delete(socket);
     connections.set(socket, connection);
     const exchange: Exchange = {

@@ -39,7 +39,12 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     reply.type(options.metrics.registry.contentType);
     return options.metrics.registry.metrics();
   });
-  fastify.get(`${basePath}/openapi.json`, async () => openApi);
+  // Written once: to write it for each of many requests is what a flood of them would cost.
+  const openApiText = JSON.stringify(openApi);
+  fastify.get(`${basePath}/openapi.json`, async (_request, reply) => {
+    reply.type('application/json; charset=utf-8');
+    return openApiText;
+  });
   fastify.get('/docs', async (_request, reply) => {
     reply
       .type('text/html; charset=utf-8')

@@ -101,6 +101,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   );
   fastify.addHook('preClose', async () => connections.drain());
   fastify.addHook('onRequest', async (request, reply) => {
+    // Cut since it was read, as one of very many that came at once.
+    if (request.raw.socket.destroyed) return reply.hijack();
     setCommonHeaders(request, reply);
     if (options.isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
     refuseTwoHosts(request.raw);

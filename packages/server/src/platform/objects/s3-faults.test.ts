@@ -163,6 +163,18 @@ test.each([
   expect(existsSync(join(dir, 'late'))).toBe(false);
 });
 
+test('reads on past its time while bytes have come that earn it more', async () => {
+  const url = s3.urlOf(`faults/${++count}`);
+  await (await open(patient, url)).put('a', await fileOf(randomBytes(manyParts)));
+  const store = await open({ ...patient, readMillis: 3000 }, url);
+  s3.clear();
+  s3.behave((method) => (method === 'GET' ? 'pause_answer' : 'pass'));
+  const path = join(dir, 'slow');
+  await store.get('a', path);
+  expect((await readFile(path)).length).toBe(manyParts);
+  expect(s3.requests).toHaveLength(1);
+});
+
 test('leaves a server that hangs at once when it is aborted', async () => {
   const store = await open();
   s3.behave(() => 'hang');
@@ -178,7 +190,7 @@ test('leaves a server that hangs at once when it is aborted', async () => {
 
 test.each([
   ['breaks off', 'half_answer', patient],
-  ['stalls', 'stall_answer', hasty],
+  ['stalls', 'stall_answer', { ...patient, idleMillis: 300 }],
 ] as const)('reads an object again whose body %s', async (_, how, limits) => {
   const content = randomBytes(3_000_000);
   const url = s3.urlOf(`faults/${++count}`);

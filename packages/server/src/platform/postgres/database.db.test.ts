@@ -44,6 +44,15 @@ test('a statement that is refused keeps its connection', async () => {
   expect(await backend()).toBe(before);
 });
 
+test('a connection whose prepared statement has become stale is not lent again', async () => {
+  await db.query(sql`create table shapes (a int)`);
+  await db.query(sql`select * from shapes`);
+  await db.query(sql`alter table shapes add column b int`);
+  // The first may meet the connection that had prepared it; none after it does.
+  await db.query(sql`select * from shapes`).catch(() => {});
+  expect(await db.query(sql`select * from shapes`)).toEqual([]);
+});
+
 test.each<[string, (connection: Connection) => Promise<unknown>]>([
   [
     'whose statement took too long',

@@ -201,13 +201,21 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean>
 }
 
 /**
+ * A statement that this connection prepared is gone (26000), or answers other columns than it did (0A000), since
+ * a migration ran: it would fail for as long as the connection lives.
+ */
+const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);
+
+/**
  * Whether the server has ended what it was sent: it refused it, or the fault is none of the database. Not
  * so when an answer took too long, a COPY was cut half-way, or the connection broke.
  */
 function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   const refusal = databaseError(error);
   // The server says that it is ready a moment after it refused something.
-  if (refusal !== undefined) return refusal.severity === 'ERROR';
+  if (refusal !== undefined) {
+    return refusal.severity === 'ERROR' && !staleStatements.has(refusal.code ?? '');
+  }
   return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
 }
 

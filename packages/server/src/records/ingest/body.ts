@@ -9,6 +9,8 @@ export type Body = {
   readonly isStream: boolean;
   /** As announced; null when it was not, or is coded. */
   readonly sizeBytes: number | null;
+  /** How many bytes have been received by now, as they are coded. */
+  sentBytes(): number;
   /** The decoded bytes. Ends with `body_encoding_invalid` when they do not decode. */
   chunks(): AsyncGenerator<Buffer>;
   /** Reads and drops what is left, within bounds, so that the client gets to read the answer. */
@@ -35,11 +37,16 @@ export function readBody(request: IncomingMessage): Body {
     });
   }
   const decoder = createDecoder(request.headers['content-encoding']);
+  const received = { bytes: 0 };
   const announced = Number(request.headers['content-length']);
   return {
     isStream,
     sizeBytes: decoder === null && Number.isSafeInteger(announced) ? announced : null,
-    chunks: () => (decoder === null ? plainChunks(request) : decodedChunks(request, decoder)),
+    sentBytes: () => received.bytes,
+    chunks() {
+      const chunks = plainChunks(request, received);
+      return decoder === null ? chunks : decodedChunks(chunks, decoder);
+    },
     discard: () => discard(request),
   };
 }
@@ -61,7 +68,10 @@ function createDecoder(coding = 'identity'): zlib.Gunzip | null {
   });
 }
 
-async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
+async function* plainChunks(
+  request: IncomingMessage,
+  received: { bytes: number },
+): AsyncGenerator<Buffer> {
   // A sender that sleeps, or has vanished, must not hold its share of what is in flight for ever.
   const fallSilent = () => request.destroy(new Error('the sender fell silent'));
   request.on('timeout', fallSilent);
@@ -75,6 +85,7 @@ async function* plainChunks(request: IncomingMessage): AsyncGenerator<Buffer> {
       const { value, done } = await chunks.next();
       request.setTimeout(0);
       if (done) return;
+      received.bytes += (value as Buffer).length;
       yield value as Buffer;
     }
   } catch (error) {
@@ -91,9 +102,9 @@ function aborted(request: IncomingMessage, cause: unknown): unknown {
   return request.complete ? cause : new AppError('request_aborted', { cause });
 }
 
-async function* decodedChunks(request: IncomingMessage, decoder: zlib.Gunzip) {
+async function* decodedChunks(chunks: AsyncIterable<Buffer>, decoder: zlib.Gunzip) {
   // Not pipe(): it does not pass on that the client has hung up, perhaps before we got here.
-  const feeding = feed(decoder, plainChunks(request));
+  const feeding = feed(decoder, chunks);
   try {
     for await (const chunk of decoder as Readable) yield chunk as Buffer;
     await feeding;

@@ -56,7 +56,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
       withReserve(budget, body, async (reserve) => {
         const tally = new Tally(actor);
         const part = new Part();
-        const content = new Content();
+        const content = new Content(() => body.sentBytes());
         const chunks = bounded(body, maxBatchBytes, reserve);
         const batchLimits = { ...limits(), maxRecords, maxRecordBytes };
         await readBatch(chunks, batchLimits, {
@@ -78,7 +78,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
       withReserve(budget, body, (reserve) => {
         reserve(streamShareBytes);
         const maxLineBytes = maxRecordBytes;
-        return storeStream(body.chunks(), {
+        return storeStream(body, {
           ...{ actor, budget, maxRecords, maxLineBytes, limits, store },
         });
       }),

@@ -64,6 +64,7 @@ function body(text: string, isStream: boolean): Body {
   return {
     isStream,
     sizeBytes: null,
+    sentBytes: () => 0,
     async *chunks() {
       yield Buffer.from(text);
     },

@@ -22,6 +22,8 @@ export type Lines = {
   readonly lines: readonly Line[];
   /** Bytes of blank lines, and blank ones of lines that are too long. */
   readonly blankBytes: number;
+  /** Bytes of lines that are too long, as they come. */
+  readonly overlongBytes: number;
   /** Where the next line begins. */
   readonly end: Place;
 };
@@ -53,6 +55,7 @@ class LineCutter {
   #index = 0;
   #offset = 0;
   #blankBytes = 0;
+  #overlongBytes = 0;
   #lines: Line[] = [];
 
   constructor(maxBytes: number) {
@@ -87,9 +90,15 @@ class LineCutter {
 
   #take(): Lines {
     const end = { line: this.#index, byte: this.#offset };
-    const taken = { lines: this.#lines, blankBytes: this.#blankBytes, end };
+    const taken = {
+      lines: this.#lines,
+      blankBytes: this.#blankBytes,
+      overlongBytes: this.#overlongBytes,
+      end,
+    };
     this.#lines = [];
     this.#blankBytes = 0;
+    this.#overlongBytes = 0;
     return taken;
   }
 
@@ -107,6 +116,7 @@ class LineCutter {
 
   #skip(bytes: Buffer): void {
     this.#skippedBytes += bytes.length;
+    this.#overlongBytes += bytes.length;
     for (const byte of bytes) if (isBlank(byte)) this.#blankBytes += 1;
   }
 

@@ -3,6 +3,7 @@ import type { Budget } from '../../kernel/budget.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { IngestAnswer, IngestProgress } from '../contract.ts';
 import { LineReader } from './batch-reader.ts';
+import type { Body } from './body.ts';
 import { Content } from './content.ts';
 import { type Line, type Place, splitLines } from './lines.ts';
 import { Part } from './part.ts';
@@ -34,12 +35,12 @@ export const streamShareBytes = (partsAtOnce + 1) * smallPartBytes;
  * then, and from which line on the rest is missing.
  */
 export async function storeStream(
-  chunks: AsyncIterable<Buffer>,
+  body: Pick<Body, 'chunks' | 'sentBytes'>,
   options: StreamOptions,
 ): Promise<IngestAnswer> {
   const { actor, maxRecords, maxLineBytes, limits, store } = options;
   const tally = new Tally(actor);
-  const content = new Content();
+  const content = new Content(() => body.sentBytes());
   const share = shareOf(options.budget);
   const parts = new PartsUnderWay(async ({ part, heldBytes }) => {
     try {
@@ -57,7 +58,8 @@ export async function storeStream(
     read = { line: index + 1, byte: offset + sizeBytes + 1 };
     if (text === null) tally.reject(index, line.fault, faultMessages[line.fault]);
     const record = text === null ? null : tally.take(held.part, index, reader.read(text));
-    if (record === null) content.addFault(sizeBytes);
+    // The bytes of one that is too long were counted as they came.
+    if (record === null) content.addFault(text === null ? 0 : sizeBytes);
     else content.addRecord(record.bytes, sizeBytes);
     // What was read up to here is rejected or blank: nothing of it is missing.
     if (held.part.count === 0) held.from = read;
@@ -69,13 +71,15 @@ export async function storeStream(
     if (full.part.count > 0) await parts.add(full);
   };
   try {
-    for await (const { lines, blankBytes, end } of splitLines(chunks, maxLineBytes)) {
+    for await (const taken of splitLines(body.chunks(), maxLineBytes)) {
+      const { lines, blankBytes, overlongBytes, end } = taken;
       for (const line of lines) {
         takeLine(line);
         if (!hasRoom(held, maxRecords, share)) await storeHeld();
       }
       read = end;
       content.addBlanks(blankBytes);
+      content.addOverlong(overlongBytes);
     }
     await storeHeld();
     await parts.settle();

@@ -52,6 +52,7 @@ async function send(records: readonly unknown[]) {
   const body = {
     isStream: false,
     sizeBytes: null,
+    sentBytes: () => 0,
     async *chunks() {
       yield Buffer.from(JSON.stringify({ records }));
     },

@@ -47,6 +47,7 @@ async function send(from: number, count: number): Promise<number> {
   const body = {
     isStream: false,
     sizeBytes: null,
+    sentBytes: () => 0,
     async *chunks() {
       yield Buffer.from(JSON.stringify({ records }));
     },

@@ -1,8 +1,7 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { discardBacklog, enableEndpoint } from './queries.ts';
+import { cancelBacklogJobs, discardBacklog, enableEndpoint } from './queries.ts';
 
-/** Discards what a deleted endpoint leaves behind, a batch at a time, and keeps the counts right. */
-export { discardOfEndpoint } from './queries.ts';
+export { cancelBacklogJobs, discardOfEndpoint } from './queries.ts';
 
 /**
  * Discards up to `limit` rows that wait for a disabled endpoint, and enables it when that were all: what
@@ -15,6 +14,9 @@ export async function discardThenEnable(
 ): Promise<{ discarded: number; isEnabled: boolean }> {
   const discarded = await discardBacklog(db, endpointId, limit);
   const isEnabled = discarded < limit;
-  if (isEnabled) await enableEndpoint(db, endpointId);
+  if (isEnabled) {
+    await enableEndpoint(db, endpointId);
+    await cancelBacklogJobs(db, [endpointId]);
+  }
   return { discarded, isEnabled };
 }

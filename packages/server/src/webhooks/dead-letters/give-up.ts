@@ -15,7 +15,8 @@ export async function giveUpWaiting(
     let count = batchSize;
     while (count === batchSize && !signal.aborted) {
       count = await db.transaction(async (connection) => {
-        if (!(await queries.lockDisabled(connection, endpointId))) return 0;
+        const locked = await queries.tryLockEndpoint(connection, endpointId);
+        if (!locked?.is_disabled) return 0;
         const limit = batchSize;
         const rows = await queries.abandonOverdue(connection, endpointId, { days, limit });
         const count = (row: Omit<queries.CountDelta, 'endpointId'>) => ({ endpointId, ...row });

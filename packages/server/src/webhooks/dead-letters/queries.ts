@@ -150,12 +150,15 @@ export async function abandonOverdue(
     returning was.tenant, was.status, was.failure_class`);
 }
 
-/** Locks an endpoint that is disabled. False: it is not, or somebody else has it. */
-export async function lockDisabled(db: Queryable, endpointId: string): Promise<boolean> {
-  const rows = await db.query(sql`
-    select from webhook_endpoints
-    where id = ${endpointId} and not enabled and deleted_at is null for update skip locked`);
-  return rows.length === 1;
+/** Locks an endpoint; undefined when somebody else has it. */
+export async function tryLockEndpoint(
+  db: Queryable,
+  endpointId: string,
+): Promise<{ is_disabled: boolean } | undefined> {
+  const rows = await db.query<{ is_disabled: boolean }>(sql`
+    select not enabled and deleted_at is null as is_disabled from webhook_endpoints
+    where id = ${endpointId} for update skip locked`);
+  return rows[0];
 }
 
 /** Enables an endpoint and closes its breaker. */
@@ -164,6 +167,20 @@ export async function enableEndpoint(db: Queryable, endpointId: string): Promise
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
       disabled_by = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null, updated_at = now()
     where id = ${endpointId}`);
+}
+
+/**
+ * Whoever enables, disables or deletes an endpoint decides anew on its backlog. A batch under way is waited
+ * for. Call it in the transaction that has changed the endpoint.
+ */
+export async function cancelBacklogJobs(
+  db: Queryable,
+  endpointIds: readonly string[],
+): Promise<void> {
+  if (endpointIds.length === 0) return;
+  await db.query(sql`
+    update dead_letter_jobs set state = 'cancelled', updated_at = now(), finished_at = now()
+    where endpoint_id = any(${endpointIds}::text[]) and action = 'discard_backlog' and state = 'running'`);
 }
 
 /** What decides whether a delivery can be re-armed or discarded. */

@@ -50,6 +50,7 @@ export function endOf(
   };
   return {
     endpointId: row.endpoint_id,
+    configVersion: config.version,
     tenant: row.tenant,
     before: { status: row.status, failureClass: row.failure_class },
     startedAt,

@@ -148,6 +148,44 @@ test('a large backlog is discarded by a job; the endpoint is enabled when nothin
   await world.untilDelivery(fresh, isStatus('delivered'));
 });
 
+test('two that discard a backlog at once make one job, which ends when the endpoint is enabled', async () => {
+  const endpoint = await disabledEndpoint();
+  await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 5300, { status: 'queued' });
+  const discard = () => world.call('POST', at(endpoint, '/discard-backlog'));
+  const waiting = () =>
+    world.db.query(sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+  // Both have begun before either has the endpoint: what they read until then is old.
+  const asked = await world.db.transaction(async (holder) => {
+    await holder.query(sql`select from webhook_endpoints where id = ${endpoint} for update`);
+    const both = [discard(), discard()];
+    await expect.poll(waiting).toHaveLength(2);
+    return both;
+  });
+  for (const answered of await Promise.all(asked)) {
+    expect(answered.json).toMatchObject({ enabled: false, backlog: { is_discarding: true } });
+  }
+  const jobs = () =>
+    world.db.query(sql`select state from dead_letter_jobs where endpoint_id = ${endpoint}`);
+  expect(await jobs()).toHaveLength(1);
+  await expect.poll(() => show(endpoint), { timeout: 20_000 }).toMatchObject({ enabled: true });
+  expect(await jobs()).toEqual([{ state: 'completed' }]);
+  expect(await statuses(endpoint)).toEqual({ discarded: 5300 });
+});
+
+test('a job that is left to an enabled endpoint ends without discarding anything', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url());
+  const pending = { status: 'pending', dueInSeconds: 3600 } as const;
+  await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 3, pending);
+  await world.db.query(sql`
+    insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, created_by)
+    values ('job_left', 'discard_backlog', 'running', ${endpoint}, 9, 'test')`);
+  const job = () =>
+    world.db.query(sql`select state, rows_done from dead_letter_jobs where id = 'job_left'`);
+  await expect.poll(job, { timeout: 20_000 }).toEqual([{ state: 'completed', rows_done: 0 }]);
+  expect(await statuses(endpoint)).toEqual({ pending: 3 });
+});
+
 test('whoever enables, disables or deletes an endpoint ends the discarding of its backlog', async () => {
   for (const end of [
     (id: string) => world.call('PATCH', at(id), { body: { enabled: false } }),

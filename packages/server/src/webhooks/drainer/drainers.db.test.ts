@@ -90,6 +90,30 @@ test('gives the lanes to others at once when it stops, and ends what is under wa
   await world.untilDelivery(id, isStatus('delivered'));
 });
 
+test('a 410 disables its endpoint although the lane has gone to another drainer meanwhile', async () => {
+  const { id: endpoint } = await world.addEndpoint(receiver.url('/gone'));
+  const gate = createGate();
+  receiver.behave(() => after(gate.opened, answer(410)));
+  const made = receiver.requests.length;
+  const [id = ''] = await world.report();
+  const first = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
+  await receiver.waitFor(made + 1);
+  const closed = first.close();
+  await expect.poll(heldLanes, { timeout: 10_000 }).toBe(0);
+  const second = await startService(settings(), silent);
+  try {
+    await expect.poll(heldLanes, { timeout: 20_000 }).toBe(64);
+    gate.open();
+    await closed;
+    await world.untilDelivery(id, isStatus('abandoned'));
+    const shown = await world.call('GET', `/webhook/endpoints/${endpoint}`);
+    expect(shown.json).toMatchObject({ enabled: false, disabled_reason: 'gone' });
+  } finally {
+    receiver.behave(() => answer(204));
+    await second.close();
+  }
+});
+
 test('a sole drainer has all lanes while retention moves records', async () => {
   const mover = await world.db.openSession();
   await mover.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('TX'))`);

@@ -81,7 +81,7 @@ test('an outcome under a lost lease changes neither the delivery nor its log', a
   await session.close();
 });
 
-test('whoever has lost a lane pauses and disables no endpoint of it', async () => {
+test('whoever has lost a lane pauses no endpoint of it', async () => {
   const { endpoint, lane } = await passOn();
   const session = await take(lane, second);
   const change = {
@@ -93,13 +93,25 @@ test('whoever has lost a lane pauses and disables no endpoint of it', async () =
   };
   const read = () =>
     db.query(sql`
-      select enabled, failures_in_row, paused_until is not null as is_paused
+      select failures_in_row, paused_until is not null as is_paused
       from webhook_endpoints where id = ${endpoint.id}`);
   await storeBreakers(db, first, [change]);
-  await disableGone(db, first, [endpoint.id]);
-  expect(await read()).toEqual([{ enabled: true, failures_in_row: 0, is_paused: false }]);
+  expect(await read()).toEqual([{ failures_in_row: 0, is_paused: false }]);
   await storeBreakers(db, second, [change]);
-  await disableGone(db, second, [endpoint.id]);
-  expect(await read()).toEqual([{ enabled: false, failures_in_row: 20, is_paused: true }]);
+  expect(await read()).toEqual([{ failures_in_row: 20, is_paused: true }]);
+  await session.close();
+});
+
+test('a 410 disables an endpoint whoever keeps its lane, but not under a lost lease nor a changed one', async () => {
+  const { endpoint, id, lane, claim } = await passOn();
+  const [row] = await claim(first, 1);
+  const configVersion = row?.config_version ?? 0;
+  const session = await take(lane, second);
+  const gone = (more: { lease?: number; configVersion?: number }) =>
+    disableGone(db, [{ lane, id, lease: 1, endpointId: endpoint.id, configVersion, ...more }]);
+  expect(await gone({ lease: 2 })).toEqual([]);
+  expect(await gone({ configVersion: configVersion - 1 })).toEqual([]);
+  expect(await gone({})).toEqual([endpoint.id]);
+  expect(await gone({})).toEqual([]);
   await session.close();
 });

@@ -3,12 +3,21 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../contract.ts';
 import { type CountDelta, shiftCounts } from '../dead-letters/counts.ts';
-import { disableGone, type OutcomeRow, recordOutcomes, storeBreakers } from './queries.ts';
+import { cancelBacklogJobs } from '../dead-letters/discard.ts';
+import {
+  disableGone,
+  type GoneAttempt,
+  type OutcomeRow,
+  recordOutcomes,
+  storeBreakers,
+} from './queries.ts';
 import type { BreakerChange } from './scheduler.ts';
 
 /** An attempt that has ended, on its way to the database. */
 export type Ended = {
   readonly endpointId: string;
+  /** Of the endpoint as it was when the attempt began. */
+  readonly configVersion: number;
   readonly tenant: string;
   /** What the delivery was when it was claimed; nothing but its lease's holder changes it meanwhile. */
   readonly before: { status: DeliveryStatus; failureClass: FailureClass | null };
@@ -116,7 +125,7 @@ async function writeAll(
 ): Promise<void> {
   // Endpoints, deliveries, counts: the order in which everyone locks them.
   await storeBreakers(db, keeper, lastChanges(batch));
-  await disableGone(db, keeper, endpointsGone(batch));
+  await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
   const changed = await recordOutcomes(db, rows);
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await shiftCounts(db, mine.flatMap(countDeltas));
@@ -130,10 +139,16 @@ function lastChanges(batch: readonly Ended[]): BreakerChange[] {
   return [...changes.values()];
 }
 
-/** A receiver that answers 410 is no more, whatever becomes of the row. */
-function endpointsGone(batch: readonly Ended[]): string[] {
-  const gone = batch.filter(({ row }) => row.failureClass === 'gone');
-  return [...new Set(gone.map(({ endpointId }) => endpointId))];
+function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
+  return batch
+    .filter(({ row }) => row.failureClass === 'gone')
+    .map(({ row: { lane, id, lease }, endpointId, configVersion }) => ({
+      lane,
+      id,
+      lease,
+      endpointId,
+      configVersion,
+    }));
 }
 
 /** The last change counts, but a pause that began in the same batch is not forgotten. */

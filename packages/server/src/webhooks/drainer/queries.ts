@@ -119,6 +119,9 @@ export async function findWaitingAmong(
     where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
 }
 
+/** Changes whenever the endpoint `e` is changed. */
+const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
+
 export type ClaimedRow = {
   lane: number;
   id: string;
@@ -131,7 +134,6 @@ export type ClaimedRow = {
   max_attempts: number;
   schedule_from: number;
   body: string;
-  /** Changes whenever the endpoint is changed. */
   config_version: number;
 };
 
@@ -159,7 +161,7 @@ export async function claimDeliveries(
   return db.query<ClaimedRow>(sql`
     with picked as materialized (
       select due.lane, due.id, due.incident_id,
-        (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
+        ${configVersion} as config_version
       from unnest(
         ${claims.map((claim) => claim.lane)}::smallint[],
         ${claims.map((claim) => claim.endpointId)}::text[],
@@ -219,9 +221,12 @@ export async function findEndpointConfigs(
         select (extract(epoch from until - now()) * 1000)::float8
         from unnest(previous_secrets_until) with ordinality as listed (until, position) order by position
       ) as previous_secrets_ms,
-      (extract(epoch from updated_at) * 1000000)::bigint as config_version
-    from webhook_endpoints where id = any(${endpointIds}::text[])`);
+      ${configVersion} as config_version
+    from webhook_endpoints e where id = any(${endpointIds}::text[])`);
 }
+
+/** Whether the attempt `given` was the last one of the delivery `d`, be it discarded meanwhile. */
+const isLastAttempt = sql`(d.lease = given.lease or d.status = 'discarded')`;
 
 /** One attempt and what the delivery becomes by it. */
 export type OutcomeRow = {
@@ -273,7 +278,7 @@ export async function recordOutcomes(
         duration_ms, given.target, http_status, given.failure_class, given.error, response
       from given
       join deliveries d on d.lane = given.lane and d.id = given.id
-        and (d.lease = given.lease or d.status = 'discarded')
+        and ${isLastAttempt}
       on conflict (lane, delivery_id, number) do nothing
     )
     update deliveries d set
@@ -323,17 +328,39 @@ export async function storeBreakers(
     where e.id = given.id and ${isKeptBy(keeper)}`);
 }
 
-/** The receiver has said that it is no more: its endpoint is disabled, its other rows wait. */
+/** An attempt that was answered 410, under which lease, of an endpoint as it was when the attempt began. */
+export type GoneAttempt = {
+  lane: number;
+  id: string;
+  lease: number;
+  endpointId: string;
+  configVersion: number;
+};
+
+/**
+ * The receiver has said that it is no more: its endpoint is disabled, its other rows wait. Who keeps the lane
+ * by now does not matter: an attempt outlasts a handover. Its lease does, as another attempt may have had
+ * another answer since; and whoever changed the endpoint meanwhile knows better. Answers which were disabled.
+ */
 export async function disableGone(
   db: Queryable,
-  keeper: number,
-  endpointIds: readonly string[],
-): Promise<void> {
-  if (endpointIds.length === 0) return;
-  await db.query(sql`
+  attempts: readonly GoneAttempt[],
+): Promise<string[]> {
+  if (attempts.length === 0) return [];
+  const rows = await db.query<{ id: string }>(sql`
     update webhook_endpoints e set enabled = false, disabled_reason = 'gone', disabled_at = now(),
       disabled_by = null, updated_at = now()
-    where id = any(${endpointIds}::text[]) and enabled and ${isKeptBy(keeper)}`);
+    from unnest(
+      ${attempts.map((attempt) => attempt.lane)}::smallint[],
+      ${attempts.map((attempt) => attempt.id)}::text[],
+      ${attempts.map((attempt) => attempt.lease)}::bigint[],
+      ${attempts.map((attempt) => attempt.endpointId)}::text[],
+      ${attempts.map((attempt) => attempt.configVersion)}::bigint[]
+    ) as given (lane, id, lease, endpoint_id, config_version)
+    join deliveries d on d.lane = given.lane and d.id = given.id and ${isLastAttempt}
+    where e.id = given.endpoint_id and e.enabled and ${configVersion} = given.config_version
+    returning e.id`);
+  return rows.map((row) => row.id);
 }
 
 /**

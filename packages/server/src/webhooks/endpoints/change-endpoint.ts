@@ -1,14 +1,10 @@
 import type { Static } from 'typebox';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
+import { cancelBacklogJobs } from '../dead-letters/discard.ts';
 import type { WebhookOptions } from '../options.ts';
 import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
-import {
-  cancelBacklogJob,
-  type EndpointSettings,
-  lockEndpoint,
-  updateEndpoint,
-} from './queries.ts';
+import { type EndpointSettings, lockEndpoint, updateEndpoint } from './queries.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
 
@@ -29,7 +25,7 @@ export async function changeEndpoint(
   const id = toEndpointId(request.id);
   const { before, after } = await db.transaction(async (connection) => {
     const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
-    if (change.enabled !== undefined) await cancelBacklogJob(connection, id);
+    if (change.enabled !== undefined) await cancelBacklogJobs(connection, [id]);
     const settings = changedSettings(locked, change, caller.actor.name);
     const changed = await updateEndpoint(connection, id, settings, {
       closesBreaker: change.enabled === true,

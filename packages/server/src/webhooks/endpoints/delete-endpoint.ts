@@ -1,10 +1,10 @@
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { discardOfEndpoint } from '../dead-letters/discard.ts';
+import { cancelBacklogJobs, discardOfEndpoint } from '../dead-letters/discard.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { type Caller, found, getEndpoint, toEndpointId } from './endpoints.ts';
-import { cancelBacklogJob, countLiveDeliveries, insertDiscardJob, markDeleted } from './queries.ts';
+import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
+import { countLiveDeliveries, insertDiscardJob, lockEndpoint, markDeleted } from './queries.ts';
 
 /** Rows that a call itself discards: half a second's work. The rest is a job. */
 export const discardedAtOnce = 5000;
@@ -22,10 +22,10 @@ export async function deleteEndpoint(
   const { actor } = caller;
   const id = toEndpointId(request.id);
   const hasMore = await db.transaction(async (connection) => {
-    const before = await getEndpoint(connection, actor, id);
     // The endpoint, its deliveries, their counts: the order in which an attempt's outcome is written, too.
-    if (!(await markDeleted(connection, id, actor.tenants))) found(undefined);
-    await cancelBacklogJob(connection, id);
+    const before = showEndpoint(found(await lockEndpoint(connection, id, actor.tenants)));
+    await markDeleted(connection, id);
+    await cancelBacklogJobs(connection, [id]);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const left =
       discarded < discardedAtOnce

@@ -116,14 +116,18 @@ export async function findEndpoint(
   return rows[0];
 }
 
-/** The endpoint, which nobody else changes until the end of the transaction, and its sealed secret. */
+/**
+ * The endpoint, which nobody else changes until the end of the transaction, and its sealed secret. Two
+ * statements: whoever waits for a lock still reads other tables as they were before, jobs among them.
+ */
 export async function lockEndpoint(
   db: Queryable,
   id: string,
   reach: Reach,
 ): Promise<(EndpointRow & { secret: Buffer }) | undefined> {
+  await db.query(sql`select from webhook_endpoints where ${alive(id, reach)} for update`);
   const rows = await db.query<EndpointRow & { secret: Buffer }>(
-    sql`select ${columns}, secret from webhook_endpoints where ${alive(id, reach)} for update`,
+    sql`select ${columns}, secret from webhook_endpoints where ${alive(id, reach)}`,
   );
   return rows[0];
 }
@@ -182,12 +186,9 @@ export async function updateSecret(
   return rows[0];
 }
 
-/** Whether it was there and is deleted now. */
-export async function markDeleted(db: Queryable, id: string, reach: Reach): Promise<boolean> {
-  const rows = await db.query(sql`
-    update webhook_endpoints set deleted_at = now(), updated_at = now()
-    where ${alive(id, reach)} returning id`);
-  return rows.length === 1;
+export async function markDeleted(db: Queryable, id: string): Promise<void> {
+  await db.query(sql`
+    update webhook_endpoints set deleted_at = now(), updated_at = now() where id = ${id}`);
 }
 
 /** Deliveries that are queued or pending, and with `parked` those that are abandoned, too. */
@@ -217,13 +218,6 @@ export async function insertDiscardJob(
   await db.query(sql`
     insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, created_by)
     values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.createdBy})`);
-}
-
-/** Whoever enables or disables an endpoint decides anew on its backlog. A batch under way is waited for. */
-export async function cancelBacklogJob(db: Queryable, endpointId: string): Promise<void> {
-  await db.query(sql`
-    update dead_letter_jobs set state = 'cancelled', updated_at = now(), finished_at = now()
-    where endpoint_id = ${endpointId} and action = 'discard_backlog' and state = 'running'`);
 }
 
 const checkName = 'webhook-secret-key-check';

@@ -43,6 +43,7 @@ export async function ingest(
     const body = {
       isStream: false,
       sizeBytes: null,
+      sentBytes: () => 0,
       async *chunks() {
         yield Buffer.from(`{"records":[${lines.join(',')}]}`);
       },

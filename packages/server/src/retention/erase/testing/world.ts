@@ -46,6 +46,7 @@ export async function createWorld(): Promise<World> {
       const body = {
         isStream: false,
         sizeBytes: null,
+        sentBytes: () => 0,
         async *chunks() {
           yield Buffer.from(JSON.stringify({ records }));
         },

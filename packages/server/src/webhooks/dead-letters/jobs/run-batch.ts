@@ -9,8 +9,8 @@ import {
   discardOfEndpoint,
   findOpenEndpoints,
   hasLiveRows,
-  lockDisabled,
   rearmAll,
+  tryLockEndpoint,
 } from '../queries.ts';
 import * as queries from './queries.ts';
 
@@ -45,12 +45,17 @@ export async function runBatch(
 
 const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
 
-/** Passed over while somebody else has the endpoint: who enables or disables it, waits for the job. */
+/**
+ * Passed over while somebody else has the endpoint: who enables or disables it, waits for the job. Of one
+ * that is enabled nothing is discarded: the job ends.
+ */
 async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
-  const { discarded, isEnabled } = (await lockDisabled(db, endpointId))
-    ? await discardThenEnable(db, endpointId, batchRows)
-    : { discarded: 0, isEnabled: false };
+  const locked = await tryLockEndpoint(db, endpointId);
+  if (!locked?.is_disabled) {
+    return { progress: {}, done: 0, skipped: 0, isLast: locked !== undefined, endpointIds: [] };
+  }
+  const { discarded, isEnabled } = await discardThenEnable(db, endpointId, batchRows);
   const endpointIds = isEnabled ? [endpointId] : [];
   return { progress: {}, done: discarded, skipped: 0, isLast: isEnabled, endpointIds };
 }
