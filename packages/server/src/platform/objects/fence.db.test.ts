@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { startS3, type TestS3 } from '../../../test/s3.ts';
+import { type Database, openDatabase } from '../postgres/database.ts';
 import { readFence } from '../postgres/store-fence.ts';
 import { createStoreFence, type StoreFence } from './fence.ts';
 import { createFileStore } from './file-system.ts';
@@ -41,7 +43,7 @@ async function clone(): Promise<void> {
   await copy.query(sql`update store_fence set confirmed = ${confirmed}, pending = ${pending}`);
 }
 
-function fenceOf(db: TestDatabase, store: ObjectStore, marker: Partial<StoreMarker> = {}) {
+function fenceOf(db: Database, store: ObjectStore, marker: Partial<StoreMarker> = {}) {
   return createStoreFence({
     db,
     store: { ...store, marker: { ...store.marker, ...marker } },
@@ -171,6 +173,29 @@ describe.each(kinds)('on %s', (_, open) => {
     await expect(late).rejects.toThrow();
     expect(await stateOf(ours)).toBe('own');
     await ours.advance();
+  });
+
+  test('a process that is frozen while the store is asked keeps nobody waiting for long', async () => {
+    const proxy = await startDatabaseProxy(original.url);
+    const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
+    const impatient = {
+      ...through,
+      openSession: () => through.openSession({ silenceSeconds: 0.4 }),
+    };
+    const frozen = fenceOf(impatient, store, {
+      async swap(expected, text, signal) {
+        proxy.freeze();
+        await ours.advance();
+        proxy.thaw();
+        return store.marker.swap(expected, text, signal);
+      },
+    });
+    // It has its lock no more, and the store another token than it found.
+    await expect(frozen.advance()).rejects.toMatchObject({ code: 'database_unavailable' });
+    await ours.advance();
+    expect(await stateOf(ours)).toBe('own');
+    await through.close();
+    await proxy.close();
   });
 
   test('a store without a marker that holds what nobody here knows is not taken', async () => {

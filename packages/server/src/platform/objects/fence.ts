@@ -62,15 +62,16 @@ export function createStoreFence({ db, store, isKnown }: StoreFenceOptions): Sto
   }
 
   async function take(isAsked: boolean, outer: AbortSignal | undefined): Promise<void> {
-    await inTime(store, outer, (signal) =>
-      queries.withFenceLock(db, async (connection) => {
+    outer?.throwIfAborted();
+    await queries.withFenceLock(db, (session) =>
+      inTime(store, outer, async (signal) => {
         for (let attempt = 1; attempt <= attempts; attempt += 1) {
           const text = await marker.read(signal);
-          if (!isAsked) await assertOwn(text, await queries.readFence(connection), signal);
+          if (!isAsked) await assertOwn(text, await queries.readFence(session), signal);
           const token = newToken();
-          await queries.addPending(connection, token);
+          await queries.addPending(session, token);
           if (await marker.swap(text, token, signal)) {
-            return await queries.confirm(connection, token);
+            return await queries.confirm(session, token);
           }
         }
         throw storeUnavailable(`The marker of ${store.location} cannot be written`, 'others do');

@@ -1,7 +1,7 @@
-import net from 'node:net';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy-out.ts';
 import { type Connection, type Database, openDatabase } from './database.ts';
@@ -109,7 +109,7 @@ test('a transaction that its process leaves alone for long is undone, and its co
 });
 
 test('a statement whose answer its process does not read is given up', async () => {
-  const proxy = await startProxy(Number.POSITIVE_INFINITY, false);
+  const proxy = await startDatabaseProxy(server.url);
   const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
   let pid = 0;
   const work = through.transaction(async (connection) => {
@@ -129,8 +129,13 @@ test('a statement whose answer its process does not read is given up', async () 
   await proxy.close();
 });
 
+test('a connection that its process leaves alone is ended, with the locks of its session', async () => {
+  const [left] = await db.query(sql`show idle_session_timeout`);
+  expect(left).toEqual({ idle_session_timeout: '90s' });
+});
+
 test('a session keeps its locks while its process lives, and loses them when that is frozen', async () => {
-  const proxy = await startProxy(Number.POSITIVE_INFINITY, false);
+  const proxy = await startDatabaseProxy(server.url);
   const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
   const session = await through.openSession({ silenceSeconds: 0.4 });
   await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, 1)`);
@@ -152,59 +157,6 @@ test('a session keeps its locks while its process lives, and loses them when tha
   await through.close();
   await proxy.close();
 });
-
-/** A way to PostgreSQL on which it ends a connection right behind a ReadyForQuery, the one of this number. */
-async function startProxy(fatalAt: number, isSamePacket: boolean) {
-  const { hostname, port, href } = new URL(server.url);
-  let seen = 0;
-  const sockets = new Set<net.Socket>();
-  const upstreams = new Set<net.Socket>();
-  const proxy = net.createServer((client) => {
-    const upstream = net.connect(Number(port), hostname);
-    upstreams.add(upstream);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => [client, upstream].map((one) => one.destroy()));
-    }
-    client.pipe(upstream);
-    upstream.on('data', (chunk: Buffer) => {
-      if (isReady(chunk)) seen += 1;
-      if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
-      else if (isSamePacket) client.end(Buffer.concat([chunk, fatal]));
-      else client.write(chunk, () => setImmediate(() => client.end(fatal)));
-    });
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const url = new URL(href);
-  const address = proxy.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  url.host = `127.0.0.1:${address.port}`;
-  return {
-    url: url.href,
-    seen: () => seen,
-    /** From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. */
-    freeze() {
-      for (const socket of sockets) socket.pause();
-    },
-    freezeAnswers() {
-      for (const upstream of upstreams) upstream.pause();
-    },
-    thaw() {
-      for (const socket of sockets) socket.resume();
-    },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
-    },
-  };
-}
-
-const isReady = (chunk: Buffer) => chunk.subarray(-6, -1).equals(Buffer.from([0x5a, 0, 0, 0, 5]));
-const fields = Buffer.from(
-  'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
-);
-const fatal = Buffer.concat([Buffer.from([0x45, 0, 0, 0, fields.length + 4]), fields]);
 
 /** All that the program does with connections; what fails says that the database is away. */
 async function useConnections(through: Database): Promise<void> {
@@ -245,7 +197,7 @@ test.each([
 ])('the process survives a FATAL %s any ReadyForQuery', async (_how, isSamePacket) => {
   let isInjected = true;
   for (let fatalAt = 1; isInjected; fatalAt += 1) {
-    const proxy = await startProxy(fatalAt, isSamePacket);
+    const proxy = await startDatabaseProxy(server.url, { fatalAt, isSamePacket });
     const through = openDatabase({ url: proxy.url, maxConnections: 2, onError: () => {} });
     await useConnections(through);
     await through.close();

@@ -76,6 +76,8 @@ const lockMillis = 10_000;
  */
 const frozenMillis = 60_000;
 const sessionSilenceSeconds = 45;
+/** The pool closes what nobody has used for so long; of a frozen process the server does, and its locks go too. */
+const unusedMillis = 60_000;
 
 export function openDatabase(options: {
   url: string;
@@ -95,7 +97,7 @@ export function openDatabase(options: {
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     // Compiling costs more than these short statements take.
-    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis}`,
+    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis} -c idle_session_timeout=${1.5 * unusedMillis}`,
     // A server that hangs rather than dies would hang us with it.
     query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
@@ -103,7 +105,7 @@ export function openDatabase(options: {
   const pool = new pg.Pool({
     ...connection,
     max: options.maxConnections,
-    idleTimeoutMillis: 60_000,
+    idleTimeoutMillis: unusedMillis,
     Client: HeardClient,
   });
   // A connection that breaks while idle: the pool drops it and makes another.

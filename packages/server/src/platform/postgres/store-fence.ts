@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Connection, Database, Queryable } from './database.ts';
+import type { Database, Queryable } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 
 /** Which tokens of the store this database knows as its own: see platform/objects/fence.ts. */
@@ -14,19 +14,24 @@ export type Fence = {
 /** Each attempt that failed leaves one; the next that succeeds clears them. */
 const mostPending = 1000;
 
+/**
+ * Less than others wait for a lock: they hardly notice one that is frozen while the store is asked. Who loses the lock
+ * in between fails, and harms nobody.
+ */
+const silenceSeconds = 6;
+
 /** One process of the database at a time takes the token forward. */
 export async function withFenceLock<T>(
-  db: Database,
-  work: (connection: Connection) => Promise<T>,
+  db: Pick<Database, 'openSession'>,
+  work: (session: Queryable) => Promise<T>,
 ): Promise<T> {
-  return db.withConnection(async (connection) => {
-    await connection.query(sql`select pg_advisory_lock(${advisoryLocks.storeFence}::bigint)`);
-    try {
-      return await work(connection);
-    } finally {
-      await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.storeFence}::bigint)`);
-    }
-  });
+  const session = await db.openSession({ silenceSeconds });
+  try {
+    await session.query(sql`select pg_advisory_lock(${advisoryLocks.storeFence}::bigint)`);
+    return await work(session);
+  } finally {
+    await session.close();
+  }
 }
 
 export async function readFence(db: Queryable): Promise<Fence> {

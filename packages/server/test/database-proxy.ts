@@ -1,0 +1,57 @@
+import net from 'node:net';
+
+/** A way to PostgreSQL that can be frozen, or that ends a connection right behind the ReadyForQuery of a number. */
+export async function startDatabaseProxy(
+  databaseUrl: string,
+  { fatalAt = Number.POSITIVE_INFINITY, isSamePacket = false } = {},
+) {
+  const { hostname, port, href } = new URL(databaseUrl);
+  let seen = 0;
+  const sockets = new Set<net.Socket>();
+  const upstreams = new Set<net.Socket>();
+  const proxy = net.createServer((client) => {
+    const upstream = net.connect(Number(port), hostname);
+    upstreams.add(upstream);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => [client, upstream].map((one) => one.destroy()));
+    }
+    client.pipe(upstream);
+    upstream.on('data', (chunk: Buffer) => {
+      if (isReady(chunk)) seen += 1;
+      if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
+      else if (isSamePacket) client.end(Buffer.concat([chunk, fatal]));
+      else client.write(chunk, () => setImmediate(() => client.end(fatal)));
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const url = new URL(href);
+  const address = proxy.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  url.host = `127.0.0.1:${address.port}`;
+  return {
+    url: url.href,
+    seen: () => seen,
+    /** From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. */
+    freeze() {
+      for (const socket of sockets) socket.pause();
+    },
+    freezeAnswers() {
+      for (const upstream of upstreams) upstream.pause();
+    },
+    thaw() {
+      for (const socket of sockets) socket.resume();
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
+
+const isReady = (chunk: Buffer) => chunk.subarray(-6, -1).equals(Buffer.from([0x5a, 0, 0, 0, 5]));
+const fields = Buffer.from(
+  'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
+);
+const fatal = Buffer.concat([Buffer.from([0x45, 0, 0, 0, fields.length + 4]), fields]);
