@@ -1,6 +1,6 @@
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { listUnknown } from '../verify/find-orphans.ts';
+import { listUnknown, ourFolders } from '../verify/find-orphans.ts';
 import { listSegments } from '../verify/queries.ts';
 
 const sampled = 10;
@@ -19,7 +19,7 @@ export async function isKnownStore(
     if ((await store.head(object_key, signal)) !== null) return true;
   }
   const found: ObjectInfo[] = [];
-  for (const prefix of ['records/tenant=', 'tenant=', 'exports/tenant=']) {
+  for (const prefix of ourFolders) {
     let count = 0;
     for await (const object of store.list(prefix, signal)) {
       found.push(object);

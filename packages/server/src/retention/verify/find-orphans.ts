@@ -5,6 +5,11 @@ import type { VerifyProblem } from '../schemas.contract.ts';
 import { number } from './problems.ts';
 import { listUnknownObjects } from './queries.ts';
 
+/**
+ * Where objects of ours lie: others may use the bucket, and folders of the same names in it, too. Segments once lay
+ * at its root.
+ */
+export const ourFolders = ['records/tenant=', 'tenant=', 'exports/tenant='] as const;
 const batchObjects = 1000;
 
 type Search = {

@@ -6,6 +6,7 @@ import { createLog } from '../../platform/log.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
+import { ourFolders } from './find-orphans.ts';
 import { endOldUploads, findUploads } from './uploads.ts';
 
 let db: TestDatabase;
@@ -31,9 +32,15 @@ const signal = new AbortController().signal;
 const dayMillis = 24 * 3_600_000;
 const now = () => Date.now();
 const tomorrow = () => Date.now() + dayMillis + 60_000;
+/** In a bucket that others use, too. */
+const foreign = [
+  'backups/of-somebody-else',
+  'exports/nightly-of-somebody-else.parquet',
+  'records/other-app/big.bin',
+];
 const name = (id: string) => `records/tenant=TX/2001-01-01_2001-01-02_${id}.parquet`;
 
-async function found(clock: () => number, prefixes: readonly string[] | null = null) {
+async function found(clock: () => number, prefixes: readonly string[] = ourFolders) {
   const problems: VerifyProblem[] = [];
   const add = (some: readonly VerifyProblem[]) => void problems.push(...some);
   await findUploads(db, store, { prefixes, clock, log, signal, add });
@@ -52,8 +59,12 @@ test('uploads that nobody waits for are named, others only when they are a day o
   await db.query(sql`
     insert into move_segments (tenant, move_id, segment_id, role, object_key)
     values ('TX', 'mv_1', 'seg_open', 'out', ${name('seg_open')})`);
-  const foreign = 'backups/of-somebody-else';
-  for (const key of [name('seg_open'), name('seg_left'), 'exports/tenant=CA/exp_1/1.1', foreign]) {
+  for (const key of [
+    name('seg_open'),
+    name('seg_left'),
+    'exports/tenant=CA/exp_1/1.1',
+    ...foreign,
+  ]) {
     await s3.beginUpload(prefix, key);
   }
   const left = ['upload_unfinished', 'TX', name('seg_left')];
@@ -65,17 +76,16 @@ test('uploads that nobody waits for are named, others only when they are a day o
 });
 
 test('uploads of a day are ended, younger ones and those of others never', async () => {
-  const foreign = 'backups/of-somebody-else';
   const ours = [name('seg_1'), 'tenant=TX/old.parquet', 'exports/tenant=CA/exp_1/1.1'];
-  for (const key of [...ours, foreign]) await s3.beginUpload(prefix, key);
+  for (const key of [...ours, ...foreign]) await s3.beginUpload(prefix, key);
   await endOldUploads({ store, fence }, { clock: now, log, signal });
-  expect(await keysLeft()).toEqual([...ours, foreign].sort());
+  expect(await keysLeft()).toEqual([...ours, ...foreign].sort());
   const fenced = { advance: () => Promise.reject(new Error('it is of another database')) };
   const ended = endOldUploads({ store, fence: fenced }, { clock: tomorrow, log, signal });
   await expect(ended).rejects.toThrow('of another database');
-  expect(await keysLeft()).toEqual([...ours, foreign].sort());
+  expect(await keysLeft()).toEqual([...ours, ...foreign].sort());
   await endOldUploads({ store, fence }, { clock: tomorrow, log, signal });
-  expect(await keysLeft()).toEqual([foreign]);
+  expect(await keysLeft()).toEqual(foreign);
 });
 
 test('a store that does not let uploads be listed is no difference', async () => {

@@ -4,10 +4,8 @@ import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore, OpenUpload } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import { listUnknown, partsOf } from './find-orphans.ts';
+import { listUnknown, ourFolders, partsOf } from './find-orphans.ts';
 
-/** Where objects of ours lie: others may use the bucket, too. Segments once lay at its root. */
-const ourFolders = ['records/', 'tenant=', 'exports/'];
 /** No upload takes so long. */
 const oldMillis = 24 * 3_600_000;
 const batchUploads = 1000;
@@ -23,8 +21,7 @@ export async function findUploads(
   db: Queryable,
   store: Uploads,
   search: {
-    /** Null = all of ours. */
-    prefixes: readonly string[] | null;
+    prefixes: readonly string[];
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -58,7 +55,7 @@ export async function endOldUploads(
 ): Promise<void> {
   const { clock, log, signal } = options;
   let ended = 0;
-  for await (const upload of listOurs(store, { prefixes: null, log, signal })) {
+  for await (const upload of listOurs(store, { prefixes: ourFolders, log, signal })) {
     if (!isOld(upload, clock())) continue;
     if (ended === 0) await fence.advance(signal);
     await store.endUpload(upload, signal);
@@ -69,10 +66,10 @@ export async function endOldUploads(
 
 async function* listOurs(
   store: Uploads,
-  search: { prefixes: readonly string[] | null; log: Log; signal: AbortSignal },
+  search: { prefixes: readonly string[]; log: Log; signal: AbortSignal },
 ): AsyncGenerator<OpenUpload> {
   const { log, signal } = search;
-  for (const prefix of search.prefixes ?? ourFolders) {
+  for (const prefix of search.prefixes) {
     const uploads = store.listUploads(prefix, signal)[Symbol.asyncIterator]();
     for (;;) {
       const next = await uploads.next().catch((err: unknown) => {

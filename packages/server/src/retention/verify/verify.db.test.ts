@@ -146,7 +146,11 @@ test('an object that nobody names is an orphan, others are not', async () => {
   for (const id of ['seg_orphan', 'seg_planned', 'seg_given_up', 'seg_replaced']) {
     await put(name('TX', id));
   }
-  await put('notes.txt');
+  // Of others, whose bucket it is, too.
+  for (const foreign of ['notes.txt', 'exports/nightly.parquet', 'records/other-app/big.bin']) {
+    await put(foreign);
+  }
+  await put('records/tenant=/notes.txt');
   await put(old);
   await data.db.query(sql`
     insert into moves (tenant, id, kind, state, first_day, last_day, runner) values
@@ -163,7 +167,7 @@ test('an object that nobody names is an orphan, others are not', async () => {
   expect(
     problems.map(({ kind, tenant, object_key }) => [kind, tenant, object_key]).sort(byText),
   ).toEqual([
-    ['object_orphan', null, 'notes.txt'],
+    ['object_orphan', null, 'records/tenant=/notes.txt'],
     ['object_orphan', 'TX', name('TX', 'seg_given_up')],
     ['object_orphan', 'TX', name('TX', 'seg_orphan')],
     ['object_orphan', 'TX', old],

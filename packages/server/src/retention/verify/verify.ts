@@ -3,7 +3,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { segmentFolders, tenantFolder } from '../../records/index.ts';
 import { checkSegment } from './check-segment.ts';
 import { checkCounters } from './counters/check-counters.ts';
-import { findOrphans } from './find-orphans.ts';
+import { findOrphans, ourFolders } from './find-orphans.ts';
 import { type Claimed, listSegments, measureSegments } from './queries.ts';
 import type { Report } from './report.ts';
 import type { VerifyTools } from './tools.ts';
@@ -37,11 +37,10 @@ export async function verify(
     if (page.length < pageSegments) break;
   }
 
-  const prefixes = tenants === null ? [''] : tenants.flatMap(objectFolders);
+  const prefixes = tenants === null ? ourFolders : tenants.flatMap(objectFolders);
   const add: Report['add'] = (problems, count) => report.add(problems, count);
   await findOrphans(db, objects, prefixes, { signal, add });
-  const ours = tenants === null ? null : prefixes;
-  await findUploads(db, objects, { prefixes: ours, clock: systemClock, log, signal, add });
+  await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
   await report.save();
   await checkCounters(db, tenants, { signal, add });
 }
