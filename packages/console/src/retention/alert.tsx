@@ -13,7 +13,7 @@ const mostShown = 3;
 /** That the store of cold data is another database's, or cannot be used. */
 export function StoreAlert({ store }: { store: StoreSummary | undefined }): ReactNode {
   if (store === undefined || store.problem === null) return null;
-  const isFenced = store.state === 'elsewhere' || store.state === 'unclaimed';
+  const isFenced = ['elsewhere', 'read_only', 'unclaimed'].includes(store.state);
   return (
     <section className={classes.alert} role="alert" aria-label="The store of cold data">
       <div className={classes.line}>

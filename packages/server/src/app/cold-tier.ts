@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { createStoreFence, describeFenced, type StoreFence } from '../platform/objects/fence.ts';
+import {
+  createStoreFence,
+  describeFenced,
+  onlyRead,
+  type StoreFence,
+} from '../platform/objects/fence.ts';
 import { ObjectMissing, type ObjectReader, type ObjectStore } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { createObjectReader } from '../platform/objects/reader.ts';
@@ -41,14 +46,17 @@ export async function openColdTier(
   { db, log }: { db: Database; log: Log },
   closers: (() => Promise<unknown>)[],
 ): Promise<ColdTier> {
-  const store = await openObjectStore(settings.blobUrl, settings.dataDir);
-  closers.push(() => store.close());
+  const isReadOnly = settings.store === 'read-only';
+  const opened = await openObjectStore(settings.blobUrl, settings.dataDir);
+  closers.push(() => opened.close());
+  const store = isReadOnly ? onlyRead(opened) : opened;
   const spoolDir = await makeSpoolDir(join(settings.dataDir, 'spool'));
   closers.push(() => rm(spoolDir, { recursive: true, force: true }));
   const fence = createStoreFence({
     db,
     store,
     isKnown: (signal) => isKnownStore({ db, store }, signal),
+    isReadOnly,
   });
   const watch = createStoreWatch({ store, fence, log });
   closers.push(() => watch.stop());

@@ -12,6 +12,7 @@ import {
 import { createGate } from '../kernel/gate.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
+import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
@@ -38,7 +39,8 @@ export function createExportJobs(
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
     start() {
-      if (!settings.roles.includes('exports')) return;
+      // Jobs and files stay as they are.
+      if (!settings.roles.includes('exports') || cold.fence.isReadOnly) return;
       sweeps = startSweeps({ db, store: cold.store, fence: cold.fence, log });
       const source = {
         db,
@@ -94,7 +96,10 @@ export function addExports(
       Math.floor(settings.databaseConnections / 2),
     ),
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
-    startJob: (call) => answerWithJob(db, { ...call, audit, poke: () => jobs.poke() }),
+    startJob: async (call) => {
+      refuseReadOnly(cold.fence);
+      return answerWithJob(db, { ...call, audit, poke: () => jobs.poke() });
+    },
     audit,
     log,
   });

@@ -54,29 +54,32 @@ export function createRetention(
     log,
     onGone,
   };
+  const startRuns = () =>
+    startRunner(db, {
+      moveTenant: (job) => moveTenant(mover, job),
+      deleteTenant: (job) => deleteTenant(mover, job),
+      giveBackSpace: (signal) => giveBackSpace(db, { log, signal }),
+      async prune(signal) {
+        const { historyDays, auditDays } = settings;
+        if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
+        if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
+        await endOldUploads(cold, { clock: systemClock, log, signal });
+      },
+      removeObjects: async (signal) => {
+        await removeObjects(mover, signal);
+      },
+      schedule,
+      clock: systemClock,
+      log,
+    });
   let works: readonly { poke(): void; stop(): Promise<void> }[] = [];
   return {
     mover,
     start() {
       if (!settings.roles.includes('retention')) return;
       works = [
-        startRunner(db, {
-          moveTenant: (job) => moveTenant(mover, job),
-          deleteTenant: (job) => deleteTenant(mover, job),
-          giveBackSpace: (signal) => giveBackSpace(db, { log, signal }),
-          async prune(signal) {
-            const { historyDays, auditDays } = settings;
-            if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
-            if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
-            await endOldUploads(cold, { clock: systemClock, log, signal });
-          },
-          removeObjects: async (signal) => {
-            await removeObjects(mover, signal);
-          },
-          schedule,
-          clock: systemClock,
-          log,
-        }),
+        // Runs and removals stay as they are.
+        ...(cold.fence.isReadOnly ? [] : [startRuns()]),
         startVerifications({
           db,
           objects: cold.store,

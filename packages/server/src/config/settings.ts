@@ -55,6 +55,12 @@ export const settingRows = {
     ['file', 's3'],
     'Where cold data lies: file:///folder or s3://bucket/prefix?endpoint=…&region=…; unset = the data folder.',
   ),
+  store: oneOf(
+    'SVC_STORE',
+    ['read-write', 'read-only'],
+    'read-write',
+    'Whether this process may change cold data. read-only: it moves, merges, deletes and removes nothing there, makes no files of exports and never takes the store from another database.',
+  ),
   roles: subset('SVC_ROLES', roles, 'What this process does, separated by commas.'),
   allowTargets: cidrList(
     'SVC_ALLOW_TARGETS',

@@ -70,6 +70,12 @@ export const errorCatalogue = {
   range_unsatisfiable: row(416, 2, false, 'The file has no such bytes.'),
   tenant_on_hold: row(409, 6, false, 'The tenant is under legal hold.'),
   store_fenced: row(409, 6, false, 'The store of cold data has gone on with another database.'),
+  store_read_only: row(
+    409,
+    6,
+    false,
+    'This process only reads the store of cold data, as SVC_STORE says.',
+  ),
   tenant_busy: row(409, 6, true, 'Data of the tenant is being moved at the moment.'),
   idempotency_conflict: row(409, 6, false, 'The idempotency key was used with another body.'),
   endpoint_disabled: row(409, 6, false, 'The endpoint is disabled.'),

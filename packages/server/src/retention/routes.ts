@@ -1,4 +1,5 @@
 import type { HttpServer } from '../platform/http/server.ts';
+import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { retentionContract } from './contract.ts';
 import { getMove, listMoves } from './journal/moves.ts';
@@ -53,6 +54,7 @@ function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions)
     adoptStore(db, options.store, { actor, request, audit }),
   );
   http.route(retentionContract.startRun, async ({ body, actor, request }) => {
+    refuseReadOnly(options.store.fence);
     const run = await requestRun(db, { actor, request, audit }, body ?? {});
     options.poke();
     return run;

@@ -185,7 +185,7 @@ export type HotSpace = { size_bytes: number; dead_bytes: number; snapshot_since:
 const storeProperties = {
   state: oneOf(
     storeStates,
-    'own: written and read. elsewhere: it has gone on with another database, this one only reads it. unclaimed: it has no marker, and not the objects that this database knows. unavailable: it cannot be listed or written. unknown: the process has just started',
+    'own: written and read. elsewhere: it has gone on with another database, this one only reads it. read_only: this process only reads it, as SVC_STORE says. unclaimed: it has no marker, and not the objects that this database knows. unavailable: it cannot be listed or written. unknown: the process has just started',
   ),
   problem: nullable(Type.String({ description: 'what is wrong, and what to do' })),
 };

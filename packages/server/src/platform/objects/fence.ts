@@ -32,13 +32,17 @@ export type StoreStanding = {
 export type StoreFence = {
   /**
    * Takes the token forward. Throws 409 `store_fenced` when the store has gone on with another database,
-   * 503 `cold_tier_unavailable`.
+   * `store_read_only`, 503 `cold_tier_unavailable`.
    */
   advance(signal?: AbortSignal): Promise<void>;
+  /** The same, but leaves the token as it is: for each of many removals after an `advance`. */
+  assertOwn(signal?: AbortSignal): Promise<void>;
   /** Changes nothing. Throws 503 `cold_tier_unavailable`. */
   look(signal?: AbortSignal): Promise<StoreStanding>;
-  /** From now on the store is this database's, whosever it was. */
+  /** From now on the store is this database's, whosever it was. Throws 409 `store_read_only`. */
   adopt(signal?: AbortSignal): Promise<void>;
+  /** Whether this process must not change the store, whosever it is. */
+  readonly isReadOnly: boolean;
 };
 
 export type StoreFenceOptions = {
@@ -46,6 +50,7 @@ export type StoreFenceOptions = {
   readonly store: ObjectStore;
   /** Whether what lies in a store without a marker is this database's. */
   readonly isKnown: (signal: AbortSignal) => Promise<boolean>;
+  readonly isReadOnly?: boolean;
 };
 
 /** All of a store's answers to one call. */
@@ -53,21 +58,23 @@ const answerMillis = 9_000;
 /** Others that take it at the same moment are processes of this database that lost its lock, or copies. */
 const attempts = 5;
 
-export function createStoreFence({ db, store, isKnown }: StoreFenceOptions): StoreFence {
+export function createStoreFence(options: StoreFenceOptions): StoreFence {
+  const { db, store, isKnown, isReadOnly = false } = options;
   const { marker } = store;
 
-  async function assertOwn(text: string | null, fence: queries.Fence, signal: AbortSignal) {
+  async function assertFollows(text: string | null, fence: queries.Fence, signal: AbortSignal) {
     if (text === null ? await isKnown(signal) : isHeld(fence, text)) return;
     throw fenced(standingOf(text, false));
   }
 
   async function take(isAsked: boolean, outer: AbortSignal | undefined): Promise<void> {
     outer?.throwIfAborted();
+    refuseReadOnly({ isReadOnly });
     await queries.withFenceLock(db, (session) =>
       inTime(store, outer, async (signal) => {
         for (let attempt = 1; attempt <= attempts; attempt += 1) {
           const text = await marker.read(signal);
-          if (!isAsked) await assertOwn(text, await queries.readFence(session), signal);
+          if (!isAsked) await assertFollows(text, await queries.readFence(session), signal);
           const token = newToken();
           await queries.addPending(session, token);
           if (await marker.swap(text, token, signal)) {
@@ -79,26 +86,59 @@ export function createStoreFence({ db, store, isKnown }: StoreFenceOptions): Sto
     );
   }
 
+  const look = (outer?: AbortSignal) =>
+    inTime(store, outer, async (signal) => {
+      let before = await queries.readFence(db);
+      for (;;) {
+        const text = await marker.read(signal);
+        if (text === null) {
+          return standingOf(text, false);
+        }
+        const after = await queries.readFence(db);
+        // A token is written to the database before the store: what is in neither of two equal rows
+        // around the look is none of ours. Rows that differ mean that another process was at it.
+        if (isHeld(before, text) || isHeld(after, text)) return standingOf(text, true);
+        if (before.version === after.version) return standingOf(text, false);
+        before = after;
+      }
+    });
+
   return {
     advance: (signal) => take(false, signal),
     adopt: (signal) => take(true, signal),
-    look: (outer) =>
-      inTime(store, outer, async (signal) => {
-        let before = await queries.readFence(db);
-        for (;;) {
-          const text = await marker.read(signal);
-          if (text === null) {
-            return standingOf(text, false);
-          }
-          const after = await queries.readFence(db);
-          // A token is written to the database before the store: what is in neither of two equal rows
-          // around the look is none of ours. Rows that differ mean that another process was at it.
-          if (isHeld(before, text) || isHeld(after, text)) return standingOf(text, true);
-          if (before.version === after.version) return standingOf(text, false);
-          before = after;
-        }
-      }),
+    look,
+    async assertOwn(signal) {
+      refuseReadOnly({ isReadOnly });
+      const standing = await look(signal);
+      if (standing.state !== 'own') throw fenced(standing);
+    },
+    isReadOnly,
   };
+}
+
+/** A store that this process only reads: not even by mistake does it change it. */
+export function onlyRead(store: ObjectStore): ObjectStore {
+  const refuse = () => Promise.reject(readOnly());
+  return {
+    ...store,
+    put: refuse,
+    endUpload: refuse,
+    remove: refuse,
+    tryWrite: refuse,
+    marker: { read: (signal) => store.marker.read(signal), swap: refuse },
+  };
+}
+
+/** Throws 409 `store_read_only`: what would be written in the end is better refused at once. */
+export function refuseReadOnly({ isReadOnly }: Pick<StoreFence, 'isReadOnly'>): void {
+  if (isReadOnly) throw readOnly();
+}
+
+export function readOnly(): AppError {
+  return new AppError('store_read_only', {
+    detail:
+      'SVC_STORE=read-only: this process moves, merges, deletes and removes no cold data, and makes no files of exports. Processes with SVC_STORE=read-write do.',
+  });
 }
 
 /** 409 for who would write. */
@@ -108,9 +148,9 @@ export function fenced({ state, marked }: StoreStanding): AppError {
   });
 }
 
-/** Whether an error says that another database has the store. */
-export function isFenced(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'store_fenced';
+/** Whether an error says that this process may not change the store: another database has it, or by its settings. */
+export function isFenced(error: unknown): error is AppError {
+  return error instanceof AppError && ['store_fenced', 'store_read_only'].includes(error.code);
 }
 
 const adoptAdvice =

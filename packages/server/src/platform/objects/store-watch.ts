@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { repeat } from '../../kernel/repeat.ts';
 import type { StoreState } from '../../kernel/store-states.ts';
 import type { Log } from '../log.ts';
-import { fenced, type StoreFence, type StoreStanding } from './fence.ts';
+import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';
 import type { ObjectStore } from './objects.ts';
 import { storeUnavailable } from './store-errors.ts';
 
@@ -47,6 +47,10 @@ export function createStoreWatch(parts: {
     let standing: StoreStanding | undefined;
     try {
       for await (const _ of store.list('records/', signal)) break;
+      if (fence.isReadOnly) {
+        standing = await fence.look(signal);
+        return { ...standing, state: 'read_only', problem: readOnly() };
+      }
       if (!isWritable) await store.tryWrite(signal);
       isWritable = true;
       standing = await fence.look(signal);
@@ -57,7 +61,7 @@ export function createStoreWatch(parts: {
       return { ...standing, problem: standing.state === 'own' ? null : fenced(standing) };
     } catch (error) {
       outer?.throwIfAborted();
-      if (error instanceof AppError && error.code === 'store_fenced') {
+      if (isFenced(error)) {
         return { state: 'unclaimed', marked: null, ...standing, problem: error };
       }
       isWritable = false;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createTestDatabase } from '../../../test/database.ts';
 import { startS3, type TestS3 } from '../../../test/s3.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 
@@ -31,6 +32,13 @@ async function ended(on: TestService, path: string) {
 async function run(on: TestService) {
   const queued = await on.call('POST', '/retention/run', { body: {} });
   return ended(on, `/retention/runs/${queued.json.id}`);
+}
+
+async function exportAsJob(on: TestService) {
+  return on.call('POST', '/exports/csv', {
+    body: { tenant: 'T' },
+    headers: { prefer: 'respond-async' },
+  });
 }
 
 async function ingest(on: TestService, day: string, from: number): Promise<void> {
@@ -180,6 +188,93 @@ describe('two copies of a database on one S3 store', () => {
     await ingest(copy, '2001-03-03', 300);
     expect(await run(copy)).toMatchObject({ state: 'failed' });
     expect((await storeOf(copy)).state).toBe('elsewhere');
+  });
+});
+
+describe('a restored backup that is only to be looked at', () => {
+  let ours: TestService;
+  let drill: TestService;
+  let fileId: string;
+  const env = () => ({
+    ...settings,
+    SVC_COLD_GRACE_SECONDS: '3600',
+    SVC_BLOB_URL: s3.urlOf('drill'),
+  });
+  beforeAll(async () => {
+    ours = await startTestService(env());
+    for (const from of [0, 100]) {
+      await ingest(ours, '2001-03-01', from);
+      expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
+    }
+    fileId = (await exportAsJob(ours)).json.id;
+    const left = (await exportAsJob(ours)).json.id;
+    for (const id of [fileId, left]) {
+      expect(await ended(ours, `/exports/${id}`)).toMatchObject({ state: 'completed' });
+    }
+    await ingest(ours, '2001-03-02', 200);
+    // As the copy is started later, and was made while a run and an export were at work.
+    const db = await createTestDatabase(ours.db);
+    await db.query(sql`update object_removals set remove_after = now()`);
+    await db.query(sql`update exports set expires_at = now() where id = ${fileId}`);
+    await db.query(sql`
+      update exports set state = 'queued', finished_at = null, expires_at = null, parts_total = null
+      where id = ${left}`);
+    await db.query(sql`insert into retention_runs (id, requested_by) values ('run_left', 'test')`);
+    s3.clear();
+    drill = await startTestService({ ...env(), SVC_STORE: 'read-only' }, undefined, {
+      ...ours,
+      db,
+    });
+    await db.drop();
+  });
+  afterAll(async () => {
+    await ours.stop();
+    await drill.stop();
+  });
+
+  test('changes nothing in the store, whatever was left undone and whatever is asked', async () => {
+    const verification = await drill.call('POST', '/retention/verify', { body: {} });
+    for (const path of ['/retention/run', '/retention/adopt-store', '/exports/csv']) {
+      const body = path === '/exports/csv' ? { tenant: 'T' } : {};
+      const headers = { prefer: 'respond-async' };
+      const refused = await drill.call('POST', path, { body, headers });
+      expect(refused.json, path).toMatchObject({ status: 409, code: 'store_read_only' });
+    }
+    const cold = { tenant: 'T', from: '2001-03-01', to: '2001-03-01' };
+    const kept = await drill.call('POST', '/enrichment/erase', { body: cold });
+    expect(kept.json).toMatchObject({ status: 409, code: 'store_read_only' });
+    const hot = { tenant: 'T', from: '2001-03-02', to: '2001-03-02' };
+    const erased = await drill.call('POST', '/enrichment/erase', { body: hot });
+    expect(erased.json).toMatchObject({ erased: { count: 20 } });
+    await drill.call('DELETE', `/exports/${fileId}`);
+    expect(await ended(drill, `/retention/verify/${verification.json.id}`)).toMatchObject({
+      state: 'completed',
+      problem_count: 0,
+    });
+    const page = await drill.call('GET', '/enrichment/records?tenant=T');
+    expect(page.json.data).toHaveLength(40);
+    const waiting = await drill.call('GET', '/retention/runs/run_left');
+    expect(waiting.json).toMatchObject({ state: 'queued' });
+    const writes = s3.requests.filter(({ method }) => !['GET', 'HEAD'].includes(method));
+    expect(writes).toEqual([]);
+    // The original goes on as if there were no copy.
+    expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
+    expect((await ours.call('GET', `/exports/${fileId}/file`)).status).toBe(200);
+  });
+
+  test('it says so wherever one looks', async () => {
+    expect(await storeOf(drill)).toMatchObject({
+      state: 'read_only',
+      problem: expect.stringContaining('SVC_STORE=read-only'),
+    });
+    expect(await readyOf(drill)).toMatchObject({
+      status: 'ready',
+      warnings: [{ code: 'store_read_only' }],
+    });
+    const plan = await drill.call('GET', '/retention/plan');
+    expect(plan.json.store).toMatchObject({ state: 'read_only' });
+    const metrics = (await drill.call('GET', '/~/metrics')).text;
+    expect(metrics).toContain('svcctl_cold_store{state="read_only"} 1');
   });
 });
 
