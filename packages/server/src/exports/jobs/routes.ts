@@ -13,7 +13,7 @@ import { toExportJob } from './wire.ts';
 
 export type JobRouteOptions = FileOptions & {
   readonly store: ObjectStore;
-  readonly fence: Pick<StoreFence, 'advance'>;
+  readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
   readonly cursorKey: () => Buffer;
   /** A job was made here. */
   readonly poke: () => void;

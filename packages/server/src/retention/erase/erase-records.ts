@@ -47,7 +47,8 @@ export async function eraseRecords(
     waitMillis: context.lockMillis,
     signal: job.signal,
     async work(signal) {
-      // What a killed process left unfinished may have copied what is to go now.
+      // What a killed process left unfinished may have copied what is to go now. A move that has to wait, as
+      // another database has the store, finds its source changed when it goes on, and lets go of what it copied.
       await resumeMoves(context, scope.tenant, signal);
       const matches = await findMatches(context, scope, signal);
       // Hot records can go whoever has the store.

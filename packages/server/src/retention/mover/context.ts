@@ -13,7 +13,7 @@ export type MoverContext = {
   readonly duckdb: DuckDb;
   readonly store: ObjectStore;
   /** Asked before anything is written or removed: another database may have the store by now. */
-  readonly fence: Pick<StoreFence, 'advance'>;
+  readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
   /** A folder of this process alone, for copies on their way. */
   readonly spoolDir: string;
   /** Of this process: a move that another one takes over cannot be changed by it any more. */

@@ -69,6 +69,13 @@ export async function takeOver(db: Queryable, tenant: string, runner: string): P
     ) select ${columns} from taken order by planned_at, id`);
 }
 
+/** Takes moves, of all tenants, whose objects are not settled yet away from whoever works on them. */
+export async function takePlanned(connection: Connection): Promise<Move[]> {
+  return connection.query<Move>(
+    sql`update moves set runner = 'nobody' where state = 'planned' returning ${columns}`,
+  );
+}
+
 /** Locks a move that is still this process's and in this state; false when it is not. */
 export async function lockMove(
   connection: Connection,

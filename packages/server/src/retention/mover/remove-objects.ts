@@ -20,16 +20,17 @@ export async function removeObjects(
     try {
       // After they were let go: no copy of the database that may write from now on still needs them.
       await fence.advance(signal);
+      for (const removal of page) {
+        // Who adopts the store meanwhile may need the rest.
+        await fence.assertOwn(signal);
+        await store.remove(removal.object_key, signal);
+        await deleteRemoval(db, removal);
+        removedCount += 1;
+      }
     } catch (error) {
       // Each look finds the same; who watches the store says so once.
       if (isFenced(error)) return removedCount;
       throw error;
-    }
-    for (const removal of page) {
-      signal.throwIfAborted();
-      await store.remove(removal.object_key, signal);
-      await deleteRemoval(db, removal);
-      removedCount += 1;
     }
     for (const [tenant, ids] of byTenant(page)) await endSwitched(db, tenant, ids);
     if (page.length < pageRows) return removedCount;

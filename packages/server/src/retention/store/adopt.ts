@@ -2,10 +2,11 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
-import type { StoreFence } from '../../platform/objects/fence.ts';
+import { refuseReadOnly, type StoreFence } from '../../platform/objects/fence.ts';
 import type { StoreFinding, StoreWatch } from '../../platform/objects/store-watch.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { StoreRow, StoreSummary } from '../contract.ts';
+import { disownObjects } from '../mover/resume-moves.ts';
 
 export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
 
@@ -30,9 +31,9 @@ function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
 
 /**
  * Makes the store this database's, whosever it was. Throws 403 `scope_missing` for a token limited to
- * tenants, 503 `cold_tier_unavailable`. It is on record before it is tried: the store takes no part in a transaction,
- * and one that waited for it would hold a connection and, tried again, take the store twice. What came of it otherwise
- * is recorded after it; a try that failed may have succeeded, as an answer can be lost.
+ * tenants, 409 `store_read_only`, 503 `cold_tier_unavailable`. It is on record before it is tried: the store takes no
+ * part in a transaction, and one that waited for it would hold a connection and, tried again, take the store twice.
+ * What came of it otherwise is recorded after it; a try that failed may have succeeded, as an answer can be lost.
  */
 export async function adoptStore(
   db: Database,
@@ -46,9 +47,11 @@ export async function adoptStore(
     });
   }
   const before = await getStore(tools, actor);
+  refuseReadOnly(tools.fence);
   const entry = { actor, request, action: 'retention.adopt_store', target: null, tenant: null };
   await audit(db, { ...entry, before, after: { state: 'own' } });
   try {
+    await disownObjects(db);
     await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
   } catch (error) {
     const failed = error instanceof AppError ? error.code : 'internal_error';

@@ -10,7 +10,7 @@ import * as queries from './queries.ts';
 export type SweepContext = {
   readonly db: Database;
   readonly store: ObjectStore;
-  readonly fence: Pick<StoreFence, 'advance'>;
+  readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
   readonly log: Log;
 };
 
@@ -52,6 +52,10 @@ export async function removeObjects(
   for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
   // After the job let go of them: no copy of the database that may write from now on still needs them.
   if (keys.length > 0) await fence.advance(signal);
-  for (const key of keys) await store.remove(key, signal);
+  for (const key of keys) {
+    // Who adopts the store meanwhile may keep the file.
+    await fence.assertOwn(signal);
+    await store.remove(key, signal);
+  }
   await queries.markRemoved(db, job);
 }
