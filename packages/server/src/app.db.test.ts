@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import pino from 'pino';
+import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
+import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
+import { createGate } from './webhooks/drainer/testing/world.ts';
 
 const settings = { SVC_SHUTDOWN_SECONDS: '3', SVC_EXPORT_STALL_SECONDS: '3600' };
 let failures: string[] = [];
@@ -51,11 +54,54 @@ test('ends in its time although the database does not answer any more', async ()
   await db.drop();
 });
 
-/** A way to a database that can be held up: connections stay, nothing passes. */
+test('a webhook that is answered late counts, and none stays leased, though the database is far', async () => {
+  const db = await createTestDatabase();
+  const link = await startLink(db.url);
+  const lines: string[] = [];
+  const telling = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const env = { SVC_SHUTDOWN_SECONDS: '5', SVC_ALLOW_TARGETS: '127.0.0.0/8' };
+  const service = await startTestService({ ...env, DATABASE_URL: link.url }, telling);
+  const cutting = createGate();
+  const receiver = await startReceiver({
+    behave: ({ path }) => (path === '/late' ? after(cutting.opened, answer(204)) : hang()),
+  });
+  for (const path of ['/late', '/never']) {
+    const body = { tenant: 'T', url: receiver.url(path) };
+    await service.call('POST', '/webhook/endpoints', { body });
+  }
+  const body = { tenant: 'T', type: 'incident.created', data: {} };
+  await service.call('POST', '/incidents', { body });
+  await receiver.waitFor(2);
+  link.delay(40);
+  // It ends as requests are cut, and connections to the database with them.
+  const { hostname, port } = new URL(service.url);
+  const caller = connect(Number(port), hostname).on('error', () => {});
+  caller.on('close', () => cutting.open());
+  caller.write(
+    `POST /api/v1/incidents HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${service.adminToken}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
+  );
+  await service.stop();
+  await receiver.close();
+  const rows = await db.query(sql`
+    select substring(url from '/[a-z]+$') as path, d.status, d.attempts, d.lease, d.leased_until
+    from deliveries d join webhook_endpoints e on e.id = d.endpoint_id order by 1`);
+  const free = { lease: null, leased_until: null };
+  expect(rows).toEqual([
+    { path: '/late', status: 'delivered', attempts: 1, ...free },
+    { path: '/never', status: 'queued', attempts: 0, ...free },
+  ]);
+  expect(lines.join()).toContain('SVC_WEBHOOK_TIMEOUT_SECONDS is longer than a stop waits');
+  expect(lines.join()).not.toContain('not everything ended');
+  await link.close();
+  await db.drop();
+});
+
+/** A way to a database that can be long, or held up: connections stay, nothing passes. */
 async function startLink(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let isFrozen = false;
+  let delayMillis = 0;
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
     for (const [from, to] of [
@@ -65,7 +111,7 @@ async function startLink(databaseUrl: string) {
       sockets.add(from);
       from.on('error', () => {}).on('close', () => to.destroy());
       from.on('data', (data) => {
-        if (!isFrozen) to.write(data);
+        if (!isFrozen) setTimeout(() => to.write(data), delayMillis);
       });
     }
   });
@@ -78,6 +124,10 @@ async function startLink(databaseUrl: string) {
     url: url.href,
     freeze: () => {
       isFrozen = true;
+    },
+    /** Each way, from now on. */
+    delay: (millis: number) => {
+      delayMillis = millis;
     },
     close: () => {
       for (const socket of sockets) socket.destroy();

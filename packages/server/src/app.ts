@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setInterval, setTimeout } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
@@ -65,6 +65,9 @@ export type Service = {
 
 type Closers = (() => Promise<unknown>)[];
 
+/** What can be cut when the service ends; each does nothing before there is something to cut. */
+type Cuts = { requests(): void; attempts(): void; database(): void };
+
 /**
  * Starts the service with these settings; returns once it is ready. What fails on the way, or is aborted,
  * is undone.
@@ -75,12 +78,12 @@ export async function startService(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Service> {
   const closers: Closers = [];
-  const cuts: (() => void)[] = [];
+  const cuts: Cuts = { requests() {}, attempts() {}, database() {} };
   const close = () => endInTime(closers, { millis: settings.shutdownSeconds * 1000, cuts, log });
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
     const db = await openOwnDatabase(settings, log, closers, signal);
-    cuts.push(() => db.cut());
+    cuts.database = () => db.cut();
     const state: State = { cursorKey: null, secretBox: null };
     const metrics = observeDatabase(db, () => cold.watch.state().state);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
@@ -88,34 +91,34 @@ export async function startService(
     const retention = createRetention(db, { settings, log, cold });
     const counting = createCounting(db, { settings, log, cold });
     const jobs = createExportJobs(db, { settings, log, cold });
-    const works = { retention, counting, jobs };
-    const parts = { settings, log, db, state, metrics, wakeUp, cold, ...works, closers };
-    const http = createHttp(parts);
-    closers.push(() => http.fastify.close());
-    cuts.push(() => http.cutConnections());
+    const parts = { settings, log, db, state, metrics, wakeUp, cold, closers };
+    const http = createHttp({ ...parts, retention, counting, jobs });
+    // All at once: a webhook that takes long must keep neither requests nor other work from their end.
+    const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
+    closers.push(() => Promise.all(works.map((work) => work.stop())));
+    cuts.requests = () => http.cutConnections();
     // Of the many addresses of this name fastify would open a server each, unguarded but for the first.
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
     if (settings.roles.includes('drainer')) {
+      warnOfLongAttempts(settings, log);
       const drainer = startDelivery(db, { settings, log, state, metrics });
       wakeUp.attach((endpointIds) => drainer.wake(endpointIds));
-      closers.push(() => drainer.stop());
+      cuts.attempts = () => drainer.cut();
       const forgetting = startForgetting(db, {
         days: settings.deliveryDays,
         historyDays: settings.historyDays,
         log,
       });
-      closers.push(() => forgetting.stop());
+      works.push(drainer, forgetting);
     }
     // Drainers have nothing to do with it.
     if (settings.roles.some((role) => role !== 'drainer')) cold.watch.start();
-    retention.start();
-    closers.push(() => retention.stop());
-    counting.start();
-    closers.push(() => counting.stop());
-    jobs.start();
-    closers.push(() => jobs.stop());
+    for (const work of [retention, counting, jobs]) {
+      work.start();
+      works.push(work);
+    }
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
@@ -137,26 +140,36 @@ export async function startService(
   }
 }
 
-const cutAgainMillis = 200;
+/** After which shares of its time a stop cuts what. */
+const cutShares = { requests: 2 / 3, attempts: 3 / 4, database: 9 / 10 };
+const cutAgainMillis = 100;
 
 /**
- * Ends what was started, the last first. What has not ended after two thirds of the time is cut, again and
- * again: who lost its connection may try another. What even that does not end ends with the process.
+ * Ends what was started, the last first. After two thirds of the time requests are cut, and the connections to
+ * the database once: whoever waits in vain is free, and whoever has an outcome to write connects anew,
+ * however far away the database is. Webhooks may take a little longer, so that what was answered counts. At
+ * last whoever still tries the database loses each connection. What even that does not end ends with the process.
  */
 async function endInTime(
   closers: Closers,
-  { millis, cuts, log }: { millis: number; cuts: readonly (() => void)[]; log: Log },
+  { millis, cuts, log }: { millis: number; cuts: Cuts; log: Log },
 ): Promise<void> {
+  const startedAt = performance.now();
   const ended = new AbortController();
   const { signal } = ended;
   const closeAll = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   const cutLate = async () => {
-    await setTimeout((millis * 2) / 3, undefined, { signal });
+    await setTimeout(millis * cutShares.requests, undefined, { signal });
     log.warn('requests or work take too long to end: they are cut');
-    for await (const _ of setInterval(cutAgainMillis, undefined, { signal })) {
-      for (const cut of cuts) cut();
+    cuts.database();
+    for (;;) {
+      cuts.requests();
+      const passed = (performance.now() - startedAt) / millis;
+      if (passed >= cutShares.attempts) cuts.attempts();
+      if (passed >= cutShares.database) cuts.database();
+      await setTimeout(cutAgainMillis, undefined, { signal });
     }
   };
   const giveUp = async () => {
@@ -167,6 +180,14 @@ async function endInTime(
   const late = giveUp();
   late.catch(() => {});
   await Promise.race([closeAll(), late]).finally(() => ended.abort());
+}
+
+function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
+  if (webhookTimeoutSeconds <= shutdownSeconds * cutShares.attempts) return;
+  log.warn(
+    { webhookTimeoutSeconds, shutdownSeconds },
+    'SVC_WEBHOOK_TIMEOUT_SECONDS is longer than a stop waits for an attempt, three quarters of SVC_SHUTDOWN_SECONDS: an attempt that a stop ends is made again',
+  );
 }
 
 /** Makes a token without the API, for who has the database settings but no admin token left. */

@@ -86,7 +86,7 @@ export const settingRows = {
     20,
     1,
     3600,
-    'Seconds in which the service ends at SIGTERM; what still runs after two thirds of them is cut.',
+    'Seconds in which the service ends at SIGTERM; what still runs after two thirds of them is cut, webhooks after three quarters.',
   ),
   connections: integer(
     'SVC_CONNECTIONS',

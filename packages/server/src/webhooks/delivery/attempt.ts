@@ -35,6 +35,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isReused = false;
   #hasAnswerBegun = false;
   #isSettled = false;
+  #isCut = false;
   #interimCount = 0;
   #status: number | null = null;
   #reason = '';
@@ -61,6 +62,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** The clock has run out. */
   runOut(): void {
     this.#breakOff(this.#timeoutFault());
+  }
+
+  /** Ends it now. An answer that counts whatever its body is counts. */
+  cut(): void {
+    if (this.#isSettled) return;
+    this.#isCut = !this.#isRefused();
+    this.#breakOff(new AttemptFault('reset', 'The service stops and has ended the attempt'));
   }
 
   onConnect(abort: (error?: Error) => void): void {
@@ -173,13 +181,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
         this.#retryAfter !== null && (status === 429 || status === 503)
           ? parseRetryAfter(this.#retryAfter, this.#options.clock())
           : null,
+      isCut: this.#isCut,
     };
   }
 
-  /** A status that is no 2xx decides, however its body ended. */
+  /** A status that is no 2xx decides, however its body ends. */
+  #isRefused(): boolean {
+    return this.#status !== null && (this.#status < 200 || this.#status >= 300);
+  }
+
   #failureClass(fault: AttemptFault | null): FailureClass | null {
     const status = this.#status;
-    if (status === null || (status >= 200 && status < 300)) return fault?.failureClass ?? null;
+    if (status === null || !this.#isRefused()) return fault?.failureClass ?? null;
     if (status === 410) return 'gone';
     return status >= 300 && status < 400 ? 'redirect' : 'status';
   }

@@ -22,4 +22,6 @@ export type AttemptResult = {
   readonly response: Buffer | null;
   /** From the Retry-After of a 429 or 503, in either form, 24 h at most. */
   readonly retryAfterSeconds: number | null;
+  /** It was ended from here before an answer had come: that says nothing about the receiver. */
+  readonly isCut: boolean;
 };

@@ -15,6 +15,9 @@ import {
   reset,
   startReceiver,
 } from '../../../test/receiver.ts';
+import { createAddressRule } from './address.ts';
+import { Attempt } from './attempt.ts';
+import { createConnectionPool } from './connection-pool.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
 import { signatureHeaders } from './sign.ts';
 import { createTarget } from './target.ts';
@@ -379,4 +382,34 @@ test('TLS: a plain port and a port that hangs up are tls', async () => {
   expect(result.failureClass).toBe('tls');
   const port = await listenTcp((socket) => socket.destroy());
   expect((await sender().send(post(`https://127.0.0.1:${port}/`))).failureClass).toBe('tls');
+});
+
+test('a cut ends what is not answered, and keeps a refusal whose body has not ended', async () => {
+  const receiver = await receive({ behave: () => hang() });
+  const made = sender();
+  const sent = made.send(post(receiver.url()));
+  await receiver.waitFor(1);
+  made.cut();
+  expect(await sent).toMatchObject({ status: null, isCut: true });
+
+  // As undici tells it.
+  const pool = createConnectionPool({
+    rule: createAddressRule([]),
+    lookup: async () => [],
+    ca: undefined,
+    maxIdle: 1,
+  });
+  const options = { pool, timeoutMillis: 10_000, clock: Date.now };
+  const results = [200, 410].map(
+    (status) =>
+      new Promise((resolve) => {
+        const attempt = new Attempt(options, post(receiver.url()), resolve);
+        attempt.onHeaders(status, [], () => {}, '');
+        attempt.cut();
+      }),
+  );
+  expect(await Promise.all(results)).toMatchObject([
+    { status: 200, isCut: true },
+    { status: 410, failureClass: 'gone', isCut: false },
+  ]);
 });

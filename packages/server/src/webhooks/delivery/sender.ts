@@ -9,6 +9,8 @@ export type { AttemptResult, Request } from './request.ts';
 
 export type Sender = {
   send(request: Request): Promise<AttemptResult>;
+  /** Ends the attempts under way. */
+  cut(): void;
   /** Ends idle connections; attempts under way are waited for. */
   close(): Promise<void>;
 };
@@ -39,26 +41,27 @@ export function createSender(options: SenderOptions): Sender {
   });
   const { timeoutMillis, clock = systemClock } = options;
   const attemptOptions = { pool, timeoutMillis, clock };
-  let underWay = 0;
+  const underWay = new Set<Attempt>();
   const waiting: (() => void)[] = [];
-  const ended = () => {
-    underWay -= 1;
-    if (underWay === 0) for (const wake of waiting.splice(0)) wake();
-  };
   return {
     send(request) {
-      underWay += 1;
       return new Promise((resolve) => {
         const finish = (result: AttemptResult) => {
           resolve(result);
-          ended();
+          underWay.delete(attempt);
+          if (underWay.size === 0) for (const wake of waiting.splice(0)) wake();
         };
-        new Attempt(attemptOptions, request, finish).start();
+        const attempt = new Attempt(attemptOptions, request, finish);
+        underWay.add(attempt);
+        attempt.start();
       });
+    },
+    cut() {
+      for (const attempt of underWay) attempt.cut();
     },
     async close() {
       pool.close();
-      if (underWay > 0) await new Promise<void>((resolve) => waiting.push(resolve));
+      if (underWay.size > 0) await new Promise<void>((resolve) => waiting.push(resolve));
     },
   };
 }

@@ -13,6 +13,7 @@ const unreadable: AttemptResult = {
   error: 'The secret of the endpoint cannot be decrypted. Rotate it.',
   response: null,
   retryAfterSeconds: null,
+  isCut: false,
 };
 
 /**

@@ -69,6 +69,7 @@ export class Drainer {
   private readonly writer: OutcomeWriter;
   private readonly holder: LaneHolder;
   private readonly leaseSeconds: number;
+  /** Until their outcome is on its way, or their row has gone back. */
   private readonly attempts = new Set<Promise<void>>();
   /** Endpoints that were called out and are not known here. */
   private readonly unknown = new Set<string>();
@@ -138,6 +139,14 @@ export class Drainer {
     await Promise.all([this.holder.stop(), this.discarding, ...this.attempts]);
     await this.writer.drain();
     await this.options.sender.close();
+  }
+
+  /**
+   * Ends the attempts that `stop` waits for. One that was not answered is not counted, as the receiver may do
+   * nothing for it: its row goes back, and is sent again under the same webhook-id.
+   */
+  cut(): void {
+    this.options.sender.cut();
   }
 
   /** These endpoints have deliveries due. Answers those that are not in the lanes of this drainer. */
@@ -298,8 +307,7 @@ export class Drainer {
     } catch (error) {
       this.options.log.warn({ err: error }, 'the drainer could not claim what is due');
       for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
-      this.giveBack(rows, lease);
-      await delay(pauseMillis);
+      await Promise.all([this.giveBack(rows, lease), delay(pauseMillis)]);
       return;
     }
     const counts = new Map<string, number>();
@@ -317,12 +325,12 @@ export class Drainer {
   private start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
-    if (config === undefined || isLate) {
-      this.scheduler.release(row.endpoint_id);
-      this.giveBack([row], claimed.lease);
-      return;
-    }
-    const running = this.deliver(row, config, claimed).then(() => {
+    const isAttempted = config !== undefined && !isLate && !this.isStopping;
+    if (!isAttempted) this.scheduler.release(row.endpoint_id);
+    const work = isAttempted
+      ? this.deliver(row, config, claimed)
+      : this.giveBack([row], claimed.lease);
+    const running = work.then(() => {
       this.attempts.delete(running);
       this.pump();
     });
@@ -344,6 +352,7 @@ export class Drainer {
     const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
     const result = await deliverOnce(sender, row, config, time);
     if (!isSent) onSent();
+    if (result.isCut) return this.giveBack([row], claimed.lease);
     onAttempt?.(result);
     const isFailure = result.failureClass !== null;
     const { lease, isProbe } = claimed;
@@ -353,8 +362,8 @@ export class Drainer {
   }
 
   /** Should this fail, their lease runs out. */
-  private giveBack(rows: readonly ClaimedRow[], lease: number): void {
-    if (rows.length > 0) releaseDeliveries(this.db, rows, lease).catch(() => {});
+  private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
+    if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
   }
 }
 
