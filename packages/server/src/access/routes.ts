@@ -6,7 +6,13 @@ import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit-log.ts';
 import { accessContract } from './contract.ts';
 import { listLiveTokens } from './queries.ts';
-import { closeSession, confirmSession, openSession, type PublicUrl } from './sessions.ts';
+import {
+  closeSession,
+  confirmSession,
+  openSession,
+  type PublicUrl,
+  sessionHash,
+} from './sessions.ts';
 import type { SignInGuard } from './sign-in-guard.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
@@ -32,8 +38,10 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
     return reply.send();
   });
   http.route(accessContract.confirmSession, async ({ body, actor, request }) => ({
-    confirmed_until: await guard.attempt(request, () =>
-      confirmSession(db, body.token, { actor, request, audit, publicUrl }),
+    confirmed_until: await guard.attempt(
+      request,
+      () => confirmSession(db, body.token, { actor, request, audit, publicUrl }),
+      actor.session && sessionHash(request, publicUrl),
     ),
   }));
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));

@@ -183,6 +183,12 @@ function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-svc_session' : 'svc_session';
 }
 
+/** Tells the session of a request from others, without being its secret; undefined when it shows none. */
+export function sessionHash(request: Credentials, publicUrl: PublicUrl): string | undefined {
+  const secret = readCookie(request, publicUrl);
+  return secret === undefined ? undefined : hashSecret(secret).toString('base64url');
+}
+
 function readCookie(request: Credentials, publicUrl: PublicUrl): string | undefined {
   const wanted = cookieName(isSecure(request, publicUrl));
   for (const part of (request.headers.cookie ?? '').split(';')) {

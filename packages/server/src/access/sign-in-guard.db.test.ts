@@ -70,6 +70,39 @@ test('wrong codes and tokens end in 429, which leaves sessions and tokens alone'
   expect(entry).toMatchObject({ actor: { token_id: null, name: 'nobody' }, user_agent: 'node' });
 });
 
+test('an address that is shut out keeps nobody from confirming a session, nor a session from signing in', async () => {
+  const guard = newGuard();
+  const shutOut = async (session?: string) => {
+    for (let n = 0; n < failuresPerMinute; n += 1) {
+      expect(await codeOf(guard.attempt(from('10.0.1.1'), refuse, session))).toBe('token_unknown');
+    }
+  };
+  const enter = (session?: string) =>
+    codeOf(guard.attempt(from('10.0.1.1'), async () => 'in', session));
+  await shutOut('a');
+  expect(await enter('a')).toBe('sign_in_limited');
+  expect(await enter('b')).toBe('in');
+  expect(await enter()).toBe('in');
+  await shutOut();
+  expect(await enter()).toBe('sign_in_limited');
+  expect(await enter('b')).toBe('in');
+  await guard.flush();
+});
+
+test('who may not sign in for now can still confirm the session there is', async () => {
+  const confirmer = await startTestService();
+  const body = { token: confirmer.adminToken };
+  const signIn = (given: object) =>
+    confirmer.call('POST', '/session', { token: null, body: given });
+  const cookie = (await signIn(body)).headers.get('set-cookie')?.split(';')[0] ?? '';
+  const wrong = Array.from({ length: 2 * failuresPerMinute }, () => signIn({ code: 'wrong' }));
+  await Promise.all(wrong);
+  expect((await signIn(body)).json.code).toBe('sign_in_limited');
+  const options = { token: null, headers: { cookie }, body };
+  expect((await confirmer.call('POST', '/session/confirm', options)).status).toBe(200);
+  await confirmer.stop();
+});
+
 test('one address’s failures are nobody else’s, and a place comes back with time', async () => {
   const guard = newGuard();
   for (let n = 0; n < failuresPerMinute; n += 1) {

@@ -7,7 +7,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { auditRefusal } from './audit.ts';
 import { createBuckets } from './rate-limit.ts';
 
-/** Sign-ins that may fail from one address in a minute. */
+/** Tries that may fail from one address, or in one session, in a minute. */
 export const failuresPerMinute = 20;
 /** Of so many addresses a minute failures are told each; of more only their sum. */
 const maxAddresses = 100;
@@ -16,9 +16,10 @@ const minuteMillis = 60_000;
 export type SignInGuard = {
   /**
    * Does what gives a secret to get in. Throws what it throws, or 429 `sign_in_limited` once too many failed from
-   * this address: then also for who would be let in.
+   * this address: then also for who would be let in. In a session, of which the caller has shown the secret, its
+   * own failures count instead: strangers at the same address, be it a proxy's, shut nobody out of it.
    */
-  attempt<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T>;
+  attempt<T>(request: FastifyRequest, work: () => Promise<T>, session?: string): Promise<T>;
   /** Writes what is counted but not told yet. */
   flush(): Promise<void>;
 };
@@ -76,24 +77,25 @@ export function createSignInGuard(
   };
   return {
     flush,
-    async attempt(request, work) {
+    async attempt(request, work, session) {
       const address = networkOf(clientAddress(request));
-      const waitSeconds = buckets.take(address);
+      const key = session === undefined ? address : `session ${session}`;
+      const waitSeconds = buckets.take(key);
       if (waitSeconds > 0) {
         await note(request, address, 'sign_in_limited');
         throw new AppError('sign_in_limited', {
-          detail: `${failuresPerMinute} sign-ins from your address failed within a minute. Try again in ${waitSeconds} s.`,
+          detail: `${failuresPerMinute} sign-ins from your address, or tries to confirm this session, failed within a minute. Try again in ${waitSeconds} s.`,
           retryAfterSeconds: waitSeconds,
         });
       }
       try {
         const answer = await work();
-        buckets.giveBack(address);
+        buckets.giveBack(key);
         return answer;
       } catch (error) {
         if (error instanceof AppError && error.status === 401) {
           await note(request, address, error.code);
-        } else buckets.giveBack(address);
+        } else buckets.giveBack(key);
         throw error;
       }
     },

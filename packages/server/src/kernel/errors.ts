@@ -87,7 +87,12 @@ export const errorCatalogue = {
   media_type_unsupported: row(415, 2, false, 'The body has a media type this call does not take.'),
   content_encoding_unsupported: row(415, 2, false, 'The body is compressed in an unknown way.'),
   rate_limited: row(429, 5, true, 'The token made more requests a minute than it may.'),
-  sign_in_limited: row(429, 5, true, 'Too many sign-ins from this address failed.'),
+  sign_in_limited: row(
+    429,
+    5,
+    true,
+    'Too many sign-ins from this address, or tries to confirm this session, failed.',
+  ),
   ingest_busy: row(429, 5, true, 'More bytes are being ingested than the service holds at once.'),
   exports_busy: row(429, 5, true, 'As many exports run as the service runs at once.'),
   exports_full: row(429, 5, true, 'As many exports of the tenant wait as may wait at once.'),
