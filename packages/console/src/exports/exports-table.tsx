@@ -2,13 +2,13 @@ import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
 import { CutText } from '../ui/cut-text.tsx';
 import { formatBytes } from '../ui/format.ts';
-import { Moment } from '../webhooks/marks.tsx';
-import { type Column, RowsTable } from '../webhooks/table/rows-table.tsx';
-import { fileHref } from './calls.ts';
+import { Moment } from '../ui/marks.tsx';
+import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
 import classes from './exports.module.css';
 import { ExportMark, ProgressLine } from './marks.tsx';
 import type { ExportJob } from './types.ts';
-import type { Cancelling } from './use-cancel.ts';
+import type { Cancelling } from './use-exports.ts';
+import { fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText } from './words.ts';
 
 const keyOf = ({ id }: ExportJob) => id;

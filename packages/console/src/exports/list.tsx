@@ -3,10 +3,10 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import type { Page } from '../api/types.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import classes from '../ui/list-page.module.css';
 import { SkeletonRows } from '../ui/skeleton.tsx';
-import type { UpdateSearch } from '../webhooks/use-search.ts';
-import classes from '../webhooks/webhooks.module.css';
-import { countOf } from '../webhooks/words.ts';
+import type { UpdateSearch } from '../ui/use-search.ts';
+import { countOf } from '../ui/words.ts';
 import { type ExportsSearch, hasFilter } from './search.ts';
 import type { ExportJob } from './types.ts';
 

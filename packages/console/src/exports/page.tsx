@@ -1,19 +1,17 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { ChoiceFilter, TextFilter } from '../webhooks/filters.tsx';
-import { NowProvider } from '../webhooks/marks.tsx';
-import { PollNote } from '../webhooks/poll-note.tsx';
-import { pollMs } from '../webhooks/use-poll.ts';
-import { type UpdateSearch, useDrawerStep, usePageSearch } from '../webhooks/use-search.ts';
-import classes from '../webhooks/webhooks.module.css';
-import { followMs, useExport, useExports } from './calls.ts';
+import classes from '../ui/list-page.module.css';
+import { NowProvider } from '../ui/marks.tsx';
+import { PollNote, pollMs } from '../ui/poll.tsx';
+import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './drawer/export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { ExportsTable } from './exports-table.tsx';
 import { List, noFilter, Pager } from './list.tsx';
 import { type ExportsSearch, exportStates, hasFilter, validateExportsSearch } from './search.ts';
-import { useCancel } from './use-cancel.ts';
+import { followMs, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
 /** EXPORTS: the jobs with their live progress, their files, and what proves them. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readElements, readMembers } from './json-source.ts';
+import { readElements, readMembers } from '../ui/json-source.ts';
 
 describe('readMembers', () => {
   it('cuts values out as they are spelled', () => {

@@ -4,7 +4,7 @@ import { formatBytes, formatCount } from '../ui/format.ts';
 import { CoverageBar } from './coverage-bar.tsx';
 import factsClasses from './facts/facts.module.css';
 import classes from './page.module.css';
-import { totalsOf } from './tree/totals.ts';
+import { totalsOf } from './tree/branch-pages.ts';
 import type { Tree } from './tree/use-tree.ts';
 
 const ingestLine = 'svcctl records ingest records.ndjson';

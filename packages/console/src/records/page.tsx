@@ -7,7 +7,6 @@ import { lazyPart } from '../ui/lazy-part.tsx';
 import { chosenDays } from './chosen-days.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
-import { type NodePath, nodeKey, parseNodeKey } from './node.ts';
 import { NodeActions } from './node-actions.tsx';
 import { NodeView, useNodeViews } from './node-view.tsx';
 import { Overview } from './overview.tsx';
@@ -18,12 +17,15 @@ import {
   chosenNode,
   decodeOpen,
   encodeOpen,
+  type NodePath,
+  nodeKey,
+  parseNodeKey,
   type RecordsSearch,
   type RecordsView,
   type SliceParams,
   sliceOf,
 } from './search.ts';
-import { useRecords } from './table/use-records.ts';
+import { useRecords } from './table/records-page.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
 import { useTree } from './tree/use-tree.ts';
 import { TreeSeparator } from './tree-separator.tsx';

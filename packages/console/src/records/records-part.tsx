@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { changeFilters, changeSearch, type RecordsSearch, sliceOf } from './search.ts';
 import { noFilters, RecordsFilters } from './table/records-filters.tsx';
+import type { useRecords } from './table/records-page.ts';
 import { RecordsPager } from './table/records-pager.tsx';
 import { RecordsTable } from './table/records-table.tsx';
 import tableClasses from './table/table.module.css';
-import type { useRecords } from './table/use-records.ts';
 import type { UpdateSearch } from './use-records-search.ts';
 
 export type RecordsPartProps = {

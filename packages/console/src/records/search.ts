@@ -1,5 +1,4 @@
 import type { DatasetName } from '../api/types.ts';
-import { type NodePath, pathOf } from './node.ts';
 
 /** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
 export type RecordsSearch = {
@@ -198,4 +197,38 @@ function text(value: unknown, pattern = /./s): string | undefined {
 
 function withoutUndefined(fields: Record<string, unknown>): RecordsSearch {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** A place in the tree tenant → store → month. A store without a tenant, or a month without a store, does not exist. */
+export type NodePath =
+  | { tenant: string; store?: undefined; month?: undefined }
+  | { tenant: string; store: string; month?: undefined }
+  | { tenant: string; store: string; month: string };
+
+type NodeLevel = 'tenant' | 'store' | 'month';
+
+/** Names hold no `/`, so that this is one-to-one: `TX`, `TX/DFW`, `TX/DFW/2001-03`. */
+export function nodeKey(path: NodePath): string {
+  return namesOf(path).join('/');
+}
+
+export function parseNodeKey(key: string): NodePath | undefined {
+  const [tenant, store, month] = key.split('/');
+  if (!tenant) return undefined;
+  return pathOf(tenant, store, month);
+}
+
+export function pathOf(tenant: string, store?: string | null, month?: string | null): NodePath {
+  if (!store) return { tenant };
+  return month ? { tenant, store, month } : { tenant, store };
+}
+
+export function levelOf(path: NodePath): NodeLevel {
+  if (path.month !== undefined) return 'month';
+  return path.store === undefined ? 'tenant' : 'store';
+}
+
+export function namesOf(path: NodePath): string[] {
+  const { tenant, store, month } = path;
+  return [tenant, store, month].filter((name) => name !== undefined);
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import classes from '../webhooks/webhooks.module.css';
+import classes from '../ui/list-page.module.css';
 import pageClasses from './page.module.css';
 import { type RecordsView, recordsViews } from './search.ts';
 

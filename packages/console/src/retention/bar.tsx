@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { ChoiceFilter, TextFilter } from '../webhooks/filters.tsx';
-import type { UpdateSearch } from '../webhooks/use-search.ts';
-import classes from '../webhooks/webhooks.module.css';
-import { shortId } from '../webhooks/words.ts';
+import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
+import classes from '../ui/list-page.module.css';
+import type { UpdateSearch } from '../ui/use-search.ts';
+import { shortId } from '../ui/words.ts';
 import ownClasses from './retention.module.css';
 import { moveKinds, moveStates, type RetentionSearch } from './search.ts';
 import { shownState } from './words.ts';

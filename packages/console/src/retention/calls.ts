@@ -1,15 +1,14 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
-import { pollMs, usePollOf } from '../webhooks/use-poll.ts';
-import { unsettled } from './failures.ts';
+import { pollMs, usePollOf } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
 
 /** What is kept of retention: all begins with this key. */
 export const retentionKey = ['retention'] as const;
 
-export const pageSize = 100;
+const pageSize = 100;
 
 /** For `placeholderData`: what another key holds is not this. The frame would keep it. */
 const noPlaceholder = () => undefined;
@@ -57,7 +56,7 @@ export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
   });
 }
 
-export type PlanScope = {
+type PlanScope = {
   readonly tenant?: string | undefined;
   readonly before?: string | undefined;
 };
@@ -190,4 +189,29 @@ function sumOf(rows: readonly TenantState[], isPart: boolean): Sums {
     tenants: rows.length,
     isPart,
   };
+}
+
+type Key = Pick<RetentionMove, 'tenant' | 'kind' | 'first_day' | 'last_day' | 'planned_at'>;
+
+/**
+ * Failed moves that no later one has made good: of the same tenant and kind, switched, over some of the
+ * same days. Of several over the same days only the latest is told.
+ */
+export function unsettled<M extends Key & Pick<RetentionMove, 'id' | 'state'>>(
+  failed: readonly M[],
+  later: readonly M[],
+): M[] {
+  const done = later.filter(({ state }) => state === 'switched' || state === 'removed');
+  const open = failed.filter((move) => !done.some((each) => isAfter(each, move)));
+  return open.filter((move) => !open.some((each) => isAfter(each, move)));
+}
+
+function isAfter(later: Key, earlier: Key): boolean {
+  return (
+    later.tenant === earlier.tenant &&
+    later.kind === earlier.kind &&
+    later.planned_at > earlier.planned_at &&
+    later.first_day <= earlier.last_day &&
+    later.last_day >= earlier.first_day
+  );
 }

@@ -2,7 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
-import { pollMs, usePollOf } from '../webhooks/use-poll.ts';
+import { pollMs, usePollOf } from '../ui/poll.tsx';
 import { retentionKey, useMove, useTenant } from './calls.ts';
 import { isAtWork } from './jobs.ts';
 import { MoveDrawer } from './journal/move-drawer.tsx';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RetentionMove } from '../api/types.ts';
-import { unsettled } from './failures.ts';
+import { unsettled } from './calls.ts';
 
 type Short = Pick<
   RetentionMove,

@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import type { RetentionRun, Verification } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { CloseIcon } from '../ui/icons.tsx';
-import classes from '../webhooks/dlq/jobs.module.css';
-import { countOf } from '../webhooks/words.ts';
+import classes from '../ui/jobs.module.css';
+import { countOf } from '../ui/words.ts';
 import { doneText, isAtWork, type Jobs, outcomeText } from './jobs.ts';
 import { drawerHref } from './search.ts';
 

@@ -2,9 +2,9 @@ import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-q
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Page, RetentionJobState, RetentionRun, Verification } from '../api/types.ts';
+import { pollMs, usePollOf } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
-import { pollMs, usePollOf } from '../webhooks/use-poll.ts';
-import { countOf } from '../webhooks/words.ts';
+import { countOf } from '../ui/words.ts';
 import { retentionKey } from './calls.ts';
 import { drawerHref } from './search.ts';
 

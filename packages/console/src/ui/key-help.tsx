@@ -1,7 +1,7 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { pages } from '../frame/pages.ts';
 import classes from './key-help.module.css';
-import { type KeyLine, keyGroups } from './key-lines.ts';
 import { modKeyName } from './keys.ts';
 
 /** The sheet of all keys. */
@@ -45,3 +45,111 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
     </dd>
   );
 }
+
+export type KeyLine = {
+  /** `mod` is Ctrl or ⌘. */
+  readonly keys: readonly string[];
+  /** Pressed together, or one after the other; else each does its own of what the text says. */
+  readonly joint?: '+' | 'then';
+  readonly text: string;
+};
+
+export type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
+
+/** All keys there are. Each line is pressed by a test: e2e/console/key-help.test.ts. */
+export const keyGroups: readonly KeyGroup[] = [
+  {
+    name: 'Anywhere',
+    lines: [
+      { keys: ['mod', 'K'], joint: '+', text: 'Go to a page, a node or a record' },
+      { keys: ['/'], text: 'Search on this page' },
+      ...pages.map(({ key, name }) => ({
+        keys: ['g', key],
+        joint: 'then' as const,
+        text: `Go to ${name}`,
+      })),
+      { keys: ['?'], text: 'These keys' },
+      { keys: ['Esc'], text: 'Close what is on top' },
+    ],
+  },
+  {
+    name: 'In the search of RECORDS',
+    lines: [
+      { keys: ['↓'], text: 'To the tree' },
+      { keys: ['Esc'], text: 'Empty the search' },
+    ],
+  },
+  {
+    name: 'On the bars of days or months',
+    lines: [
+      { keys: ['←', '→'], text: 'Previous, next day or month' },
+      { keys: ['Home', 'End'], text: 'First, last day or month' },
+      { keys: ['Enter'], text: 'That day only; open that month' },
+      { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to that day' },
+    ],
+  },
+  {
+    name: 'In the tree of RECORDS',
+    lines: [
+      { keys: ['↑', '↓'], text: 'Previous, next line' },
+      { keys: ['PgUp', 'PgDn'], text: 'A screen up, down' },
+      { keys: ['Home', 'End'], text: 'First, last line' },
+      { keys: ['→'], text: 'Open a node, then go inside' },
+      { keys: ['←'], text: 'Close a node, then go out of it' },
+      { keys: ['*'], text: 'Open this node and those after it' },
+      { keys: ['Enter'], text: 'Show its records' },
+      { keys: ['a … z'], text: 'Jump to a name' },
+    ],
+  },
+  {
+    name: 'On the chosen node of RECORDS',
+    lines: [{ keys: ['t'], text: 'Tag its days' }],
+  },
+  {
+    name: 'In the calendar of days',
+    lines: [
+      { keys: ['←', '→'], text: 'Previous, next day' },
+      { keys: ['↑', '↓'], text: 'The same day a month before, after' },
+      { keys: ['PgUp', 'PgDn'], text: 'A year before, after' },
+      { keys: ['Home', 'End'], text: 'First, last day of the month' },
+      { keys: ['Enter'], text: 'That day only' },
+      { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to it' },
+    ],
+  },
+  {
+    name: 'On the edge of the tree',
+    lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }],
+  },
+  {
+    name: 'In the table of records',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next record' },
+      { keys: ['↑', '↓'], text: 'The same, from a row' },
+      { keys: ['Enter'], text: 'Open the record' },
+    ],
+  },
+  {
+    name: 'In the list of EXPORTS',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next export' },
+      { keys: ['Enter'], text: 'Open the export' },
+    ],
+  },
+  {
+    name: 'In the lists of RETENTION',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next tenant or move' },
+      { keys: ['Enter'], text: 'Open it' },
+    ],
+  },
+  {
+    name: 'In the lists of webhooks',
+    lines: [
+      { keys: ['k', 'j'], text: 'Previous, next row' },
+      { keys: ['Enter'], text: 'Open the row' },
+      { keys: ['r'], text: 'Retry the row' },
+      { keys: ['x'], text: 'Select the row' },
+      { keys: ['Shift', 'X'], joint: '+', text: 'All rows up to it' },
+    ],
+  },
+];

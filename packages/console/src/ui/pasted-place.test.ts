@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parsePlace } from './pasted-place.ts';
+import { parsePlace } from './palette.tsx';
 
 const origin = 'https://svcctl.example';
 const key = 'TX/DFW/2001-03-01T00:05:00.000000Z/fl/0812';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countOf, formatDistance, formatDuration, shortId, splitTarget } from './words.ts';
+import { countOf, formatDistance, formatDuration, shortId, splitTarget } from '../ui/words.ts';
 
 test.each([
   ['dlv_07t5zq0aXbCdEfGh7Kq2', 'dlv…7Kq2'],

@@ -1,8 +1,8 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Scope } from '../kernel/actor.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/instant-sql.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
 
 export type TokenRow = {
   id: string;

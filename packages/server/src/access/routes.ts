@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { listAuditLog } from './audit-log.ts';
+import { listAuditLog } from './audit.ts';
 import { accessContract } from './contract.ts';
 import { listLiveTokens } from './queries.ts';
 import {

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { Actor } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import { clientAddress, networkOf } from '../platform/http/client-address.ts';
 import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { auditRefusal } from './audit.ts';
-import { createBuckets } from './rate-limit.ts';
 
 /** Tries that may fail from one address, or in one session, in a minute. */
 export const failuresPerMinute = 20;
@@ -99,5 +100,50 @@ export function createSignInGuard(
         throw error;
       }
     },
+  };
+}
+
+type Bucket = { left: number; filledAtMillis: number };
+
+/**
+ * A bucket for each key: a minute's share may be used in a burst and refills evenly. In bounded memory: of
+ * more keys than that the least used start anew.
+ */
+function createBuckets(perMinute: number, clock: Clock) {
+  const buckets = new LRUCache<string, Bucket>({ max: 10_000 });
+  const perMilli = perMinute / 60_000;
+  const refilled = (key: string): Bucket => {
+    const now = clock();
+    const bucket = buckets.get(key) ?? { left: perMinute, filledAtMillis: now };
+    bucket.left = Math.min(perMinute, bucket.left + (now - bucket.filledAtMillis) * perMilli);
+    bucket.filledAtMillis = now;
+    buckets.set(key, bucket);
+    return bucket;
+  };
+  return {
+    /** Takes one; answers 0, or how many seconds to wait when there is none. */
+    take(key: string): number {
+      const bucket = refilled(key);
+      if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perMilli / 1000));
+      bucket.left -= 1;
+      return 0;
+    },
+    giveBack(key: string): void {
+      refilled(key).left += 1;
+    },
+  };
+}
+
+/** The share of each access token, per process. `perMinute` 0 = no limit. Throws 429 `rate_limited`. */
+export function createRateLimit(perMinute: number, clock: Clock): (actor: Actor) => void {
+  if (perMinute === 0) return () => {};
+  const buckets = createBuckets(perMinute, clock);
+  return ({ tokenId }) => {
+    const waitSeconds = buckets.take(tokenId);
+    if (waitSeconds === 0) return;
+    throw new AppError('rate_limited', {
+      detail: `This token may make ${perMinute} requests a minute.`,
+      retryAfterSeconds: waitSeconds,
+    });
   };
 }

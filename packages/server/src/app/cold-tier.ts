@@ -10,9 +10,8 @@ import {
   type StoreFence,
 } from '../platform/objects/fence.ts';
 import { ObjectMissing, type ObjectReader, type ObjectStore } from '../platform/objects/objects.ts';
-import { openObjectStore } from '../platform/objects/open-store.ts';
+import { makeSpoolDir, openObjectStore } from '../platform/objects/open-store.ts';
 import { createObjectReader } from '../platform/objects/reader.ts';
-import { makeSpoolDir } from '../platform/objects/spool-dir.ts';
 import { createStoreWatch, type StoreWatch } from '../platform/objects/store-watch.ts';
 import { createDuckDb, type DuckDb } from '../platform/parquet/duckdb.ts';
 import type { Database } from '../platform/postgres/database.ts';

@@ -1,5 +1,79 @@
+import { createInterface } from 'node:readline/promises';
 import { AppError } from '../kernel/errors.ts';
 import type { Context } from './context.ts';
+import { interrupted } from './retry.ts';
+
+const longestSecret = 1000;
+
+/** Asks at the terminal and shows nothing of what is typed. Throws `interrupted` on Ctrl-C. */
+export async function askSecret(context: Context, question: string): Promise<string> {
+  const { stdin, stderr } = context.io;
+  stderr.write(question);
+  stdin.setRawMode?.(true);
+  try {
+    let answer = '';
+    for await (const chunk of typed(context)) {
+      for (const character of chunk.toString()) {
+        if (character === '\r' || character === '\n') return answer.trim();
+        if (character === '\u0003') throw interrupted();
+        if (character === '\u007f' || character === '\b') answer = answer.slice(0, -1);
+        else if (answer.length < longestSecret) answer += character;
+      }
+    }
+    return answer.trim();
+  } finally {
+    stdin.setRawMode?.(false);
+    stderr.write('\n');
+  }
+}
+
+/** The first line of stdin, for `svcctl login < file`. */
+export async function readFirstLine(context: Context): Promise<string> {
+  let text = '';
+  for await (const chunk of typed(context)) {
+    text += chunk.toString();
+    if (text.includes('\n') || text.length > longestSecret) break;
+  }
+  return (text.split('\n')[0] ?? '').trim();
+}
+
+/** All of stdin as text. Throws `body_too_large`, and `interrupted` on Ctrl-C. */
+export async function readStdin(context: Context, maxBytes: number): Promise<string> {
+  const pieces: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of typed(context)) {
+    const piece = Buffer.from(chunk);
+    sizeBytes += piece.length;
+    if (sizeBytes > maxBytes) throw new AppError('body_too_large');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+/** Asks y/N at the terminal. */
+export async function askYes(context: Context, question: string): Promise<boolean> {
+  const prompt = createInterface({ input: context.io.stdin, output: context.io.stderr });
+  try {
+    const answer = await prompt.question(`${question} [y/N] `, { signal: context.io.signal });
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    prompt.close();
+  }
+}
+
+/** What comes in on stdin, until the command is interrupted: a read alone would wait for ever. */
+async function* typed({ io }: Context): AsyncGenerator<string | Buffer> {
+  if (io.signal.aborted) throw interrupted();
+  const pieces = io.stdin[Symbol.asyncIterator]();
+  const interruption = new Promise<never>((_resolve, reject) => {
+    io.signal.addEventListener('abort', () => reject(interrupted()), { once: true });
+  });
+  for (;;) {
+    const { value, done } = await Promise.race([pieces.next(), interruption]);
+    if (done) return;
+    yield value;
+  }
+}
 
 export type Question = {
   /** "Revoke tok_1? …": the prompt. */
@@ -21,7 +95,7 @@ export async function confirm(
 ): Promise<void> {
   if (yes) return;
   assertCanAsk(context, act);
-  const { askYes } = await import('./prompt.ts');
+  const { askYes } = await import('./confirm.ts');
   if (!(await askYes(context, question))) throw new AppError('interrupted', { detail: refused });
 }
 

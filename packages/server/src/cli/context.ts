@@ -1,8 +1,7 @@
 import type { Client } from './client.ts';
 import type { Connection } from './connection.ts';
-import type { Io } from './io.ts';
-import { styled } from './style.ts';
-import { createWriter, type Writer } from './writer.ts';
+import type { Io } from './writer.ts';
+import { createWriter, styled, type Writer } from './writer.ts';
 
 /** What every command is given. */
 export type Context = {

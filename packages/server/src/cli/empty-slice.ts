@@ -3,8 +3,8 @@ import type { Client } from './client.ts';
 import type { Context } from './context.ts';
 import { formatNumberOf } from './format.ts';
 import { readPage } from './pages.ts';
-import { shellQuote } from './shell-quote.ts';
 import type { Days } from './slice.ts';
+import { shellQuote } from './start-text.ts';
 
 /** Which records were asked for, in the words of the options. */
 export type AskedSlice = Days & {

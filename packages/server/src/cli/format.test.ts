@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import * as format from './format.ts';
 import { progressLine } from './progress.ts';
-import { shellQuote } from './shell-quote.ts';
-import { displayWidth, fitText, printable } from './text-width.ts';
+import { shellQuote } from './start-text.ts';
+import { displayWidth, fitText, printable } from './table.ts';
 
 test.each([
   [0, '0'],

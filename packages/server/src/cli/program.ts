@@ -1,66 +1,59 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { addExport } from './commands/analytics/export.ts';
-import { addAuditLs } from './commands/audit/ls.ts';
-import { addComplete } from './commands/complete.ts';
-import { addCompletion } from './commands/completion.ts';
+import { addExport } from './commands/analytics-export.ts';
+import { addAuditLs } from './commands/audit.ts';
+import { addComplete, addCompletion } from './commands/completion.ts';
 import { addConfig } from './commands/config.ts';
-import { addDeliveriesLs } from './commands/deliveries/ls.ts';
-import { addDlqCancel } from './commands/dlq/cancel.ts';
-import { addDlqGroups } from './commands/dlq/groups.ts';
-import { addDlqLs } from './commands/dlq/ls.ts';
-import { addDlqPause } from './commands/dlq/pause.ts';
-import { addDlqPurge } from './commands/dlq/purge.ts';
-import { addDlqResume } from './commands/dlq/resume.ts';
-import { addDlqRetries } from './commands/dlq/retries.ts';
-import { addDlqRetry } from './commands/dlq/retry.ts';
-import { addDlqShow } from './commands/dlq/show.ts';
+import { addDeliveriesLs } from './commands/deliveries.ts';
+import { addDlqGroups, addDlqLs, addDlqPurge, addDlqShow } from './commands/dlq.ts';
+import {
+  addDlqCancel,
+  addDlqPause,
+  addDlqResume,
+  addDlqRetries,
+  addDlqRetry,
+} from './commands/dlq-retry.ts';
 import { addDrain } from './commands/drain.ts';
-import { addEndpointsChange } from './commands/endpoints/change.ts';
-import { addEndpointsCreate } from './commands/endpoints/create.ts';
-import { addEndpointsDelete } from './commands/endpoints/delete.ts';
-import { addEndpointsDisable } from './commands/endpoints/disable.ts';
-import { addEndpointsEnable } from './commands/endpoints/enable.ts';
-import { addEndpointsLs } from './commands/endpoints/ls.ts';
-import { addEndpointsPing } from './commands/endpoints/ping.ts';
-import { addEndpointsRotateSecret } from './commands/endpoints/rotate-secret.ts';
-import { addEndpointsShow } from './commands/endpoints/show.ts';
-import { addExportsCancel } from './commands/exports/cancel.ts';
-import { addExportsGet } from './commands/exports/get.ts';
-import { addExportsLs } from './commands/exports/ls.ts';
-import { addExportsShow } from './commands/exports/show.ts';
-import { addIncidentsLs } from './commands/incidents/ls.ts';
-import { addIncidentsSend } from './commands/incidents/send.ts';
-import { addIncidentsShow } from './commands/incidents/show.ts';
+import {
+  addEndpointsChange,
+  addEndpointsCreate,
+  addEndpointsDelete,
+  addEndpointsDisable,
+  addEndpointsEnable,
+  addEndpointsLs,
+  addEndpointsPing,
+  addEndpointsRotateSecret,
+  addEndpointsShow,
+} from './commands/endpoints.ts';
+import {
+  addExportsCancel,
+  addExportsGet,
+  addExportsLs,
+  addExportsShow,
+} from './commands/exports.ts';
+import { addIncidentsLs, addIncidentsSend, addIncidentsShow } from './commands/incidents.ts';
 import { addListen } from './commands/listen.ts';
-import { addLogin } from './commands/login.ts';
-import { addLogout } from './commands/logout.ts';
-import { addRecordsErase } from './commands/records/erase.ts';
-import { addRecordsIngest } from './commands/records/ingest.ts';
-import { addRecordsLs } from './commands/records/ls.ts';
-import { addRecordsShow } from './commands/records/show.ts';
-import { addTagsAdd } from './commands/records/tags/add.ts';
-import { addTagsLs } from './commands/records/tags/ls.ts';
-import { addTagsRm } from './commands/records/tags/rm.ts';
-import { addVersionsCreate } from './commands/records/versions/create.ts';
-import { addVersionsLs } from './commands/records/versions/ls.ts';
-import { addVersionsRm } from './commands/records/versions/rm.ts';
-import { addVersionsShow } from './commands/records/versions/show.ts';
-import { addRetentionAdoptStore } from './commands/retention/adopt-store.ts';
-import { addRetentionMove } from './commands/retention/move.ts';
-import { addRetentionMoves } from './commands/retention/moves.ts';
-import { addRetentionPlan } from './commands/retention/plan.ts';
-import { addPolicyLs } from './commands/retention/policy/ls.ts';
-import { addPolicyRm } from './commands/retention/policy/rm.ts';
-import { addPolicySet } from './commands/retention/policy/set.ts';
-import { addPolicyShow } from './commands/retention/policy/show.ts';
-import { addRetentionRun } from './commands/retention/run.ts';
-import { addRetentionVerify } from './commands/retention/verify.ts';
+import { addRetentionMove, addRetentionMoves } from './commands/moves.ts';
+import { addPolicyLs, addPolicyRm, addPolicySet, addPolicyShow } from './commands/policies.ts';
+import { addRecordsLs, addRecordsShow } from './commands/records.ts';
+import { addRecordsErase } from './commands/records-erase.ts';
+import { addRecordsIngest } from './commands/records-ingest.ts';
+import {
+  addRetentionAdoptStore,
+  addRetentionPlan,
+  addRetentionRun,
+  addRetentionVerify,
+} from './commands/retention.ts';
 import { addServe } from './commands/serve.ts';
-import { addTokensCreate } from './commands/tokens/create.ts';
-import { addTokensLs } from './commands/tokens/ls.ts';
-import { addTokensRevoke } from './commands/tokens/revoke.ts';
-import { addWhoami } from './commands/whoami.ts';
+import { addLogin, addLogout, addWhoami } from './commands/session.ts';
+import { addTagsAdd, addTagsLs, addTagsRm } from './commands/tags.ts';
+import { addTokensCreate, addTokensLs, addTokensRevoke } from './commands/tokens.ts';
+import {
+  addVersionsCreate,
+  addVersionsLs,
+  addVersionsRm,
+  addVersionsShow,
+} from './commands/versions.ts';
 import type { Context } from './context.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
@@ -72,7 +65,7 @@ the default profile (svcctl login); a service running with its data in ./data or
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 
-/** The tree of all commands. Every file under commands/ is one command, its path the words one types. */
+/** The tree of all commands. A file under commands/ holds the commands of one noun. */
 export function createProgram(context: Context, help: HelpOutput): Command {
   const program = new Command('svcctl')
     .usage('[--profile NAME] <command> [options]')

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Policy } from './commands/policies.ts';
 import type { Move } from './retention/moves.ts';
 import type { PlanRow } from './retention/plan.ts';
-import type { Policy } from './retention/policies.ts';
 import type { Run } from './retention/runs.ts';
 import type { Verification } from './retention/verifications.ts';
 import { json, pages, type Receiver, startReceiver } from './testing/receiver.ts';

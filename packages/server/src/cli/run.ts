@@ -1,10 +1,16 @@
 import { type Command, CommanderError } from 'commander';
 import { errorCatalogue } from '../kernel/errors.ts';
 import { createContext } from './context.ts';
-import { type Failure, failureJson, failureText, toFailure } from './failure.ts';
-import { hintsFor, usageHints } from './hints.ts';
-import type { Io } from './io.ts';
+import {
+  type Failure,
+  failureJson,
+  failureText,
+  hintsFor,
+  toFailure,
+  usageHints,
+} from './failure.ts';
 import { createProgram } from './program.ts';
+import type { Io } from './writer.ts';
 import { OutputClosed } from './writer.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */

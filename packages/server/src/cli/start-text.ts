@@ -1,8 +1,7 @@
 import { join, relative } from 'node:path';
-import type { Io } from './io.ts';
-import { shellQuote } from './shell-quote.ts';
+import type { Io } from './writer.ts';
 
-export type StartedService = {
+type StartedService = {
   readonly url: string;
   /** Where people reach it. */
   readonly publicUrl: string;
@@ -47,4 +46,9 @@ Try, in another terminal in this folder:
 
 Ctrl-C stops it.
 `;
+}
+
+/** A word as one can paste it into a shell. */
+export function shellQuote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,6 @@
+import type { Environment } from '../config/settings.ts';
+import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
-import type { TextStream } from './io.ts';
 
 /** The reader of our output hung up (`| head`): no error, just the end. */
 export class OutputClosed extends Error {}
@@ -55,4 +56,54 @@ function translate(error: Error): Error {
     detail: `The output cannot be written: ${error.message}.`,
     cause: error,
   });
+}
+
+type Input = NodeJS.ReadableStream & {
+  readonly isTTY?: boolean;
+  setRawMode?(isRaw: boolean): unknown;
+};
+type TextStream = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
+
+/** Everything of the process a command may touch. Handed in, so that tests run commands in-process. */
+export type Io = {
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly stdin: Input;
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  /** Aborts on Ctrl-C, SIGTERM and SIGHUP. */
+  readonly signal: AbortSignal;
+  readonly now: Clock;
+  /** Rejects when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly timeouts: Timeouts;
+};
+
+export type Timeouts = {
+  readonly connectMs: number;
+  /** From the connection to the head of the answer. */
+  readonly answerMs: number;
+  /** Between two pieces of an answer's body. */
+  readonly idleMs: number;
+};
+
+export const defaultTimeouts: Timeouts = { connectMs: 10_000, answerMs: 60_000, idleMs: 120_000 };
+
+/** Whether a stream is a terminal that understands cursor movements. */
+export function isAnimated(io: Io): boolean {
+  return io.stderr.isTTY === true && io.env.TERM !== 'dumb';
+}
+
+const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39] } as const;
+type Style = keyof typeof codes;
+
+/** Colours a text for a stream: not in pipes, not under NO_COLOR (no-color.org), not on a dumb terminal. */
+export function styled(io: Io, stream: TextStream, style: Style, text: string): string {
+  const isPlain = stream.isTTY !== true || Boolean(io.env.NO_COLOR) || io.env.TERM === 'dumb';
+  if (isPlain) return text;
+  const [on, off] = codes[style];
+  return `\u001b[${on}m${text}\u001b[${off}m`;
 }

@@ -8,8 +8,8 @@ import pino from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
-import { type ColdStore, openColdStore } from '../records/tiers/testing/cold-store.ts';
-import { freeze } from '../records/tiers/testing/freeze.ts';
+import { type ColdStore, openColdStore } from '../records/read/testing/cold-store.ts';
+import { freeze } from '../records/read/testing/freeze.ts';
 
 let service: TestService;
 let cold: ColdStore;

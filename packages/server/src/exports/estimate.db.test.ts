@@ -3,8 +3,8 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
-import { type ColdStore, openColdStore } from '../records/tiers/testing/cold-store.ts';
-import { freeze } from '../records/tiers/testing/freeze.ts';
+import { type ColdStore, openColdStore } from '../records/read/testing/cold-store.ts';
+import { freeze } from '../records/read/testing/freeze.ts';
 
 let service: TestService;
 let cold: ColdStore;

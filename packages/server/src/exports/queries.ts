@@ -1,6 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/instant-sql.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
 import { datasetNames } from '../records/contract.ts';
 import {
   type KeyRange,
@@ -13,7 +13,7 @@ import {
 } from '../records/index.ts';
 import { isNullable, jsonKinds, onlyMonth } from './columns.ts';
 import type { ExportColumn, ExportFormat, ExportRequest } from './contract.ts';
-import { jsonDialect, memberPrefix, type RowForm } from './tiers/row-form.ts';
+import { jsonDialect, memberPrefix, type RowForm } from './encode/rows.ts';
 
 /** The columns as finished text, so that whatever writes them gives the same bytes. */
 function columnSql(column: ExportColumn, slice: Slice): Sql {

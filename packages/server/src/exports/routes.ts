@@ -10,16 +10,14 @@ import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { countSlice } from '../records/index.ts';
 import { type ExportFormat, type ExportRequest, exportsContract } from './contract.ts';
-import { disposition } from './disposition.ts';
+import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
 import { createFormat } from './formats/index.ts';
-import { fileNameOf, toFileOptions } from './jobs/file-options.ts';
-import { prefersAsync } from './jobs/prefers-async.ts';
+import { fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
 import type { ExportJob } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
-import { ReaderGone, sendExport } from './send-stream.ts';
-import type { ExportSource } from './source.ts';
+import { disposition, ReaderGone, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {

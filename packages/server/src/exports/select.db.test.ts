@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { KeyRange, TagWindows } from '../records/index.ts';
-import { everybody } from '../records/tiers/testing/walk.ts';
+import { everybody } from '../records/read/testing/walk.ts';
 import { type SelectionRequest, toSelection } from './select.ts';
 
 let db: TestDatabase;

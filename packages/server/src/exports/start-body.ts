@@ -1,12 +1,11 @@
 import { AppError } from '../kernel/errors.ts';
 import type { Connection } from '../platform/postgres/database.ts';
 import { countSlice, isCounted, readTagWindows, type Slice, sumTiers } from '../records/index.ts';
+import type { Snapshot } from './encode/both-tiers.ts';
+import type { ExportSource, TierRows } from './encode/rows.ts';
 import type { Body, BodyOptions } from './formats/format.ts';
 import { allowLongReads, preferKeyOrder } from './queries.ts';
-import type { ExportSource } from './source.ts';
 import { SpillQueue } from './spill-queue.ts';
-import type { Snapshot } from './tiers/both-tiers.ts';
-import type { TierRows } from './tiers/tier-rows.ts';
 
 /** How a format encodes the rows of a slice. */
 export type BodyForm = {

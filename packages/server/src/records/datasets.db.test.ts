@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { DatasetRow } from './contract.ts';
 import { type DatasetsRequest, listDatasets } from './datasets.ts';
-import { type ColdStore, openColdStore } from './tiers/testing/cold-store.ts';
-import { freeze } from './tiers/testing/freeze.ts';
-import { everybody, ingest } from './tiers/testing/walk.ts';
+import { type ColdStore, openColdStore } from './read/testing/cold-store.ts';
+import { freeze } from './read/testing/freeze.ts';
+import { everybody, ingest } from './read/testing/walk.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;

@@ -2,7 +2,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { createPartitions } from './ingest/partitions.ts';
+import { createPartitions } from './ingest/store-part.ts';
 import * as queries from './queries.ts';
 
 let db: TestDatabase;

@@ -5,10 +5,10 @@ import { listDatasets } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
 import type { Ingest } from './ingest/ingest.ts';
-import { getRecord, listRecords } from './pages.ts';
-import type { ColdReader } from './segments/cold-reader.ts';
+import { createTiers } from './read/merge.ts';
+import { getRecord, listRecords } from './read/pages.ts';
+import type { ColdReader } from './segments/segment.ts';
 import { tagsContract } from './tags.contract.ts';
-import { createTiers } from './tiers/create-tiers.ts';
 
 export function addRecordsRoutes(
   http: HttpServer,

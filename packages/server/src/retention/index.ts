@@ -1,20 +1,24 @@
-export { createEraser, type Eraser, type EraserOptions } from './erase/eraser.ts';
-export { addEraseRoutes } from './erase/routes.ts';
-export { pruneHistory } from './journal/prune.ts';
-export { countFailedTenants } from './journal/queries.ts';
-export type { MoverContext } from './mover/context.ts';
-export { deleteTenant } from './mover/kinds/delete-tenant.ts';
-export { busy, withTenantLock } from './mover/lock.ts';
+export { giveBackSpace } from './give-back.ts';
+export { deleteTenant } from './mover/delete-tenant.ts';
+export { busy, withTenantLock } from './mover/erase-records.ts';
+export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
+export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
 export { removeObjects } from './mover/remove-objects.ts';
 export type { RetentionOptions } from './options.ts';
-export { type DueDays, findDueDays } from './plan/due-days.ts';
+export { type DueDays, findDueDays } from './policies/plan.ts';
 export { addRetentionRoutes } from './routes.ts';
 export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
-export { type Runner, type RunnerOptions, startRunner } from './runs/runner.ts';
-export { parseSchedule, type Schedule } from './runs/schedule.ts';
-export { giveBackSpace } from './space/give-back.ts';
-export { isKnownStore } from './store/is-known.ts';
-export { addVerifyRoutes } from './verify/routes.ts';
+export { pruneHistory } from './runs/moves.ts';
+export { countFailedTenants } from './runs/queries.ts';
+export {
+  parseSchedule,
+  type Runner,
+  type RunnerOptions,
+  type Schedule,
+  startRunner,
+} from './runs/runner.ts';
+export { isKnownStore } from './store.ts';
 export { startVerifications } from './verify/run-verifications.ts';
 export { endOldUploads } from './verify/uploads.ts';
+export { addVerifyRoutes } from './verify/verifications.ts';

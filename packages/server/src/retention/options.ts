@@ -1,6 +1,6 @@
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
-import type { StoreTools } from './store/adopt.ts';
+import type { StoreTools } from './store.ts';
 
 /** What the routes of retention are given. */
 export type RetentionOptions = {

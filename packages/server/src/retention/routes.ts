@@ -2,13 +2,18 @@ import type { HttpServer } from '../platform/http/server.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { retentionContract } from './contract.ts';
-import { getMove, listMoves } from './journal/moves.ts';
 import type { RetentionOptions } from './options.ts';
-import { getPlan } from './plan/plan.ts';
-import { deletePolicy, getPolicy, listPolicies, putPolicy } from './policies/policies.ts';
-import { listTenantStates } from './policies/tenant-states.ts';
+import { getPlan } from './policies/plan.ts';
+import {
+  deletePolicy,
+  getPolicy,
+  listPolicies,
+  listTenantStates,
+  putPolicy,
+} from './policies/policies.ts';
+import { getMove, listMoves } from './runs/moves.ts';
 import { getRun, listRuns, requestRun } from './runs/runs.ts';
-import { adoptStore, getStore, toStoreSummary } from './store/adopt.ts';
+import { adoptStore, getStore, toStoreSummary } from './store.ts';
 
 export function addRetentionRoutes(
   http: HttpServer,

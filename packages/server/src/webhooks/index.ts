@@ -1,9 +1,9 @@
-export { type JobRunner, startJobRunner } from './dead-letters/job-runner.ts';
+export { type JobRunner, startJobRunner } from './dead-letters/run-jobs.ts';
 export { createSender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { createWakeUp, type WakeUp } from './drainer/wake-up.ts';
-export { createSecretBox, type SecretBox } from './endpoints/secret-box.ts';
+export { createSecretBox, type SecretBox } from './endpoints/secret.ts';
 export { findSecretKey } from './endpoints/secret-key.ts';
-export { startForgetting } from './history/forget.ts';
+export { startForgetting } from './forget.ts';
 export { addWebhookRoutes } from './routes.ts';

@@ -1,10 +1,10 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
-import type { JobRunner } from './dead-letters/job-runner.ts';
+import type { JobRunner } from './dead-letters/run-jobs.ts';
 import type { Target } from './delivery/target.ts';
 import type { WakeUp } from './drainer/wake-up.ts';
-import type { SecretBox } from './endpoints/secret-box.ts';
+import type { SecretBox } from './endpoints/secret.ts';
 
 /** What the routes of webhooks are given. */
 export type WebhookOptions = {

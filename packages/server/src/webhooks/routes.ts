@@ -2,7 +2,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { addDeadLetterRoutes } from './dead-letters/routes.ts';
 import { addEndpointRoutes } from './endpoints/routes.ts';
-import { addIncidentRoutes } from './incidents/routes.ts';
+import { addIncidentRoutes } from './incidents/incidents.ts';
 import type { WebhookOptions } from './options.ts';
 
 export function addWebhookRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {

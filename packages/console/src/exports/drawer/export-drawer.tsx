@@ -1,18 +1,17 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import drawerClasses from '../../records/drawer/drawer.module.css';
-import { CliBlock } from '../../records/export/cli-block.tsx';
-import { shellLine } from '../../records/shell-line.ts';
+import { CliBlock, shellLine } from '../../ui/cli-block.tsx';
+import drawerClasses from '../../ui/drawer.module.css';
+import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
-import { DrawerShell } from '../../webhooks/drawer-shell.tsx';
 import { DownloadLink } from '../exports-table.tsx';
 import { ExportMark, ProgressLine } from '../marks.tsx';
 import type { ExportJob } from '../types.ts';
-import type { Cancelling } from '../use-cancel.ts';
+import type { Cancelling } from '../use-exports.ts';
 import {
   isOpen,
   leftText,

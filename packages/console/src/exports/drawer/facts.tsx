@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
-import drawerClasses from '../../records/drawer/drawer.module.css';
 import { CopyButton } from '../../ui/copy-button.tsx';
+import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { Moment } from '../../ui/marks.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { Moment } from '../../webhooks/marks.tsx';
 import type { ExportJob } from '../types.ts';
 import { attemptsText, requestOf, sliceHref, sliceText } from '../words.ts';
 import classes from './drawer.module.css';

@@ -1,11 +1,11 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
-import drawerClasses from '../../records/drawer/drawer.module.css';
+import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
-import { manifestHref, useManifest } from '../calls.ts';
 import type { ExportJob, Manifest } from '../types.ts';
+import { manifestHref, useManifest } from '../use-exports.ts';
 import { proofText } from '../words.ts';
 import classes from './drawer.module.css';
 

@@ -2,9 +2,9 @@ import { Button, Modal } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
-import { exportsKey, removeFile } from '../calls.ts';
+import { reasonOf } from '../../ui/use-act.ts';
 import type { ExportJob } from '../types.ts';
+import { exportsKey, removeFile } from '../use-exports.ts';
 import classes from './drawer.module.css';
 
 /** Removes the file of a completed export before its time, after a question. */

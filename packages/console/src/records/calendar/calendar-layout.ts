@@ -1,6 +1,10 @@
-import type { DayRow } from '../../api/types.ts';
-import { nextMonth } from '../facts/month-series.ts';
-import { daysIn } from '../search.ts';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { api } from '../../api/client.ts';
+import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
+import { nextMonth } from '../facts/use-facts.ts';
+import { daysIn, type NodePath, nodeKey } from '../search.ts';
+import { noPlaceholder, usePoll } from '../use-poll.ts';
 
 /** Years that one calendar shows: 1,098 days at most, of which the service answers 4,000 at once. */
 export const yearsShown = 3;
@@ -124,4 +128,40 @@ function stepDay(day: string, days: number): string {
 
 function dayOf(month: string, date: number): string {
   return `${month}-${String(date).padStart(2, '0')}`;
+}
+
+/** The most the service answers at once; a span has fewer days. */
+const maxDays = 4000;
+
+/** The stretch of time that the calendar shows; null: nothing is stored; undefined: not known yet. */
+export function useSpan(
+  path: NodePath | null,
+  facts: DatasetRow | null | undefined,
+  year: number | undefined,
+): CalendarSpan | null | undefined {
+  const first = path?.month ?? facts?.first_at ?? null;
+  const last = path?.month ?? facts?.last_at ?? null;
+  const span = useMemo(() => spanOf(first, last, year), [first, last, year]);
+  return span === null && facts === undefined ? undefined : span;
+}
+
+/** Days with records of a span. */
+export function useDays(
+  path: NodePath | null,
+  span: CalendarSpan | null | undefined,
+  isShown: boolean,
+): UseQueryResult<DayRow[]> {
+  const range = !span ? null : `${span.from} ${span.to}`;
+  return useQuery<DayRow[]>({
+    queryKey: ['records', 'days', path === null ? null : nodeKey(path), range],
+    enabled: path !== null && range !== null && isShown,
+    refetchInterval: usePoll(),
+    placeholderData: noPlaceholder,
+    queryFn: async ({ signal }) => {
+      const { tenant, store } = path ?? { tenant: '' };
+      const params = { tenant, store, from: span?.from, to: span?.to, limit: maxDays };
+      const page = await api.get<Page<DayRow>>('/enrichment/days', params, signal);
+      return page.data;
+    },
+  });
 }

@@ -4,10 +4,10 @@ import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'reac
 import type { DayRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { countOf } from '../../webhooks/words.ts';
+import { countOf } from '../../ui/words.ts';
 import type { DayRange } from '../chosen-days.ts';
 import { TimeChart } from '../facts/node-chart.tsx';
-import { type NodePath, namesOf } from '../node.ts';
+import { type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
 import { Calendar, dayText } from './calendar.tsx';
 import {

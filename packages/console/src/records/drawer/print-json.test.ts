@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { printJson, printPieces } from './print-json.ts';
+import { printJson, printPieces } from '../../ui/json-source.ts';
 
 describe('printJson', () => {
   it('indents, and keeps the spelling of numbers and strings', () => {

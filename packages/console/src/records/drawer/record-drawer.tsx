@@ -3,7 +3,9 @@ import { useClipboard } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { api, pathWith } from '../../api/client.ts';
+import { shellLine } from '../../ui/cli-block.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
+import classes from '../../ui/drawer.module.css';
 import {
   formatBytes,
   formatCount,
@@ -13,14 +15,11 @@ import {
 } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
+import { type JsonPiece, printJson, printPieces, readMembers } from '../../ui/json-source.ts';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { readMembers } from '../json-source.ts';
 import { decodeRecord, type RecordIdentity } from '../search.ts';
-import { shellLine } from '../shell-line.ts';
 import { noPlaceholder } from '../use-poll.ts';
-import classes from './drawer.module.css';
-import { type JsonPiece, printJson, printPieces } from './print-json.ts';
 
 /** Above this, colours would cost more elements than they are worth. */
 const colouredChars = 40_000;

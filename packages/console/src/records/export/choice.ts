@@ -1,10 +1,12 @@
 import type {
   Compression,
   DatasetName,
+  ExportColumn,
   ExportFormat,
   ExportRequest,
   Profile,
   SplitName,
+  Version,
 } from '../../exports/types.ts';
 import type { SliceParams } from '../search.ts';
 
@@ -78,4 +80,110 @@ export type Way = 'now' | 'job';
 /** Which way is better for so many rows; none while they are not known. */
 export function betterWay(rows: number | undefined): Way {
   return rows !== undefined && rows > manyRows ? 'job' : 'now';
+}
+
+/** What the panel lets choose, as it stands. */
+export type Choices = {
+  format: ExportFormat;
+  compression: Compression;
+  /** Undefined: those by default, which differ between formats. */
+  columns: readonly string[] | undefined;
+  pathText: string;
+  profile: Profile;
+  header: boolean;
+  dataset: DatasetName | undefined;
+  versionId: string | undefined;
+  split: SplitName | undefined;
+  /** Undefined: the better one for so many rows. */
+  way: Way | undefined;
+};
+
+export const firstChoices: Choices = {
+  format: 'csv',
+  compression: 'none',
+  columns: undefined,
+  pathText: '',
+  profile: 'machine',
+  header: true,
+  dataset: undefined,
+  versionId: undefined,
+  split: undefined,
+  way: undefined,
+};
+
+/** What they come to: the export, the columns it would have by default, and what is wrong with it. */
+export function choiceOf(from: {
+  slice: SliceParams;
+  kind: string | undefined;
+  choices: Choices;
+  versions: readonly Version[];
+}): { choice: ExportChoice; byDefault: readonly string[]; fault: string | null } {
+  const { slice, kind, choices, versions } = from;
+  const { columns, pathText, versionId, way: _way, ...rest } = choices;
+  const { paths, fault } = parsePaths(pathText);
+  const version = versions.find(({ id }) => id === versionId);
+  const choice = { ...rest, slice, kind, version };
+  const byDefault = defaultColumns(
+    choices.format,
+    version !== undefined && version.shares !== null,
+  );
+  if (columns === undefined && paths.length === 0) return { choice, byDefault, fault };
+  const base = columns ?? byDefault;
+  const chosen = [...exportColumns.filter((name) => base.includes(name)), ...paths];
+  return { choice: { ...choice, columns: chosen }, byDefault, fault };
+}
+
+/**
+ * The columns of an export, in their order: those of the contract, which may only be imported as types
+ * here, since its values would bring its schemas into the bundle. A test compares the two.
+ */
+export const exportColumns = [
+  'tenant',
+  'store',
+  'month',
+  'event_id',
+  'occurred_at',
+  'recorded_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'bytes',
+  'datasets',
+  'split',
+  'enrichment',
+] as const satisfies readonly ExportColumn[];
+
+/** What NDJSON has by default: a record as it was sent. */
+export const recordColumns = [
+  'tenant',
+  'store',
+  'event_id',
+  'occurred_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'enrichment',
+] as const satisfies readonly ExportColumn[];
+
+/** The columns of a format unless others are asked for: `split` only of versions that have splits. */
+export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
+  if (format === 'ndjson') return recordColumns;
+  return hasSplits ? exportColumns : exportColumns.filter((name) => name !== 'split');
+}
+
+/** Field paths as people type them: `origin.iata, enrichment.score`, by comma or line. */
+export function parsePaths(text: string): { paths: string[]; fault: string | null } {
+  const paths: string[] = [];
+  for (const part of text.split(/[,\n]/)) {
+    const typed = part.trim();
+    if (typed === '') continue;
+    const path = typed.startsWith('enrichment.') ? typed : `enrichment.${typed}`;
+    if (!/^enrichment(\.[^.]+)+$/.test(path) || path.length > 500) {
+      return { paths: [], fault: `“${typed}” is no path: names joined by dots, as origin.iata` };
+    }
+    if (!paths.includes(path)) paths.push(path);
+  }
+  return { paths, fault: null };
 }

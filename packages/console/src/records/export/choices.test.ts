@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Version } from '../../exports/types.ts';
-import { choiceOf, firstChoices } from './choices.ts';
+import { choiceOf, firstChoices } from './choice.ts';
 
 const slice = { tenant: 'TX', store: 'DFW' };
 const none = { slice, kind: undefined, versions: [] };

@@ -8,10 +8,9 @@ import type {
   Version,
 } from '../../exports/types.ts';
 import { formatCount } from '../../ui/format.ts';
-import type { Way } from './choice.ts';
-import type { Choices } from './choices.ts';
+import type { Choices, Way } from './choice.ts';
+import { exportColumns } from './choice.ts';
 import classes from './export.module.css';
-import { exportColumns } from './export-columns.ts';
 
 export type ChoicesProps = {
   isFixed: boolean;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shellLine } from '../shell-line.ts';
+import { shellLine } from '../../ui/cli-block.tsx';
 import { exportLine } from './cli-line.ts';
 
 const plain = { format: 'csv', compression: 'none', profile: 'machine', header: true } as const;

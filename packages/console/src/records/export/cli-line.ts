@@ -1,4 +1,4 @@
-import { shellLine } from '../shell-line.ts';
+import { shellLine } from '../../ui/cli-block.tsx';
 import { type ExportChoice, fileName, type Way } from './choice.ts';
 
 /** The line that does the same on a command line. `days` are those of the node: the CLI wants a range. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createCounter, createRowCounter } from './count-rows.ts';
+import { createCounter, createRowCounter } from './export-run.ts';
 
 function count(csv: string, hasHeader = true, cut = csv.length): number | null {
   const counter = createRowCounter({ hasHeader });

@@ -3,7 +3,7 @@ import {
   exportColumns as serverColumns,
   recordColumns as serverRecordColumns,
 } from '../../../../server/src/exports/contract.ts';
-import { defaultColumns, exportColumns, parsePaths, recordColumns } from './export-columns.ts';
+import { defaultColumns, exportColumns, parsePaths, recordColumns } from './choice.ts';
 
 describe('exportColumns', () => {
   it('are those of the service', () => {

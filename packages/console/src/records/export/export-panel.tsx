@@ -3,10 +3,11 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetName } from '../../api/types.ts';
-import { createExport, exportsKey } from '../../exports/calls.ts';
 import { exportHref } from '../../exports/search.ts';
 import type { ExportFormat, ExportRequest, Version } from '../../exports/types.ts';
+import { createExport, exportsKey } from '../../exports/use-exports.ts';
 import { sliceText } from '../../exports/words.ts';
+import { CliBlock } from '../../ui/cli-block.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
@@ -14,15 +15,22 @@ import { notify } from '../../ui/toasts.tsx';
 import type { SliceParams } from '../search.ts';
 import { noPlaceholder } from '../use-poll.ts';
 import { useVersions } from '../versions/use-versions.ts';
-import { betterWay, bodyOf, type ExportChoice, fileName, selectionOf, type Way } from './choice.ts';
-import { type Choices, choiceOf, firstChoices } from './choices.ts';
+import {
+  betterWay,
+  bodyOf,
+  type Choices,
+  choiceOf,
+  type ExportChoice,
+  fileName,
+  firstChoices,
+  selectionOf,
+  type Way,
+} from './choice.ts';
 import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } from './choices.tsx';
-import { CliBlock } from './cli-block.tsx';
 import { exportLine } from './cli-line.ts';
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
-import { canPickFile } from './pick-file.ts';
-import { type ExportState, useExport } from './use-export.ts';
+import { canPickFile, type ExportState, useExport } from './use-export.ts';
 
 export type ExportPanelProps = {
   slice: SliceParams;

@@ -3,16 +3,15 @@ import { CatchBoundary } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { lazyPiece } from '../../ui/lazy-part.tsx';
-import type { NodePath } from '../node.ts';
+import type { NodePath } from '../search.ts';
 import { DayStrip } from './day-strip.tsx';
 import classes from './facts.module.css';
-import { loadTimeChart } from './load-time-chart.ts';
 import type { TimeChartProps } from './time-chart.tsx';
 import { useMonths } from './use-facts.ts';
 
 const LazyChart = lazyPiece('records/time-chart', loadTimeChart, <NoChart />);
 
-export type NodeChartProps = {
+type NodeChartProps = {
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
   from: string | undefined;
@@ -69,4 +68,23 @@ export function TimeChart({
 
 function NoChart(): ReactNode {
   return <p className={classes.muted}>The chart cannot be drawn. Load the page again.</p>;
+}
+
+/**
+ * The chart's library asks for number formats of the browser's language as it loads, and fails on the
+ * one of a browser that was started without a locale (`en-US@posix`).
+ */
+async function loadTimeChart() {
+  if (!isLanguage(navigator.language)) {
+    Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
+  }
+  return (await import('./time-chart.tsx')).TimeChart;
+}
+
+function isLanguage(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length > 0;
+  } catch {
+    return false;
+  }
 }

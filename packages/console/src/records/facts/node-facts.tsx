@@ -6,7 +6,7 @@ import { formatBytes, formatCount, formatInstant, visibleText } from '../../ui/f
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { CoverageBar } from '../coverage-bar.tsx';
-import { type NodePath, namesOf, pathOf } from '../node.ts';
+import { type NodePath, namesOf, pathOf } from '../search.ts';
 import classes from './facts.module.css';
 
 export type NodeFactsProps = {

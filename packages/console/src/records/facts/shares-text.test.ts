@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countOfOthers, sampleText } from './shares-text.ts';
+import { countOfOthers, sampleText } from './use-facts.ts';
 
 const none = { kinds: [], sources: [], models: [] };
 

@@ -6,7 +6,7 @@ import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import classes from './shares.module.css';
-import { countOfOthers, sampleText } from './shares-text.ts';
+import { countOfOthers, sampleText } from './use-facts.ts';
 
 export type SharesViewProps = {
   shares: UseQueryResult<RecordFacts>;

@@ -1,9 +1,9 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
-import type { DatasetRow, Page } from '../../api/types.ts';
-import { levelOf, type NodePath, nodeKey } from '../node.ts';
+import type { DatasetRow, Page, RecordFacts } from '../../api/types.ts';
+import { formatCount } from '../../ui/format.ts';
+import { levelOf, type NodePath, nodeKey, type SliceParams } from '../search.ts';
 import { noPlaceholder, usePoll } from '../use-poll.ts';
-import { type MonthCount, sumByMonth } from './month-series.ts';
 
 /** The counters of one node; null when nothing is there any more. */
 export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | null> {
@@ -50,4 +50,55 @@ export function useMonths(
       return null;
     },
   });
+}
+
+/** Kinds, sources and models of a slice: read once a minute at most, since they may be a scan. */
+export function useShares(
+  slice: SliceParams | null,
+  digest: string | undefined,
+  isShown: boolean,
+): UseQueryResult<RecordFacts> {
+  return useQuery<RecordFacts>({
+    queryKey: ['records', 'shares', JSON.stringify(slice), digest],
+    enabled: slice !== null && digest !== undefined && isShown,
+    staleTime: 60_000,
+    placeholderData: noPlaceholder,
+    queryFn: ({ signal }) => api.get<RecordFacts>('/enrichment/facts', { ...slice }, signal),
+  });
+}
+
+type MonthCount = { name: string; count: number };
+
+/** Leaves summed per month, with the months between the first and the last that hold nothing. */
+export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
+  const counts = new Map<string, number>();
+  for (const { month, count } of rows) {
+    if (month !== null) counts.set(month, (counts.get(month) ?? 0) + count);
+  }
+  const months = [...counts.keys()].sort();
+  const last = months.at(-1);
+  const series: MonthCount[] = [];
+  // Bounded: the earliest month is 1970-01, but a chart of a thousand bars says nothing anyway.
+  for (let month = months[0]; month !== undefined && last !== undefined; month = nextMonth(month)) {
+    if (month > last || series.length >= 1200) break;
+    series.push({ name: month, count: counts.get(month) ?? 0 });
+  }
+  return series;
+}
+
+export function nextMonth(month: string): string {
+  const year = Number(month.slice(0, 4));
+  const next = Number(month.slice(5)) + 1;
+  return next > 12 ? `${year + 1}-01` : `${month.slice(0, 4)}-${String(next).padStart(2, '0')}`;
+}
+
+/** Whether all records were looked at, or how many of how many. */
+export function sampleText({ count, sampled, is_exact }: RecordFacts): string {
+  if (is_exact) return count === 1 ? 'of the one record' : `of all ${formatCount(count)} records`;
+  return `in a sample of ${formatCount(sampled)} of ${formatCount(count)} records`;
+}
+
+/** Records whose value is none of the listed ones. */
+export function countOfOthers(shares: RecordFacts['kinds'], sampled: number): number {
+  return Math.max(0, sampled - shares.reduce((sum, { count }) => sum + count, 0));
 }

@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { DatasetName } from '../../api/types.ts';
-import { ChoiceFilter } from '../../webhooks/filters.tsx';
+import { ChoiceFilter } from '../../ui/filters.tsx';
 import { monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rangeText } from './range-text.ts';
-import { readRecordsPage } from './records-page.ts';
+import { rangeText, readRecordsPage } from './records-page.ts';
 
 describe('readRecordsPage', () => {
   it('reads lines, keeps the spelling of confidence and steps over enrichments', () => {

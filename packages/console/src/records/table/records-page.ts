@@ -1,5 +1,11 @@
-import { readElements, readMembers } from '../json-source.ts';
-import { encodeRecord } from '../search.ts';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { useRef } from 'react';
+import { ApiError, api } from '../../api/client.ts';
+import { formatCount } from '../../ui/format.ts';
+import { readElements, readMembers } from '../../ui/json-source.ts';
+import { isPassing } from '../../ui/outage.ts';
+import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
+import { usePoll } from '../use-poll.ts';
 
 /** A record as a line of the table: everything but the enrichment. */
 export type RecordLine = {
@@ -60,4 +66,57 @@ function value<T extends string | number | null>(
 ): T {
   const source = members.get(name);
   return source === undefined ? absent : (JSON.parse(source) as T);
+}
+
+/** The page of records that the hash names. */
+export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
+  const slice = sliceOf(search);
+  const { kind, source, dataset, cursor } = search;
+  const filters = JSON.stringify([slice, kind, source, dataset]);
+  const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
+  const query = useQuery<RecordsPage>({
+    queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
+    enabled: slice !== null,
+    refetchInterval: usePoll(),
+    // While NEXT loads, this page stays; another slice or filter begins empty.
+    placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
+    queryFn: async ({ signal }) => {
+      const params = { ...slice, kind, source, dataset, cursor, limit: pageSizeOf(search) };
+      return readRecordsPage(await api.getText('/enrichment/records', params, signal));
+    },
+  });
+  if (query.data !== undefined) last.current = { filters, page: query.data };
+  const kept = last.current?.filters === filters ? last.current.page : undefined;
+  if (query.data !== undefined || kept === undefined || !isForNow(query.error)) return query;
+  // A placeholder goes when the load fails; its rows must not.
+  return {
+    ...query,
+    data: kept,
+    isPlaceholderData: true,
+  } as unknown as UseQueryResult<RecordsPage>;
+}
+
+/** It may succeed as soon as the service is back, or someone has signed in again. */
+function isForNow(error: Error | null): boolean {
+  if (error === null) return false;
+  return isPassing(error) || (error instanceof ApiError && error.status === 401);
+}
+
+type PageRange = {
+  rows: number;
+  hasNext: boolean;
+  /** Records before this page. */
+  at: number;
+  /** False for a page that was opened by its cursor alone. */
+  isAtKnown: boolean;
+  /** Records in all; null with filters, whose matches nobody counts. */
+  total: number | null;
+};
+
+/** Such as `1–100 of 27,162`. */
+export function rangeText({ rows, hasNext, at, isAtKnown, total }: PageRange): string {
+  if (rows === 0) return hasNext ? 'no match in this stretch, NEXT reads on' : '0 rows';
+  if (!isAtKnown) return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}`;
+  const range = `${formatCount(at + 1)}–${formatCount(at + rows)}`;
+  return total === null ? range : `${range} of ${formatCount(total)}`;
 }

@@ -2,13 +2,13 @@ import { Button, Modal, Radio, Textarea, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { DatasetName, Tagged } from '../../api/types.ts';
+import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonText } from '../../ui/skeleton.tsx';
-import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
-import formClasses from '../../webhooks/form.module.css';
-import { countOf } from '../../webhooks/words.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { countOf } from '../../ui/words.ts';
 import { DatasetChoice } from './dataset-choice.tsx';
 import {
   datasetWords,

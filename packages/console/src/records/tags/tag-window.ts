@@ -2,8 +2,8 @@ import type { DatasetName, NewTag } from '../../api/types.ts';
 import { daysIn, monthEnds } from '../search.ts';
 
 /** Which days a new tag covers: all there are and will be, the month of the node, or a range. */
-export const windowKinds = ['all', 'month', 'range'] as const;
-export type WindowKind = (typeof windowKinds)[number];
+const windowKinds = ['all', 'month', 'range'] as const;
+type WindowKind = (typeof windowKinds)[number];
 
 /** What a new tag is about: a tenant or a store, and the days that are chosen on the page. */
 export type TagPlace = {

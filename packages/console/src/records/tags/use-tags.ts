@@ -8,8 +8,8 @@ import {
 import { api } from '../../api/client.ts';
 import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
-import { countOf } from '../../webhooks/words.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { countOf } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 import { noPlaceholder, usePoll } from '../use-poll.ts';

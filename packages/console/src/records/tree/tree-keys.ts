@@ -12,7 +12,7 @@ export type TreeMove =
 /** `*` opens all siblings, but no more than these: each is a request. */
 const maxOpened = 50;
 
-export type TreeKeyPress = {
+type TreeKeyPress = {
   key: string;
   /** Letters typed in one go, this one included. */
   typed: string;

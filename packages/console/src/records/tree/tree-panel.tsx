@@ -2,7 +2,7 @@ import { TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
-import { totalsOf } from './totals.ts';
+import { totalsOf } from './branch-pages.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';

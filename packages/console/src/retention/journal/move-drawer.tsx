@@ -1,14 +1,14 @@
 import type { ReactNode } from 'react';
-import type { RetentionMove } from '../../api/types.ts';
-import drawerClasses from '../../records/drawer/drawer.module.css';
+import type { RetentionMove, TripleRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatInstant } from '../../ui/format.ts';
+import drawerClasses from '../../ui/drawer.module.css';
+import { DrawerShell } from '../../ui/drawer-shell.tsx';
+import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { countOf, formatDuration } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { DrawerShell } from '../../webhooks/drawer-shell.tsx';
-import { countOf, formatDuration } from '../../webhooks/words.ts';
 import type { useMove } from '../calls.ts';
 import { MoveMark } from '../marks.tsx';
 import { drawerHref } from '../search.ts';
@@ -23,7 +23,6 @@ import {
   stepsOf,
 } from '../words.ts';
 import classes from './move.module.css';
-import { TripleLine, Triples } from './triples.tsx';
 
 /** One move of the journal: how far it came, what proves it, and why it failed. */
 export function MoveDrawer(props: {
@@ -191,5 +190,68 @@ function Facts({ move }: { move: RetentionMove }): ReactNode {
         </div>
       )}
     </dl>
+  );
+}
+
+const lines = [
+  { name: 'records', of: ({ count }: TripleRow) => formatCount(count) },
+  { name: 'bytes', of: ({ bytes }: TripleRow) => formatCount(bytes) },
+  { name: 'digest', of: ({ digest }: TripleRow) => digest },
+] as const;
+
+/** What was read from the source beside what was read back from the object: the proof of a copy. */
+function Triples(props: { source: TripleRow | null; object: TripleRow | null }): ReactNode {
+  const { source, object } = props;
+  return (
+    <table className={classes.triples}>
+      <thead>
+        <tr>
+          <td />
+          <th scope="col">SOURCE</th>
+          <th scope="col">
+            <span className="visually-hidden">Equal?</span>
+          </th>
+          <th scope="col">OBJECT, READ BACK</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(({ name, of }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{source === null ? <None /> : of(source)}</td>
+            <td>
+              {source !== null && object !== null && (
+                <EqualMark isEqual={of(source) === of(object)} />
+              )}
+            </td>
+            <td>{object === null ? <None /> : of(object)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function None(): ReactNode {
+  return <span className={classes.quiet}>not yet</span>;
+}
+
+function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
+  return (
+    <span className={classes.equal} data-equal={isEqual}>
+      <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
+      <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
+    </span>
+  );
+}
+
+/** One triple in a line, with its digest to copy. */
+function TripleLine({ triple }: { triple: TripleRow }): ReactNode {
+  return (
+    <span className={classes.tripleLine}>
+      {formatCount(triple.count)} records · {formatCount(triple.bytes)} bytes ·{' '}
+      <code>{triple.digest}</code>
+      <CopyButton value={triple.digest} label="Copy the digest" />
+    </span>
   );
 }

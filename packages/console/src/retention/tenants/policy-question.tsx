@@ -1,11 +1,11 @@
 import { Button, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
+import formClasses from '../../ui/form.module.css';
 import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { SkeletonText } from '../../ui/skeleton.tsx';
-import { reasonOf } from '../../webhooks/delivery/use-retries.ts';
-import formClasses from '../../webhooks/form.module.css';
-import { countOf } from '../../webhooks/words.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { countOf } from '../../ui/words.ts';
 import { firstDayKept, type PolicyValues } from './policy-values.ts';
 import { useEffectOfDeletion } from './use-effect-of-deletion.ts';
 

@@ -2,8 +2,8 @@ import type { ReactNode } from 'react';
 import type { TenantState } from '../../api/types.ts';
 import { CutText } from '../../ui/cut-text.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
-import { Moment } from '../../webhooks/marks.tsx';
-import { type Column, RowsTable } from '../../webhooks/table/rows-table.tsx';
+import { Moment } from '../../ui/marks.tsx';
+import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';
 

@@ -1,13 +1,13 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../../api/types.ts';
-import drawerClasses from '../../records/drawer/drawer.module.css';
+import drawerClasses from '../../ui/drawer.module.css';
+import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { DrawerShell } from '../../webhooks/drawer-shell.tsx';
-import { countOf } from '../../webhooks/words.ts';
 import { progressText } from '../job-lines.tsx';
 import { isAtWork, outcomeText } from '../jobs.ts';
 import { daysText, problemWords } from '../words.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { curlLine } from './curl-line.ts';
+import { curlLine } from './delivery-drawer.tsx';
 
 test('a delivery reads as one command, whatever its body holds', () => {
   const sent = {

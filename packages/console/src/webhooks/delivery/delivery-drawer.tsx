@@ -1,26 +1,24 @@
 import { Button } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
-import type { DeliveryDetail } from '../../api/types.ts';
-import drawerClasses from '../../records/drawer/drawer.module.css';
-import { printJson } from '../../records/drawer/print-json.ts';
+import { type ReactNode, useMemo } from 'react';
+import type { Attempt, DeliveryDetail } from '../../api/types.ts';
+import { shellLine } from '../../ui/cli-block.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatInstant } from '../../ui/format.ts';
+import drawerClasses from '../../ui/drawer.module.css';
+import { DrawerShell } from '../../ui/drawer-shell.tsx';
+import { formatInstant, visibleJson, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { type JsonPiece, printJson, printPieces } from '../../ui/json-source.ts';
+import classes from '../../ui/lines.module.css';
+import { Moment, StatusMark } from '../../ui/marks.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
+import type { Retries } from '../../ui/use-act.ts';
+import { failureWords, formatDuration, statusWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { DrawerShell } from '../drawer-shell.tsx';
-import { Moment, StatusMark } from '../marks.tsx';
-import { failureWords, statusWords } from '../words.ts';
-import { Attempts } from './attempts.tsx';
-import { curlLine } from './curl-line.ts';
-import classes from './delivery.module.css';
-import { Payload } from './payload.tsx';
 import { PurgeButton } from './purge.tsx';
-import type { Retries } from './use-retries.ts';
 
-export type DeliveryDrawerProps = {
+type DeliveryDrawerProps = {
   id: string;
   delivery: UseQueryResult<DeliveryDetail>;
   retries: Retries;
@@ -180,4 +178,90 @@ function CopyText({ label, value }: { label: string; value: () => string }): Rea
       <span aria-live="polite">{copied ? 'Copied' : label}</span>
     </Button>
   );
+}
+
+/** What every attempt met, newest first. */
+function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
+  if (attempts.length === 0) return <p className={classes.note}>No attempt yet.</p>;
+  return (
+    <ol className={classes.attempts} reversed>
+      {attempts.map((attempt) => (
+        <AttemptLine key={attempt.number} attempt={attempt} />
+      ))}
+    </ol>
+  );
+}
+
+function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
+  const [zone] = useZone();
+  const { failure_class: failure, response } = attempt;
+  return (
+    <li className={classes.attempt} data-failed={failure !== null}>
+      <div className={classes.attemptHead}>
+        <span className={classes.attemptNumber}>#{attempt.number}</span>
+        <strong>{attempt.status ?? '–'}</strong>
+        <span>{failure === null ? 'delivered' : failureWords[failure]}</span>
+        <span className={classes.attemptTime}>{formatDuration(attempt.duration_ms)}</span>
+        <span className={classes.attemptTime}>
+          {formatInstant(attempt.started_at, zone).slice(0, 19)} ·{' '}
+          <Moment at={attempt.started_at} />
+        </span>
+      </div>
+      {attempt.error !== null && (
+        <p className={classes.attemptError}>{visibleText(attempt.error)}</p>
+      )}
+      {response !== null && response !== '' && (
+        <details>
+          <summary>Answer, {response.length} characters</summary>
+          <pre className={classes.response}>{visibleText(response)}</pre>
+        </details>
+      )}
+    </li>
+  );
+}
+
+/** Above this, colours would cost more elements than they are worth. */
+const colouredChars = 40_000;
+
+/** The body of a delivery, readable; only its white space differs from what is sent. */
+function Payload({ body }: { body: string }): ReactNode {
+  const pieces = useMemo((): JsonPiece[] => {
+    if (body.length <= colouredChars) return printPieces(visibleJson(body));
+    return [{ kind: 'mark', text: printJson(visibleJson(body)) }];
+  }, [body]);
+  return (
+    <pre className={drawerClasses.json}>
+      {pieces.map((piece, index) =>
+        piece.kind === 'mark' ? (
+          piece.text
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a body never changes
+          <span key={index} data-kind={piece.kind}>
+            {piece.text}
+          </span>
+        ),
+      )}
+    </pre>
+  );
+}
+
+type Sent = { target: string; idempotency_key: string; body: string };
+
+/**
+ * The delivery as a command line. Without its signature: that takes the secret of the endpoint, which is
+ * nowhere to be read.
+ */
+export function curlLine({ target, idempotency_key, body }: Sent): string {
+  const headers = ['content-type: application/json', `webhook-id: ${idempotency_key}`];
+  return shellLine([
+    'curl',
+    '-sS',
+    '-i',
+    '-X',
+    'POST',
+    ...headers.flatMap((header) => ['-H', header]),
+    '--data-raw',
+    body,
+    target,
+  ]);
 }

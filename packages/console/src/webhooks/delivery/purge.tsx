@@ -2,11 +2,11 @@ import { Button, Modal } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
+import classes from '../../ui/lines.module.css';
 import { notify } from '../../ui/toasts.tsx';
-import { shortId } from '../words.ts';
-import { deliveryPath, webhooksKey } from './calls.ts';
-import classes from './delivery.module.css';
-import { reasonOf } from './use-retries.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { shortId } from '../../ui/words.ts';
+import { deliveryPath, webhooksKey } from './use-delivery.ts';
 
 /** Throws a delivery away, after a question; the access token is asked for by the call itself. */
 export function PurgeButton({ id }: { id: string }): ReactNode {

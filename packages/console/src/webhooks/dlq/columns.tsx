@@ -2,11 +2,11 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Delivery } from '../../api/types.ts';
 import { CutText } from '../../ui/cut-text.tsx';
-import markClasses from '../marks.module.css';
-import { LastStatus, Moment, NextRetry, StatusMark, Target } from '../marks.tsx';
-import type { Column } from '../table/rows-table.tsx';
-import classes from '../table/table.module.css';
-import { ShortId } from '../table/whole-tips.tsx';
+import markClasses from '../../ui/marks.module.css';
+import { LastStatus, Moment, NextRetry, StatusMark, Target } from '../../ui/marks.tsx';
+import type { Column } from '../../ui/table/rows-table.tsx';
+import classes from '../../ui/table/table.module.css';
+import { ShortId } from '../../ui/table/whole-tips.tsx';
 
 /** What keeps a delivery whose endpoint is disabled. */
 function EndpointDisabled(): ReactNode {

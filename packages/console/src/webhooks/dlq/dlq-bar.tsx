@@ -2,14 +2,14 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DeadLetters } from '../../api/types.ts';
+import { EndpointFilter, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
-import { EndpointFilter, TextFilter } from '../filters.tsx';
-import { StatusMark } from '../marks.tsx';
-import { PollNote } from '../poll-note.tsx';
+import classes from '../../ui/list-page.module.css';
+import { StatusMark } from '../../ui/marks.tsx';
+import { PollNote } from '../../ui/poll.tsx';
+import type { UpdateSearch } from '../../ui/use-search.ts';
+import { failureWords } from '../../ui/words.ts';
 import { type DlqSearch, deadLetterStatuses } from '../search.ts';
-import type { UpdateSearch } from '../use-search.ts';
-import classes from '../webhooks.module.css';
-import { failureWords } from '../words.ts';
 
 export type DlqBarProps = {
   search: DlqSearch;

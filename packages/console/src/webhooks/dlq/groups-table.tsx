@@ -11,13 +11,13 @@ import type {
 import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import classes from '../../ui/list-page.module.css';
+import { Moment, StatusMark, Target } from '../../ui/marks.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
-import { Moment, StatusMark, Target } from '../marks.tsx';
+import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
+import tableClasses from '../../ui/table/table.module.css';
+import { failureWords } from '../../ui/words.ts';
 import { type DlqSearch, deadLetterStatuses } from '../search.ts';
-import { type Column, RowsTable } from '../table/rows-table.tsx';
-import tableClasses from '../table/table.module.css';
-import classes from '../webhooks.module.css';
-import { failureWords } from '../words.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
 type Groups = UseQueryResult<Page<DeliveryGroup>>;

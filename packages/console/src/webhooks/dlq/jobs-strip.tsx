@@ -5,12 +5,12 @@ import { api } from '../../api/client.ts';
 import type { RetryJob } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { CloseIcon } from '../../ui/icons.tsx';
+import classes from '../../ui/jobs.module.css';
 import { notify } from '../../ui/toasts.tsx';
-import { jobsKey } from '../delivery/calls.ts';
-import { reasonOf } from '../delivery/use-retries.ts';
-import { failureWords, shortId } from '../words.ts';
-import classes from './jobs.module.css';
-import { isOpen, type Jobs } from './use-jobs.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { failureWords, shortId } from '../../ui/words.ts';
+import { jobsKey } from '../delivery/use-delivery.ts';
+import { isOpen, type Jobs } from './use-dead-letters.ts';
 
 /** One line for each bulk retry: how far it is, pause, resume and cancel. */
 export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {

@@ -3,14 +3,14 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import classes from '../../ui/form.module.css';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { Target } from '../../ui/marks.tsx';
 import { SkeletonText } from '../../ui/skeleton.tsx';
-import { jobsKey, webhooksKey } from '../delivery/calls.ts';
-import { reasonOf } from '../delivery/use-retries.ts';
-import classes from '../form.module.css';
-import { Target } from '../marks.tsx';
-import { countOf, failureWords, shortId } from '../words.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { countOf, failureWords, shortId } from '../../ui/words.ts';
+import { jobsKey, webhooksKey } from '../delivery/use-delivery.ts';
 
 /** Retries all that a filter finds: first what that would be, then as a job. */
 export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {

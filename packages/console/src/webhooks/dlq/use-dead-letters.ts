@@ -1,9 +1,16 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { DeadLetterStatus, DeadLetters, DeliveryGroup, Page } from '../../api/types.ts';
-import { dlqKey } from '../delivery/calls.ts';
+import type {
+  DeadLetterStatus,
+  DeadLetters,
+  DeliveryGroup,
+  Page,
+  RetryJob,
+} from '../../api/types.ts';
+import { pollMs, usePollOf } from '../../ui/poll.tsx';
+import { dlqKey, jobsKey } from '../delivery/use-delivery.ts';
 import type { DlqSearch } from '../search.ts';
-import { pollMs, usePollOf } from '../use-poll.ts';
 
 /** Rows of each status on the page, at most. */
 export const mostRows = 200;
@@ -37,4 +44,50 @@ export function useDeadLetterGroups(
     queryFn: ({ signal }) =>
       api.get<Page<DeliveryGroup>>('/webhook/dlq/groups', { ...filters, limit: 200 }, signal),
   });
+}
+
+const runningMs = 1_500;
+
+export type Jobs = {
+  readonly query: UseQueryResult<Page<RetryJob>>;
+  /** Those at work, and those that ended while this page watched. */
+  readonly shown: readonly RetryJob[];
+  readonly dismiss: (id: string) => void;
+};
+
+/** The bulk retries, from whoever: read often while one runs, and the queue with them. */
+export function useJobs(): Jobs {
+  const client = useQueryClient();
+  const closely = usePollOf(runningMs);
+  const calmly = usePollOf(pollMs);
+  const query = useQuery<Page<RetryJob>>({
+    queryKey: jobsKey,
+    refetchInterval: (each) => (isRunning(each.state.data) ? closely(each) : calmly(each)),
+    queryFn: ({ signal }) => api.get<Page<RetryJob>>('/webhook/dlq/retries', { limit: 20 }, signal),
+  });
+  const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
+  const jobs = query.data?.data ?? [];
+  const open = jobs.filter(isOpen).map(({ id }) => id);
+  const unknown = open.filter((id) => !watched.has(id));
+  if (unknown.length > 0) setWatched(new Set([...watched, ...unknown]));
+  const done = jobs.reduce((sum, job) => sum + job.rows_done, 0);
+  const before = useRef(done);
+  useEffect(() => {
+    if (before.current === done) return;
+    before.current = done;
+    void client.invalidateQueries({ queryKey: dlqKey });
+  }, [done, client]);
+  return {
+    query,
+    shown: jobs.filter((job) => watched.has(job.id)),
+    dismiss: (id) => setWatched((all) => new Set([...all].filter((each) => each !== id))),
+  };
+}
+
+export function isOpen({ state }: RetryJob): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+function isRunning(page: Page<RetryJob> | undefined): boolean {
+  return page?.data.some(({ state }) => state === 'running') ?? false;
 }

@@ -2,11 +2,11 @@ import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
 import { CutText } from '../../ui/cut-text.tsx';
 import { AbandonedIcon, DeliveredIcon, DiscardedIcon, PendingIcon } from '../../ui/icons.tsx';
-import markClasses from '../marks.module.css';
-import { Moment, Target } from '../marks.tsx';
-import type { Column } from '../table/rows-table.tsx';
-import classes from '../table/table.module.css';
-import { backlogText } from '../words.ts';
+import markClasses from '../../ui/marks.module.css';
+import { Moment, Target } from '../../ui/marks.tsx';
+import type { Column } from '../../ui/table/rows-table.tsx';
+import classes from '../../ui/table/table.module.css';
+import { backlogText } from '../../ui/words.ts';
 
 export const endpointColumns: readonly Column<Endpoint>[] = [
   {

@@ -3,13 +3,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
+import classes from '../../ui/form.module.css';
+import deliveryClasses from '../../ui/lines.module.css';
 import { notify } from '../../ui/toasts.tsx';
-import { webhooksKey } from '../delivery/calls.ts';
-import deliveryClasses from '../delivery/delivery.module.css';
-import { reasonOf } from '../delivery/use-retries.ts';
-import classes from '../form.module.css';
+import { reasonOf } from '../../ui/use-act.ts';
+import { backlogText } from '../../ui/words.ts';
+import { webhooksKey } from '../delivery/use-delivery.ts';
 import { deliveryHref } from '../search.ts';
-import { backlogText } from '../words.ts';
 
 export type EndpointActionsProps = {
   endpoint: Endpoint;

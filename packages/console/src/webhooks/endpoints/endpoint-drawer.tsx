@@ -2,21 +2,20 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
-import drawerClasses from '../../records/drawer/drawer.module.css';
 import { CopyButton } from '../../ui/copy-button.tsx';
+import drawerClasses from '../../ui/drawer.module.css';
+import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { pollMs, usePollOf } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { backlogText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { endpointsKey } from '../delivery/calls.ts';
-import { DrawerShell } from '../drawer-shell.tsx';
+import { endpointsKey } from '../delivery/use-delivery.ts';
 import { newEndpoint } from '../search.ts';
-import { pollMs, usePollOf } from '../use-poll.ts';
-import { backlogText } from '../words.ts';
 import { Breaker, EndpointState } from './columns.tsx';
 import { EndpointActions } from './endpoint-actions.tsx';
-import { EndpointForm } from './endpoint-form.tsx';
-import { SecretDialog } from './secret-dialog.tsx';
+import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 
 export type EndpointDrawerProps = {
   /** Of the endpoint, or `new`. */

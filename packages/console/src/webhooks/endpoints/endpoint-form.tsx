@@ -1,13 +1,19 @@
-import { Button, TextInput } from '@mantine/core';
+import { Button, Modal, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { ApiError, api } from '../../api/client.ts';
-import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
+import type {
+  Endpoint,
+  EndpointChange,
+  EndpointWithSecret,
+  InputFault,
+  NewEndpoint,
+} from '../../api/types.ts';
+import { CopyButton } from '../../ui/copy-button.tsx';
+import classes from '../../ui/form.module.css';
 import { notify } from '../../ui/toasts.tsx';
-import { endpointsKey } from '../delivery/calls.ts';
-import { reasonOf } from '../delivery/use-retries.ts';
-import classes from '../form.module.css';
-import { type FieldName, faultsByField, toChange, toNewEndpoint, valuesOf } from './form-values.ts';
+import { reasonOf } from '../../ui/use-act.ts';
+import { endpointsKey } from '../delivery/use-delivery.ts';
 
 type FieldProps = { label: string; description?: string; placeholder?: string; maxLength?: number };
 
@@ -36,7 +42,7 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
   },
 };
 
-export type EndpointFormProps = {
+type EndpointFormProps = {
   /** undefined: a new one. */
   endpoint: Endpoint | undefined;
   tenant: string | undefined;
@@ -117,4 +123,121 @@ function faultsOf(error: Error | null): Partial<Record<FieldName | '', string>> 
   if (error instanceof ApiError && error.errors.length > 0) return faultsByField(error.errors);
   if (error instanceof ApiError && urlCodes.includes(error.code)) return { url: error.detail };
   return { '': reasonOf(error) };
+}
+
+/** What stands in the fields of the form, as text. */
+type FormValues = {
+  tenant: string;
+  url: string;
+  event_types: string;
+  description: string;
+  max_attempts: string;
+  retry_schedule: string;
+  rate_limit: string;
+};
+
+type FieldName = keyof FormValues;
+
+export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValues {
+  const number = (value: number | null | undefined) => (value == null ? '' : String(value));
+  return {
+    tenant: endpoint?.tenant ?? tenant,
+    url: endpoint?.url ?? '',
+    event_types: endpoint?.event_types.join(', ') ?? '*',
+    description: endpoint?.description ?? '',
+    max_attempts: number(endpoint?.max_attempts),
+    retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
+    rate_limit: number(endpoint?.rate_limit),
+  };
+}
+
+/** A new endpoint: what is empty is left to the service. */
+export function toNewEndpoint(values: FormValues): NewEndpoint {
+  const { url, ...rest } = parsed(values);
+  const set = Object.entries(rest).filter(([, value]) => value !== null);
+  return { tenant: values.tenant.trim(), url, ...Object.fromEntries(set) };
+}
+
+/** Only what differs from what the form began with; null = the default of the service. */
+export function toChange(before: FormValues, values: FormValues): EndpointChange {
+  const old: Record<string, unknown> = parsed(before);
+  const fields = Object.entries(parsed(values)).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]),
+  );
+  return Object.fromEntries(fields);
+}
+
+function parsed(values: FormValues) {
+  const types = words(values.event_types);
+  const schedule = words(values.retry_schedule).map(numeral);
+  return {
+    url: values.url.trim(),
+    event_types: types.length === 0 ? ['*'] : types,
+    description: values.description.trim() === '' ? null : values.description.trim(),
+    max_attempts: values.max_attempts === '' ? null : numeral(values.max_attempts),
+    retry_schedule: schedule.length === 0 ? null : schedule,
+    rate_limit: values.rate_limit === '' ? null : numeral(values.rate_limit),
+  };
+}
+
+/** The faults of the service at the fields they speak of; `''` collects the rest. */
+export function faultsByField(
+  faults: readonly InputFault[],
+): Partial<Record<FieldName | '', string>> {
+  const names = Object.keys(valuesOf(undefined));
+  const byField: Record<string, string> = {};
+  for (const { path, message } of faults) {
+    const [, first = ''] = path.split('/');
+    const name = names.includes(first) ? first : '';
+    byField[name] = [byField[name], message].filter(Boolean).join(' ');
+  }
+  return byField;
+}
+
+function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '');
+}
+
+/** What is no number goes as it is, so that the service refuses it at its field. */
+function numeral(text: string): number {
+  const value = Number(text);
+  return Number.isNaN(value) ? (text as unknown as number) : value;
+}
+
+/** The secret of an endpoint, the only time it is ever seen: no stray click closes it. */
+export function SecretDialog(props: {
+  endpoint: EndpointWithSecret | null;
+  onClose: () => void;
+}): ReactNode {
+  const { endpoint, onClose } = props;
+  return (
+    <Modal
+      opened={endpoint !== null}
+      onClose={onClose}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      withCloseButton={false}
+      lockScroll={false}
+      centered
+      size={520}
+      title="The secret of the endpoint"
+    >
+      {endpoint !== null && (
+        <>
+          <p className={classes.filterText}>
+            Its receiver checks signatures with it. It shows this once: keep it now.
+          </p>
+          <div className={classes.secret}>
+            <code>{endpoint.secret}</code>
+            <CopyButton value={endpoint.secret} label="Copy the secret" />
+          </div>
+          <div className={classes.answers}>
+            <Button variant="filled" onClick={onClose}>
+              I have kept it
+            </Button>
+          </div>
+        </>
+      )}
+    </Modal>
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultsByField, toChange, toNewEndpoint, valuesOf } from './form-values.ts';
+import { faultsByField, toChange, toNewEndpoint, valuesOf } from './endpoint-form.tsx';
 
 const filled = {
   ...valuesOf(undefined, 'TX'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rangeOf } from './use-selection.ts';
+import { rangeOf } from '../../ui/table/use-selection.ts';
 
 const rows = ['a', 'b', 'c', 'd'];
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { withExamples } from '../help.ts';
+import { printable } from '../table.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -28,10 +29,56 @@ async function printScript(
   const tree = completionTree(program);
   switch (shell) {
     case 'bash':
-      return context.out.write((await import('../completion/bash.ts')).bashScript(tree));
+      return context.out.write((await import('../completion/shells.ts')).bashScript(tree));
     case 'zsh':
-      return context.out.write((await import('../completion/zsh.ts')).zshScript(tree));
+      return context.out.write((await import('../completion/shells.ts')).zshScript(tree));
     case 'fish':
-      return context.out.write((await import('../completion/fish.ts')).fishScript(tree));
+      return context.out.write((await import('../completion/shells.ts')).fishScript(tree));
   }
+}
+
+/** A shell that waits for names longer than this feels broken. */
+const limitMs = 300;
+const mostNames = 50;
+
+/** Hidden: what the completion scripts call for names that only the service knows. */
+export function addComplete(program: Command, context: Context): void {
+  const command = program
+    .command('__complete', { hidden: true })
+    .description(
+      'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
+    )
+    .argument('<what>', 'tenant')
+    .argument('[prefix]', 'what is typed already', '')
+    .action((what: string, prefix: string) => complete(context, what, prefix));
+  withExamples(command, ['svcctl __complete tenant -- T']);
+}
+
+async function complete(context: Context, what: string, prefix: string): Promise<void> {
+  if (what !== 'tenant') return;
+  const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMs)]);
+  let names: string[];
+  try {
+    names = await findTenants({ ...context.io, signal }, context.profile(), prefix);
+  } catch {
+    // No service, no token, no time: then there is nothing to offer, and nobody to tell.
+    return;
+  }
+  await context.out.write(names.map((name) => `${printable(name)}\n`).join(''));
+}
+
+async function findTenants(
+  io: Context['io'],
+  profile: string | undefined,
+  prefix: string,
+): Promise<string[]> {
+  const [{ findConnection }, { createClient }] = await Promise.all([
+    import('../connection.ts'),
+    import('../client.ts'),
+  ]);
+  const client = createClient(io, await findConnection(io, profile));
+  const { data } = await client.json('GET /enrichment/datasets', {
+    query: { level: 'tenant', limit: mostNames, q: prefix || undefined },
+  });
+  return data.map((row) => row.tenant);
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
+import { windowText } from '../commands/tags.ts';
 import type { Context } from '../context.ts';
 import { followJob } from '../follow-job.ts';
 import {
@@ -11,10 +12,8 @@ import {
 } from '../format.ts';
 import { walkPages } from '../pages.ts';
 import { createProgress } from '../progress.ts';
-import type { RouteAnswer } from '../routes.ts';
 import type { Column } from '../table.ts';
 import { heading, nameValueLines } from '../webhooks/details.ts';
-import { windowText } from './tags.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
 

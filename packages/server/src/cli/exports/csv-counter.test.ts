@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCsvCounter } from './csv-counter.ts';
+import { createCsvCounter } from './row-counter.ts';
 
 const cell = fc.string({ unit: fc.constantFrom('a', '"', '\n', '\r\n', ',', 'é') });
 

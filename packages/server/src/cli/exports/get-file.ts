@@ -1,19 +1,17 @@
 import { basename, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatDuration, formatNumberOf } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { checkTarget, createPartFile } from '../part-file.ts';
-import type { RouteAnswer } from '../routes.ts';
-import { shellQuote } from '../shell-quote.ts';
-import { styled } from '../style.ts';
-import { safeName } from './announced.ts';
+import { shellQuote } from '../start-text.ts';
+import { styled } from '../writer.ts';
 import { type Fetched, fetchFile } from './fetch-file.ts';
 import { askedOf, assertHasFile, type ExportJob } from './jobs.ts';
 import { createStdoutSink, openResumableFile, type Sink } from './resumable-file.ts';
-import { shortSha256 } from './stream-export.ts';
+import { safeName, shortSha256 } from './stream-export.ts';
 
 type Manifest = RouteAnswer<'GET /exports/:id/manifest'>;
 

@@ -1,6 +1,6 @@
 import type { ExportFormat } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import type { Context } from '../context.ts';
 import type { AskedSlice } from '../empty-slice.ts';
 import { followJob } from '../follow-job.ts';
@@ -14,7 +14,6 @@ import {
 } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
-import type { RouteAnswer, RouteInput } from '../routes.ts';
 import type { Column } from '../table.ts';
 
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;

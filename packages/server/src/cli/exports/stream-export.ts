@@ -7,14 +7,12 @@ import type { Context } from '../context.ts';
 import type { DatasetName } from '../datasets/words.ts';
 import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
-import { countLeaves } from '../leaf-count.ts';
+import { readPage } from '../pages.ts';
 import { checkTarget, createPartFile, type PartFile } from '../part-file.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
-import type { Days } from '../slice.ts';
-import { styled } from '../style.ts';
-import { OutputClosed } from '../writer.ts';
-import { parseReprDigest, suggestedName } from './announced.ts';
+import { type Days, wholeMonths } from '../slice.ts';
+import { type Io, OutputClosed, styled } from '../writer.ts';
 import { type FileAnswer, openAnswer } from './open-answer.ts';
 import { createRowCounter } from './row-counter.ts';
 import { fileExtension } from './words.ts';
@@ -212,4 +210,65 @@ async function comparison(context: Context, client: Client, done: Report): Promi
   if (held === done.received.rows) return 'as many as its leaves hold';
   // Records came in since the export's snapshot.
   return `as many as announced (its leaves hold ${formatCount(held)} by now)`;
+}
+
+/** `sha-256=:…:` (RFC 9530) in hex; null when there is none. */
+export function parseReprDigest(value: string | undefined): string | null {
+  const base64 = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]+):/.exec(value ?? '')?.[1];
+  return base64 === undefined ? null : Buffer.from(base64, 'base64').toString('hex');
+}
+
+/** The file name of Content-Disposition, with nothing in it that could lead elsewhere. */
+export function suggestedName(header: string | undefined): string | null {
+  const encoded = /filename\*=UTF-8''([^;\s]+)/i.exec(header ?? '')?.[1];
+  const plain = /filename="((?:[^"\\]|\\.)*)"|filename=([^;\s"]+)/i.exec(header ?? '');
+  const name =
+    encoded === undefined ? (plain?.[1] ?? plain?.[2])?.replace(/\\(.)/g, '$1') : decode(encoded);
+  return name === undefined ? null : safeName(name);
+}
+
+/** A name from elsewhere as that of a file in this folder; null when nothing of it is left. */
+export function safeName(name: string): string | null {
+  const safe = name.replace(/[\u0000-\u001f\u007f-\u009f/\\]/g, '_').replace(/^\.+/, '');
+  return safe === '' ? null : safe.slice(0, 200);
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const mostMonths = 36;
+
+/**
+ * How many records the leaves of a slice hold, or null when leaves do not tell: a slice that cuts
+ * through months, too many months, or a token that may export but not browse.
+ */
+export async function countLeaves(
+  io: Io,
+  client: Client,
+  slice: Days & { tenant: string; store: string | undefined },
+): Promise<number | null> {
+  const months = wholeMonths(slice);
+  if (months === null || months.length > mostMonths) return null;
+  const { tenant, store } = slice;
+  const level = store === undefined ? 'tenant' : 'store';
+  let sum = 0;
+  for (const month of months) {
+    let page: string;
+    try {
+      page = await client.text('GET /enrichment/datasets', {
+        query: { tenant, store, month, level },
+      });
+    } catch (error) {
+      if (io.signal.aborted) throw error;
+      // The export itself is proved by count and digest; this only says so in other words.
+      return null;
+    }
+    for (const row of readPage(page).rows) sum += (JSON.parse(row) as { count: number }).count;
+  }
+  return sum;
 }

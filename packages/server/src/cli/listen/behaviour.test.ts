@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { answerText, chooseAnswer, isAccepting } from './behaviour.ts';
-import type { ListenOptions } from './options.ts';
-import { createSeen } from './seen.ts';
+import type { ListenOptions } from './behaviour.ts';
+import { answerText, chooseAnswer, createSeen, isAccepting } from './behaviour.ts';
 
 type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
 /** What three deliveries are answered with, the last of which came before. */

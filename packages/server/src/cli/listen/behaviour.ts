@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { ListenOptions, Mode } from './options.ts';
+import type { JsonOption } from '../output.ts';
 
 /** What one delivery is answered with. */
 export type Answer = {
@@ -11,7 +11,7 @@ export type Answer = {
   readonly delayMs: number;
 };
 
-export type Arrival = {
+type Arrival = {
   /** From 1. */
   readonly number: number;
   readonly isDuplicate: boolean;
@@ -104,4 +104,49 @@ function fail(told: Told): Answer {
 
 function redirectStatus(status: number | undefined): number {
   return status !== undefined && status >= 300 && status < 400 ? status : 302;
+}
+
+export const modes = [
+  'ok',
+  'fail',
+  'hang',
+  'slow',
+  'reset',
+  'bomb',
+  'redirect',
+  'gone',
+  'flaky',
+] as const;
+type Mode = (typeof modes)[number];
+
+export type ListenOptions = {
+  port?: number;
+  host: string;
+  secret?: string;
+  register?: true;
+  tenant?: string;
+  mode: Mode;
+  status?: number;
+  failFirst?: number;
+  /** Milliseconds. */
+  delay?: number;
+  once?: number | true;
+  json?: JsonOption;
+  ndjson?: true;
+};
+
+const mostIds = 100_000;
+
+/** Remembers ids, the latest hundred thousand, so that a receiver may run for days. */
+export function createSeen(most = mostIds): { has(id: string): boolean; add(id: string): void } {
+  const ids = new Set<string>();
+  return {
+    has: (id) => ids.has(id),
+    add(id) {
+      ids.delete(id);
+      ids.add(id);
+      const [oldest] = ids;
+      if (ids.size > most && oldest !== undefined) ids.delete(oldest);
+    },
+  };
 }

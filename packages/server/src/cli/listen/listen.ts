@@ -1,16 +1,15 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { ApiError } from '../api-error.ts';
+import { type Registration, register } from '../commands/listen.ts';
 import type { Context } from '../context.ts';
 import { formatNumberOf } from '../format.ts';
 import { createRowPrinter } from '../output.ts';
 import type { Column } from '../table.ts';
 import { shortId } from '../webhooks/deliveries.ts';
+import type { ListenOptions } from './behaviour.ts';
 import { answerText, isAccepting } from './behaviour.ts';
-import type { ListenOptions } from './options.ts';
-import { type Delivery, startReceiver } from './receiver.ts';
-import { type Registration, register } from './register.ts';
-import { parseSecret } from './verify.ts';
+import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
 
 /** Receives webhooks until Ctrl-C, or until as many came as `once` says. */
 export async function listen(context: Context, options: ListenOptions): Promise<void> {
@@ -75,7 +74,7 @@ async function findSecret(
 ): Promise<Buffer | undefined> {
   if (secret === undefined) return undefined;
   if (secret !== '-') return parseSecret(secret);
-  const { readFirstLine } = await import('../prompt.ts');
+  const { readFirstLine } = await import('../confirm.ts');
   return parseSecret(await readFirstLine(context));
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
-import { findSignatureFault, parseSecret } from './verify.ts';
+import { findSignatureFault, parseSecret } from './receiver.ts';
 
 const nowMs = Date.UTC(2026, 2, 5, 12);
 const secret = randomBytes(32);

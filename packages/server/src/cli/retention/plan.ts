@@ -1,11 +1,10 @@
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
 import { membersOf } from '../json-slices.ts';
 import { maxPageRows, readPage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
-import type { RouteAnswer } from '../routes.ts';
 import type { Column } from '../table.ts';
 import { formatDays } from './days.ts';
 

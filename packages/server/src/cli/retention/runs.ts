@@ -1,10 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMs } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
-import type { RouteAnswer } from '../routes.ts';
 import { formatDays } from './days.ts';
 import { errorText } from './moves.ts';
 

@@ -1,13 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMs } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
-import type { RouteAnswer } from '../routes.ts';
-import { styled } from '../style.ts';
-import { createTable } from '../table.ts';
-import { printable } from '../text-width.ts';
+import { createTable, printable } from '../table.ts';
+import { styled } from '../writer.ts';
 import { formatDays } from './days.ts';
 
 export type Verification = RouteAnswer<'GET /retention/verify/:id'>;

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
-import type { DeadLetterStatus, FailureClass } from '../../webhooks/contract.ts';
-import { shellQuote } from '../shell-quote.ts';
-import { deadLetterStatuses, failureClasses } from './words.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../../webhooks/contract.ts';
+import { shellQuote } from '../start-text.ts';
 
 /** Which rows of the dead-letter queue, as options. */
 export type DeadLetterOptions = {
@@ -50,3 +49,38 @@ export function filterWords(options: DeadLetterOptions): string {
     })
     .join('');
 }
+
+// The contract's lists once more: loading the contract would cost the command line its quick start.
+
+export const deliveryStatuses = [
+  'queued',
+  'pending',
+  'abandoned',
+  'delivered',
+  'discarded',
+] as const satisfies readonly DeliveryStatus[];
+
+export const deadLetterStatuses = [
+  'pending',
+  'abandoned',
+] as const satisfies readonly DeadLetterStatus[];
+
+export const failureClasses = [
+  'dns',
+  'connect',
+  'tls',
+  'timeout_dns',
+  'timeout_connect',
+  'timeout_tls',
+  'timeout_headers',
+  'timeout_body',
+  'reset',
+  'protocol',
+  'status',
+  'redirect',
+  'gone',
+  'body',
+  'blocked',
+  'unsendable',
+  'endpoint_disabled',
+] as const satisfies readonly FailureClass[];

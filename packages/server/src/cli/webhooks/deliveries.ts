@@ -1,6 +1,6 @@
 import type { DeadLetterStatus } from '../../webhooks/contract.ts';
+import type { RouteAnswer } from '../client.ts';
 import { formatRelative } from '../format.ts';
-import type { RouteAnswer } from '../routes.ts';
 import type { Column } from '../table.ts';
 
 export type DeliveryRow = RouteAnswer<'GET /webhook/deliveries'>['data'][number];

@@ -1,5 +1,5 @@
+import type { RouteAnswer } from '../client.ts';
 import { formatCount, formatInstant, formatRelative } from '../format.ts';
-import type { RouteAnswer } from '../routes.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
 

@@ -1,14 +1,15 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import { ApiError } from '../api-error.ts';
+import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatNumberOf } from '../format.ts';
 import { indentJson } from '../json-slices.ts';
-import type { RouteAnswer, RouteInput } from '../routes.ts';
+import { withRetries } from '../retry.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
 import { targetColumn } from './deliveries.ts';
-import { moment } from './moment.ts';
 import { followJob, leftAlone, type RetryJob, tellEnd } from './retry-jobs.ts';
 
 export type RetryAllOptions = DeadLetterOptions & {
@@ -138,3 +139,67 @@ const groupColumns: readonly Column<Preview['groups'][number]>[] = [
   { title: 'ENDPOINT', value: (group) => group.endpoint_id },
   targetColumn('TARGET', (group) => group.target),
 ];
+
+const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * A time that an option gives: RFC 3339, a day (`edge` says which end of it), or a span ago such as 2h.
+ * Throws `usage_invalid`.
+ */
+export function moment(
+  flag: string,
+  text: string | undefined,
+  { nowMs, edge }: { nowMs: number; edge: 'first' | 'last' },
+): string | undefined {
+  if (text === undefined) return undefined;
+  const [, amount, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  if (amount !== undefined && unit !== undefined) {
+    return formatMicros((nowMs - Number(amount) * (unitMs[unit] ?? 0)) * 1000);
+  }
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const time = isDay
+    ? `${text}T${edge === 'first' ? '00:00:00.000000' : '23:59:59.999999'}Z`
+    : text;
+  if (parseInstant(time) !== null) return time;
+  throw new AppError('usage_invalid', {
+    detail: `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
+  });
+}
+
+/**
+ * Does the same with each id, one after the other. What the service refuses for one id (404, 409) is noted
+ * and the next is tried; anything else would befall them all and is thrown. Answers how many were refused;
+ * throws when all were.
+ */
+export async function tryEachId(
+  context: Context,
+  ids: readonly string[],
+  act: (id: string) => Promise<void>,
+): Promise<Refused> {
+  const wanted = [...new Set(ids)];
+  const refused: Refused = { count: 0, of: wanted.length };
+  for (const [done, id] of wanted.entries()) {
+    try {
+      await (done === 0 ? act(id) : withRetries(context.io, () => act(id)));
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 409)) {
+        if (done > refused.count) context.note(`${done - refused.count} done before this:`);
+        throw error;
+      }
+      refused.count += 1;
+      if (refused.count === wanted.length) throw error;
+      context.note(`✗ ${id}: ${error.detail} (${error.status} ${error.code})`);
+    }
+  }
+  return refused;
+}
+
+export type Refused = { count: number; of: number };
+
+/** Throws `partly_done` when some were refused. */
+export function assertAllDone({ count, of }: Refused): void {
+  if (count === 0) return;
+  throw new AppError('partly_done', {
+    detail: `${formatCount(count)} of ${formatCount(of)} refused. The others are done; the reasons stand above.`,
+  });
+}

@@ -1,10 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { Client } from '../client.ts';
+import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatNumberOf } from '../format.ts';
 import { createProgress } from '../progress.ts';
 import { withRetries } from '../retry.ts';
-import type { RouteAnswer } from '../routes.ts';
 
 export type RetryJob = RouteAnswer<'GET /webhook/dlq/retries/:id'>;
 

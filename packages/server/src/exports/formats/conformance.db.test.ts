@@ -15,16 +15,16 @@ import {
   measureSlice,
   type Slice,
 } from '../../records/index.ts';
-import { type ColdStore, openColdStore } from '../../records/tiers/testing/cold-store.ts';
-import { freeze } from '../../records/tiers/testing/freeze.ts';
-import { ingest } from '../../records/tiers/testing/walk.ts';
+import { type ColdStore, openColdStore } from '../../records/read/testing/cold-store.ts';
+import { freeze } from '../../records/read/testing/freeze.ts';
+import { ingest } from '../../records/read/testing/walk.ts';
 import { type ExportColumn, exportColumns, recordColumns } from '../contract.ts';
-import { pickField } from '../csv/field-path.ts';
-import type { ExportSource } from '../source.ts';
+import { pickField } from '../encode/field-path.ts';
+import type { ExportSource } from '../encode/rows.ts';
 import { startFile } from '../stream-file.ts';
 import type { FileOptions } from './format.ts';
 import { createFormat } from './index.ts';
-import { parseLayout } from './parquet/layout.ts';
+import { parseLayout } from './parquet/parquet.ts';
 import { readThrift, type ThriftValue } from './parquet/thrift.ts';
 import { awkwardRecord, inKeyOrder } from './testing/awkward.ts';
 import { type Row, readCsv, readNdjson, readParquet } from './testing/read-file.ts';

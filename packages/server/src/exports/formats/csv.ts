@@ -1,13 +1,11 @@
-import { dialects } from '../csv/encode-row.ts';
-import type { Cell } from '../csv/machine-csv.ts';
-import { createReEncoder, csvHead, planColumns } from '../csv/re-encode.ts';
+import { readRows } from '../encode/both-tiers.ts';
+import type { Cell } from '../encode/csv-cells.ts';
+import { dialects } from '../encode/csv-cells.ts';
+import { createReEncoder, csvHead, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { startBody } from '../start-body.ts';
-import { readRows } from '../tiers/read-rows.ts';
 import type { FileFormat, FileOptions } from './format.ts';
-import { compressedName } from './media.ts';
-import { proofOf } from './prove/proof.ts';
-import { proveCsv } from './prove/prove-csv.ts';
-import { reEncodeRows } from './re-encode-rows.ts';
+import { compressedName } from './format.ts';
+import { proofOf, proveCsv } from './prove.ts';
 
 export function createCsvFormat(options: FileOptions): FileFormat {
   const { columns, profile, compression } = options;

@@ -1,7 +1,7 @@
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Slice } from '../../records/index.ts';
 import type { Compression, ExportFormat, Profile } from '../contract.ts';
-import type { ExportSource } from '../source.ts';
+import type { ExportSource } from '../encode/rows.ts';
 
 /** What file is asked for. */
 export type FileOptions = {
@@ -74,3 +74,19 @@ export type WrittenBody = {
   readonly dir: string;
   readonly signal: AbortSignal;
 };
+
+/** How a file is called and served that may be compressed as a whole. */
+export function compressedName(
+  mediaType: string,
+  extension: string,
+  compression: Compression,
+): { mediaType: string; extension: string } {
+  switch (compression) {
+    case 'none':
+      return { mediaType, extension };
+    case 'gzip':
+      return { mediaType: 'application/gzip', extension: `${extension}.gz` };
+    case 'zstd':
+      return { mediaType: 'application/zstd', extension: `${extension}.zst` };
+  }
+}

@@ -1,14 +1,12 @@
 import { isOwnColumn, jsonKinds } from '../columns.ts';
-import { pickJson } from '../csv/field-path.ts';
-import type { Cell } from '../csv/machine-csv.ts';
-import { createReEncoder, planColumns } from '../csv/re-encode.ts';
+import { readRows } from '../encode/both-tiers.ts';
+import type { Cell } from '../encode/csv-cells.ts';
+import { pickJson } from '../encode/field-path.ts';
+import { createReEncoder, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { startBody } from '../start-body.ts';
-import { readRows } from '../tiers/read-rows.ts';
 import type { FileFormat, FileOptions } from './format.ts';
-import { compressedName } from './media.ts';
-import { proofOf } from './prove/proof.ts';
-import { proveNdjson } from './prove/prove-ndjson.ts';
-import { reEncodeRows } from './re-encode-rows.ts';
+import { compressedName } from './format.ts';
+import { proofOf, proveNdjson } from './prove.ts';
 
 /**
  * A JSON object a line, without the members that have no value. With the columns of a record, in their

@@ -5,13 +5,14 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { pinSlice, withPin } from '../../records/index.ts';
+import { defaultColumns } from '../columns.ts';
 import type { ExportFormat, ExportRequest } from '../contract.ts';
+import type { FileOptions } from '../formats/format.ts';
+import { createFormat } from '../formats/index.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 import { type Selection, toSelection } from '../select.ts';
-import { fileNameOf, toFileOptions } from './file-options.ts';
-import type { JobVersion } from './job.ts';
+import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
-import { toExportJob } from './wire.ts';
 
 export type CreateCall = {
   readonly format: ExportFormat;
@@ -125,4 +126,36 @@ async function assertRoom(connection: Connection, tenant: string): Promise<void>
     detail: `${open} exports of ${tenant} are waiting or running already. Try again when one has ended, or cancel one.`,
     retryAfterSeconds: 30,
   });
+}
+
+/** What file a request asks for, with the defaults as they are now. */
+export function toFileOptions(
+  format: ExportFormat,
+  body: ExportRequest,
+  slice: Selection['slice'],
+): FileOptions {
+  const { columns = defaultColumns(format, slice), header = true, profile = 'machine' } = body;
+  const compression = format === 'parquet' ? 'none' : (body.compression ?? 'none');
+  return { format, columns, header, profile, compression };
+}
+
+/** Such as `TX_DFW_2001-01-01_2001-03-31.csv.gz`. */
+export function fileNameOf(selection: Selection, options: FileOptions): string {
+  const { slice, version } = selection;
+  const last =
+    slice.until && new Date(Date.parse(slice.until) - 86_400_000).toISOString().slice(0, 10);
+  const names =
+    version === null
+      ? [slice.tenant, slice.store, slice.from, last, slice.kind, slice.dataset]
+      : [slice.tenant, version.dataset, version.name, slice.split];
+  const name = names.filter((part) => part !== undefined).join('_');
+  // A version's name may hold what no file system takes.
+  return `${name.replaceAll(/[/\\]/g, '-')}.${createFormat(options).extension}`;
+}
+
+/** RFC 7240: whether the client would rather have a job than wait. */
+export function prefersAsync(request: FastifyRequest): boolean {
+  return String(request.headers.prefer ?? '')
+    .split(',')
+    .some((preference) => /^\s*respond-async\s*(;|$)/i.test(preference));
 }

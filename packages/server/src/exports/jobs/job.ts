@@ -1,8 +1,9 @@
-import type { Slice } from '../../records/index.ts';
+import { formatDigest } from '../../kernel/digest.ts';
+import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
-import type { ExportState, Manifest } from '../jobs.contract.ts';
+import type { ExportJob, ExportState, Manifest } from '../jobs.contract.ts';
 
 /** Which job: what all statements about it and its parts name it by. */
 export type JobId = { readonly tenant: string; readonly id: string };
@@ -64,3 +65,59 @@ export type StoredJob = JobId & {
 
 /** A job without what grows with its parts and tags. */
 export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest'>;
+
+/** All objects of a job lie below this. */
+export function jobFolder({ tenant, id }: JobId): string {
+  return `exports/${tenantFolder(tenant)}/${id}/`;
+}
+
+/**
+ * Of a part, or of the ends. Another attempt, by whatever process and of whatever copy of the database,
+ * writes another object, so that one which lost the job and has not noticed yet overwrites nothing.
+ */
+export function partKey(job: JobId & { readonly runner: string }, name: number | 'ends'): string {
+  return `${jobFolder(job)}${name}.${job.runner}`;
+}
+
+/** A job as the API answers it. */
+export function toExportJob(job: ShownJob): ExportJob {
+  const { rows_done, rows_total, rows_per_second } = job;
+  const left = rows_total === null ? null : rows_total - rows_done;
+  return {
+    id: job.id,
+    tenant: job.tenant,
+    format: job.options.format,
+    state: job.state,
+    request: job.request,
+    file_name: job.file_name,
+    recorded_before: job.recorded_before,
+    version: job.version?.id ?? null,
+    rows_done,
+    rows_total,
+    percent: percentOf(job),
+    rows_per_second,
+    eta_s:
+      job.state === 'running' && left !== null && rows_per_second
+        ? Math.ceil(left / rows_per_second)
+        : null,
+    bytes: job.size_bytes,
+    sha256: job.sha256?.toString('hex') ?? null,
+    digest: job.digest === null ? null : formatDigest(BigInt(job.digest)),
+    requested_by: job.requested_by,
+    created_at: job.created_at,
+    started_at: job.started_at,
+    finished_at: job.finished_at,
+    expires_at: job.state === 'completed' ? job.expires_at : null,
+    has_file: job.has_file,
+    attempts: job.attempts,
+    error_code: job.error_code,
+    error: job.error,
+  };
+}
+
+/** With one decimal. Without rows there is nothing between the beginning and the end. */
+function percentOf({ state, rows_done, rows_total }: ShownJob): number | null {
+  if (state === 'completed' || state === 'erased') return 100;
+  if (rows_total === null) return null;
+  return rows_total === 0 ? 0 : Math.floor((1000 * rows_done) / rows_total) / 10;
+}

@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../jobs.contract.ts';
 import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';

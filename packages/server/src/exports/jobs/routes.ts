@@ -4,12 +4,11 @@ import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { exportJobsContract } from '../jobs.contract.ts';
-import { cancelJob } from './cancel.ts';
 import { type CreateCall, createJob } from './create.ts';
-import { type FileOptions, sendFile } from './file/file.ts';
-import { getJob, getManifest, listJobs } from './list.ts';
-import { removeObjects } from './removal/sweep.ts';
-import { toExportJob } from './wire.ts';
+import { type FileOptions, sendFile } from './file.ts';
+import { toExportJob } from './job.ts';
+import { cancelJob, getJob, getManifest, listJobs } from './list.ts';
+import { removeObjects } from './sweep.ts';
 
 export type JobRouteOptions = FileOptions & {
   readonly store: ObjectStore;

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { cutParts, measureSlice } from '../../records/index.ts';
-import { freeze } from '../../records/tiers/testing/freeze.ts';
-import { everybody } from '../../records/tiers/testing/walk.ts';
+import { freeze } from '../../records/read/testing/freeze.ts';
+import { everybody } from '../../records/read/testing/walk.ts';
 import type { ExportFormat, ExportRequest } from '../contract.ts';
 import { createFormat } from '../formats/index.ts';
 import { toSelection } from '../select.ts';
 import { startFile } from '../stream-file.ts';
-import { toFileOptions } from './file-options.ts';
+import { toFileOptions } from './create.ts';
 import { lockQueue } from './queries.ts';
 import { startTestExports, type TestExports } from './testing/test-exports.ts';
 

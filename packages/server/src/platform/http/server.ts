@@ -21,8 +21,7 @@ import {
 } from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
 import { refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
-import { parseJson, parseQuery } from './read-input.ts';
-import { type Check, Validator } from './validate.ts';
+import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
-import { ObjectDamaged, ObjectMissing, type ObjectRef } from './objects.ts';
-import { fromFileSystem, systemCode } from './store-errors.ts';
+import {
+  fromFileSystem,
+  ObjectDamaged,
+  ObjectMissing,
+  type ObjectRef,
+  systemCode,
+} from './objects.ts';
 
 /** Remembers which files were checked, at most so many. */
 const remembered = 100_000;

@@ -1,17 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { link, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
+import {
+  link,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  rename,
+  rm,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createFileMarker, tryFileSystem } from './file-marker.ts';
-import { assertObjectKey, markerName, temporaryFolder } from './object-key.ts';
-import { type ObjectInfo, ObjectMissing, type ObjectStore } from './objects.ts';
-import { fromFileSystem, systemCode } from './store-errors.ts';
+import {
+  assertObjectKey,
+  fromFileSystem,
+  markerName,
+  type ObjectInfo,
+  ObjectMissing,
+  type ObjectStore,
+  type StoreMarker,
+  storeUnavailable,
+  systemCode,
+  temporaryFolder,
+} from './objects.ts';
 
 const chunkBytes = 1024 * 1024;
 const leftoverMillis = 24 * 3_600_000;
 
-export type FileStoreOptions = { readonly now?: () => number };
+type FileStoreOptions = { readonly now?: () => number };
 
 /**
  * Objects as files below a folder, which is made when the first object comes. An object appears under
@@ -205,4 +224,100 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
 /** There is nothing, or a folder, or an object where a folder would have to be. */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(systemCode(error) ?? '');
+}
+
+const note = `This file's name says which database this store of cold data goes on with. Every database
+that was ever used with the store knows some name; who knows this one may write here.
+Leave it: see "Copies of a database" in docs/operations.md.
+`;
+
+/** While a name changes a look may see none, or two. */
+const looks = 10;
+
+/**
+ * The marker of a store of files is the name of the one file in a folder of its own. A rename takes a name
+ * to the next: of many at once one finds the file, whatever process is killed when. The first one comes with
+ * its folder, which can be renamed only to where no other, or an empty one, lies.
+ */
+function createFileMarker(root: string): StoreMarker {
+  const folder = join(root, markerName);
+  const pathOf = (text: string) => join(folder, text);
+
+  async function first(text: string): Promise<boolean> {
+    const made = join(root, temporaryFolder, `marker-${randomUUID()}`);
+    await mkdir(made, { recursive: true });
+    await writeFile(join(made, text), note, { flush: true });
+    try {
+      await rename(made, folder);
+    } catch (error) {
+      await rm(made, { recursive: true, force: true });
+      if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) throw error;
+      return false;
+    }
+    await sync(folder);
+    await sync(root);
+    return true;
+  }
+
+  async function next(expected: string, text: string): Promise<boolean> {
+    try {
+      await rename(pathOf(expected), pathOf(text));
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error;
+      // NFS asks again when an answer was lost: then it was this very rename that took the file away.
+      return (await stat(pathOf(text)).catch(() => null)) !== null;
+    }
+    await sync(folder);
+    return true;
+  }
+
+  return {
+    async read(signal) {
+      signal?.throwIfAborted();
+      let names: string[] = [];
+      for (let look = 0; look < looks; look += 1) {
+        names = await readdir(folder).catch((error: unknown) => {
+          if (systemCode(error) === 'ENOENT') return [];
+          throw fromFileSystem(error, `The marker of ${root} cannot be read`);
+        });
+        // What NFS and desktops leave behind begins with a dot.
+        names = names.filter((name) => !name.startsWith('.'));
+        if (names.length === 1) break;
+      }
+      if (names.length <= 1) return names[0] ?? null;
+      throw storeUnavailable(`The marker of ${root} cannot be read`, `${folder} holds several`, {
+        advice: 'Another store was copied over this one: keep the file of the one to go on with.',
+      });
+    },
+    async swap(expected, text, signal) {
+      signal?.throwIfAborted();
+      try {
+        return await (expected === null ? first(text) : next(expected, text));
+      } catch (error) {
+        throw fromFileSystem(error, `The marker of ${root} cannot be written`);
+      }
+    },
+  };
+}
+
+/** Writes beside the objects what a kill may leave: a listing removes it a day later. */
+async function tryFileSystem(root: string): Promise<void> {
+  const path = join(root, temporaryFolder, `try-${randomUUID()}`);
+  try {
+    await mkdir(join(root, temporaryFolder), { recursive: true });
+    await writeFile(path, '');
+    await rename(path, `${path}-`);
+    await rm(`${path}-`);
+  } catch (error) {
+    throw fromFileSystem(error, `Nothing can be written below ${root}`);
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

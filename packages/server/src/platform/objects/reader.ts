@@ -4,14 +4,15 @@ import type { Log } from '../log.ts';
 import { type CheckOptions, createObjectChecks } from './check-object.ts';
 import { createObjectCopies } from './object-copies.ts';
 import {
+  fromFileSystem,
   ObjectMissing,
   type ObjectReader,
   type ObjectRef,
   type ObjectStore,
   type OpenObject,
+  systemCode,
 } from './objects.ts';
-import { makeSpoolDir } from './spool-dir.ts';
-import { fromFileSystem, systemCode } from './store-errors.ts';
+import { makeSpoolDir } from './open-store.ts';
 
 export type ObjectReaderOptions = {
   /** For links and copies; of this process alone. */

@@ -4,13 +4,27 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { assertObjectKey, markerName } from './object-key.ts';
-import { type ObjectInfo, ObjectMissing, type ObjectStore, type OpenUpload } from './objects.ts';
-import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
+import {
+  assertObjectKey,
+  isDiskFault,
+  markerName,
+  type ObjectInfo,
+  ObjectMissing,
+  type ObjectStore,
+  type OpenUpload,
+  storeUnavailable,
+} from './objects.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import { abortUpload, optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
+import {
+  abortUpload,
+  fromS3,
+  isMissingKey,
+  optionsOf,
+  type S3Sdk,
+  statusOf,
+  uploadFile,
+} from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
-import { isDiskFault, storeUnavailable } from './store-errors.ts';
 
 export type S3Limits = {
   /** Tries of one request, the first one counted. */

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeSpoolDir } from './spool-dir.ts';
+import { makeSpoolDir } from './open-store.ts';
 
 let parent: string;
 beforeAll(async () => {

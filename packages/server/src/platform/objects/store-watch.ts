@@ -4,7 +4,7 @@ import type { StoreState } from '../../kernel/store-states.ts';
 import type { Log } from '../log.ts';
 import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';
 import type { ObjectStore } from './objects.ts';
-import { storeUnavailable } from './store-errors.ts';
+import { storeUnavailable } from './objects.ts';
 
 /** What is known of a store. */
 export type StoreFinding = {

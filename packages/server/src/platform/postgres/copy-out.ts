@@ -3,7 +3,7 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Sql } from 'sql-template-tag';
 import { type Connection, longestTimerMillis } from './database.ts';
-import { inlineSql } from './inline-sql.ts';
+import { inlineSql } from './sql-text.ts';
 
 /**
  * CSV as PostgreSQL writes it (LF, NULL as nothing at all), with the given columns always quoted; with

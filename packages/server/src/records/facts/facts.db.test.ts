@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { freeze } from '../read/testing/freeze.ts';
+import { everybody, ingest } from '../read/testing/walk.ts';
 import type { SliceRequest } from '../slice.ts';
-import { type ColdStore, openColdStore } from '../tiers/testing/cold-store.ts';
-import { freeze } from '../tiers/testing/freeze.ts';
-import { everybody, ingest } from '../tiers/testing/walk.ts';
 import { readFacts } from './read-facts.ts';
 
 let db: TestDatabase;

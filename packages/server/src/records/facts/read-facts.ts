@@ -1,18 +1,17 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { ColdReader } from '../segments/cold-reader.ts';
-import { dayKey } from '../segments/triple.ts';
+import { readTwice, withSegments } from '../read/open-segments.ts';
+import { coalesce, type RowRange } from '../read/plan-scan.ts';
+import type { Segment, SegmentDay } from '../read/queries.ts';
+import { groupSegments, listSegments } from '../read/sum-segments.ts';
+import type { ColdReader } from '../segments/segment.ts';
+import { dayKey } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { Facts } from '../tags.contract.ts';
-import { readTwice, withSegments } from '../tiers/open-segments.ts';
-import { coalesce, type RowRange } from '../tiers/plan-scan.ts';
-import type { Segment, SegmentDay } from '../tiers/queries.ts';
-import { groupSegments, listSegments } from '../tiers/sum-segments.ts';
 import { type PickedStore, pickDays, type Take, takeAll, toHotStretches } from './pick-days.ts';
 import * as queries from './queries.ts';
-import { type Tally, topValues } from './tally.ts';
-import { tallyRowsSql, tallySliceSql } from './tally-sql.ts';
+import { type Tally, tallyRowsSql, tallySliceSql, topValues } from './tally.ts';
 
 /** All of so many records are looked at; of more, `recordsEach` at each place of a sample. */
 const mostRecords = 10_000;

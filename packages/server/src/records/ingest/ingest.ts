@@ -1,17 +1,15 @@
 import type { Actor } from '../../kernel/actor.ts';
-import { type Budget, createBudget } from '../../kernel/budget.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { createGate } from '../../kernel/gate.ts';
+import { type Budget, createBudget, createGate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { IngestAnswer } from '../contract.ts';
-import type { ColdReader } from '../segments/cold-reader.ts';
+import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
 import type { Body } from './body.ts';
-import { Content } from './content.ts';
+import { Content } from './body.ts';
 import { Part } from './part.ts';
-import { createPartitions } from './partitions.ts';
-import { type PartOutcome, storePart } from './store-part.ts';
+import { createPartitions, type PartOutcome, storePart } from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
 import { Tally } from './tally.ts';
 

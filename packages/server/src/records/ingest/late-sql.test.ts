@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mergeRanges } from './late-sql.ts';
+import { mergeRanges } from './late-check.ts';
 
 test('merged ranges cover all that was asked for, in order and apart from each other', () => {
   const range = fc

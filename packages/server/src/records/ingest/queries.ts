@@ -3,8 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { type Connection, type Queryable, sqlState } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 
 /** What a transaction added to one (tenant, store, day), or to one of the roll-ups above it. */
 export type Delta = {

@@ -1,8 +1,9 @@
+import { sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import { lockPins } from '../pin/queries.ts';
-import type { ColdReader } from '../segments/cold-reader.ts';
+import type { ColdReader } from '../segments/segment.ts';
+import { lockPins } from '../versions/pin-queries.ts';
 import {
   addFindings,
   checkLate,
@@ -11,9 +12,14 @@ import {
   nothingChecked,
 } from './late-check.ts';
 import type { Part } from './part.ts';
-import type { Partitions } from './partitions.ts';
 import * as queries from './queries.ts';
-import { rollUp } from './roll-up.ts';
+import {
+  attachPartition,
+  type CounterDelta,
+  type Delta,
+  listPartitions,
+  lockPartitions,
+} from './queries.ts';
 
 export type PartOutcome = {
   accepted: number;
@@ -22,7 +28,7 @@ export type PartOutcome = {
   conflicts: number[];
 };
 
-export type StoreOptions = {
+type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
   /** Bounds the transactions at once; checks against cold data wait outside of it. */
@@ -112,4 +118,82 @@ async function countAbove(connection: Connection, days: queries.Delta[]): Promis
   await queries.addToCounters(connection, 'leaf_stores', stores);
   await queries.addToCounters(connection, 'tenant_days', tenantDays);
   await queries.addToCounters(connection, 'leaf_tenants', tenants);
+}
+
+/** Sums what was added to days up to their months, stores, the days of tenants, and tenants. */
+function rollUp(days: readonly Delta[]): {
+  months: CounterDelta[];
+  stores: CounterDelta[];
+  tenantDays: CounterDelta[];
+  tenants: CounterDelta[];
+} {
+  const months = new Map<string, CounterDelta>();
+  const stores = new Map<string, CounterDelta>();
+  const tenantDays = new Map<string, CounterDelta>();
+  const tenants = new Map<string, CounterDelta>();
+  for (const { day, ...rest } of days) {
+    const month = day.slice(0, 7);
+    // Names hold no "/", so the keys cannot collide.
+    add(months, `${rest.tenant}/${rest.store}/${month}`, { ...rest, month });
+    add(stores, `${rest.tenant}/${rest.store}`, rest);
+    add(tenantDays, `${rest.tenant}/${day}`, { ...rest, day });
+    add(tenants, rest.tenant, rest);
+  }
+  return {
+    months: [...months.values()],
+    stores: [...stores.values()],
+    tenantDays: [...tenantDays.values()],
+    tenants: [...tenants.values()],
+  };
+}
+
+function add(sums: Map<string, CounterDelta>, key: string, delta: CounterDelta): void {
+  const sum = sums.get(key);
+  if (sum === undefined) {
+    sums.set(key, { ...delta });
+    return;
+  }
+  sum.count += delta.count;
+  sum.bytes += delta.bytes;
+  sum.digest = sumDigests([BigInt(sum.digest), BigInt(delta.digest)]).toString();
+  if (delta.first_at < sum.first_at) sum.first_at = delta.first_at;
+  if (delta.last_at > sum.last_at) sum.last_at = delta.last_at;
+}
+
+/** Sees to it that the months a part touches have their partitions. */
+type Partitions = {
+  /** `months` as `YYYY-MM`. */
+  ensure(months: Iterable<string>): Promise<void>;
+};
+
+export function createPartitions(db: Database): Partitions {
+  /** Partitions are never dropped while months are written to, so what was seen once is there. */
+  const known = new Set<string>();
+  return {
+    async ensure(months) {
+      const missing = [...months].filter((month) => !known.has(partitionName(month)));
+      if (missing.length === 0) return;
+      for (const name of await listPartitions(db)) known.add(name);
+      for (const month of missing.sort()) {
+        if (!known.has(partitionName(month))) await make(db, month);
+        known.add(partitionName(month));
+      }
+    },
+  };
+}
+
+/** Each month in a transaction of its own: no lock outlives its 3 ms. */
+async function make(db: Database, month: string): Promise<void> {
+  const name = partitionName(month);
+  await db.transaction(async (connection) => {
+    await lockPartitions(connection);
+    if ((await listPartitions(connection)).includes(name)) return;
+    const next = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 1));
+    const until = next.toISOString().slice(0, 7);
+    await attachPartition(connection, name, `${month}-01T00:00:00Z`, `${until}-01T00:00:00Z`);
+  });
+}
+
+function partitionName(month: string): string {
+  return `enrichment_records_${month.replace('-', '_')}`;
 }

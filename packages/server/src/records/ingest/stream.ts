@@ -1,10 +1,10 @@
 import type { Actor } from '../../kernel/actor.ts';
-import type { Budget } from '../../kernel/budget.ts';
 import { AppError } from '../../kernel/errors.ts';
+import type { Budget } from '../../kernel/gate.ts';
 import type { IngestAnswer, IngestProgress } from '../contract.ts';
 import { LineReader } from './batch-reader.ts';
 import type { Body } from './body.ts';
-import { Content } from './content.ts';
+import { Content } from './body.ts';
 import { type Line, type Place, splitLines } from './lines.ts';
 import { Part } from './part.ts';
 import type { RecordLimits } from './record-reader.ts';

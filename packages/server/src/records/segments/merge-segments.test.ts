@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import { mergeSegments } from './merge-segments.ts';
-import { readSegmentDays } from './read-segment-days.ts';
+import { readSegmentDays } from './read-segment.ts';
 import type { DayTriple } from './segment.ts';
+import { sumByDay } from './segment.ts';
 import { segmentFormatFor, segmentOrder } from './segment-sql.ts';
-import { sumByDay } from './triple.ts';
 
 // As much memory as a service gives DuckDB to merge with.
 let dir: string;

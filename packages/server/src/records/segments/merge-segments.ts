@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import type { DayTriple } from './segment.ts';
+import { sumTriples } from './segment.ts';
 import { readSegments } from './segment-sql.ts';
-import { sumTriples } from './triple.ts';
 import { writeSegmentFromSegments } from './write-segment.ts';
 
 export type Merge = {

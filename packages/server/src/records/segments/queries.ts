@@ -1,6 +1,6 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import type { DayTriple } from './segment.ts';
+import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 
 /** Days from the first to the last, both inclusive. */
 export type DayRange = { tenant: string; firstDay: string; lastDay: string };
@@ -45,4 +45,281 @@ export async function allowLongStatements(connection: Connection): Promise<void>
   await connection.client.query(
     `set local statement_timeout = '10min'; set local enable_sort = off`,
   );
+}
+
+export type LockedDay = DayTriple & {
+  readonly cold_count: number;
+  readonly cold_bytes: number;
+  readonly cold_digest: string;
+};
+
+/** Locks the counters of these days until the end of the transaction, in key order, and reads them. */
+export async function lockDays(
+  connection: Connection,
+  tenant: string,
+  days: readonly StoreDay[],
+): Promise<LockedDay[]> {
+  return connection.query<LockedDay>(sql`
+    select counter.store, counter.day::text as day, counter.count, counter.bytes, counter.digest,
+      counter.cold_count, counter.cold_bytes, counter.cold_digest
+    from unnest(${days.map(({ store }) => store)}::text[], ${days.map(({ day }) => day)}::date[])
+      as touched(store, day)
+    join leaf_days counter on counter.tenant = ${tenant} and counter.store = touched.store
+      and counter.day = touched.day
+    order by counter.store, counter.day for update of counter`);
+}
+
+/** Which days of which stores these segments hold records of. */
+export async function listDaysOfSegments(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<StoreDay[]> {
+  return db.query<StoreDay>(sql`
+    select distinct store, day::text as day from segment_days
+    where tenant = ${tenant} and segment_id = any(${ids})`);
+}
+
+export type StoredDay = DayTriple & { readonly stored_bytes: number };
+
+/** Takes segments out of the catalogue; answers what they held, by store and day. */
+export async function deleteSegments(
+  db: Queryable,
+  tenant: string,
+  ids: readonly string[],
+): Promise<{ ids: string[]; days: StoredDay[] }> {
+  const days = await db.query<StoredDay>(sql`
+    delete from segment_days where tenant = ${tenant} and segment_id = any(${ids})
+    returning store, day::text as day, count, bytes, digest, stored_bytes`);
+  const segments = await db.query<{ id: string }>(sql`
+    delete from segments where tenant = ${tenant} and id = any(${ids}) returning id`);
+  return { ids: segments.map(({ id }) => id), days };
+}
+
+export async function insertSegment(
+  db: Queryable,
+  tenant: string,
+  segment: Omit<NewSegment, 'days'> & {
+    count: number;
+    bytes: number;
+    digest: string;
+    first_day: string;
+    last_day: string;
+  },
+): Promise<void> {
+  await db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+    values (${tenant}, ${segment.id}, ${segment.object_key}, ${segment.size_bytes}, ${segment.sha256},
+      ${segment.count}, ${segment.bytes}, ${segment.digest}::numeric, ${segment.first_day}::date,
+      ${segment.last_day}::date)`);
+}
+
+export async function insertSegmentDays(
+  db: Queryable,
+  segment: { tenant: string; id: string },
+  days: readonly (NewSegment['days'][number] & { stored_bytes: number })[],
+): Promise<void> {
+  const of = (column: keyof (typeof days)[number]) => days.map((day) => day[column]);
+  await db.query(sql`
+    insert into segment_days (tenant, segment_id, store, day, first_row, count, bytes, digest, stored_bytes,
+      first_at, last_at)
+    select ${segment.tenant}, ${segment.id}, store, day, first_row, count, bytes, digest, stored_bytes,
+      first_at, last_at
+    from unnest(${of('store')}::text[], ${of('day')}::date[], ${of('first_row')}::bigint[],
+      ${of('count')}::bigint[], ${of('bytes')}::bigint[], ${of('digest')}::numeric[],
+      ${of('stored_bytes')}::bigint[], ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[])
+      as given(store, day, first_row, count, bytes, digest, stored_bytes, first_at, last_at)`);
+}
+
+/** What a change of segments adds to a counter: to its cold share, and to all of it (never more than 0). */
+export type CounterChange = {
+  readonly store?: string;
+  readonly day?: string;
+  readonly month?: string;
+  readonly count: number;
+  readonly bytes: number;
+  /** Decimal text mod 2^64, as cold_digest. */
+  readonly digest: string;
+  readonly cold_count: number;
+  readonly cold_bytes: number;
+  readonly cold_digest: string;
+  readonly cold_stored_bytes: number;
+};
+
+const counterKeys = {
+  leaf_days: ['tenant', 'store', 'day'],
+  leaf_months: ['tenant', 'store', 'month'],
+  leaf_stores: ['tenant', 'store'],
+  tenant_days: ['tenant', 'day'],
+  leaf_tenants: ['tenant'],
+} as const;
+export type CounterTable = keyof typeof counterKeys;
+
+export type CounterChanges = {
+  readonly tenant: string;
+  /** One for each counter. */
+  readonly changes: readonly CounterChange[];
+};
+
+/** The keys of the changes as columns of a table `change`, and what joins it with `counter`. */
+function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
+  const key = counterKeys[table];
+  const arrays = key.map((column) => {
+    const values = changes.map((change) => (column === 'tenant' ? tenant : change[column]));
+    return sql`${values}::${raw(column === 'day' ? 'date[]' : 'text[]')}`;
+  });
+  const condition = raw(key.map((column) => `counter.${column} = change.${column}`).join(' and '));
+  const keys = sql`unnest(${join(arrays)}) as change(${raw(key.join(', '))})`;
+  return { key, arrays, condition, keys };
+}
+
+/** Locks counters in key order, as ingest does: two that meet wait for each other one way only. */
+export async function lockCounters(
+  connection: Connection,
+  table: CounterTable,
+  counters: CounterChanges,
+): Promise<void> {
+  const { key, keys, condition } = keysOf(table, counters);
+  await connection.query(sql`
+    select counter.tenant from ${keys} join ${raw(table)} counter on ${condition}
+    order by ${raw(key.map((column) => `counter.${column}`).join(', '))} for update of counter`);
+}
+
+const sums = ['count', 'bytes', 'cold_count', 'cold_bytes', 'cold_stored_bytes'] as const;
+
+/** Adds to counters that are locked. Answers how many it found, and how many make no sense now. */
+export async function changeCounters(
+  connection: Connection,
+  table: CounterTable,
+  counters: CounterChanges,
+): Promise<{ found: number; wrong: number }> {
+  const { key, arrays, condition } = keysOf(table, counters);
+  const digests =
+    table === 'leaf_days' ? (['digest', 'cold_digest'] as const) : (['digest'] as const);
+  const of = (column: (typeof sums)[number] | (typeof digests)[number]) =>
+    counters.changes.map((change) => change[column]);
+  const values = [
+    ...arrays,
+    ...sums.map((column) => sql`${of(column)}::bigint[]`),
+    ...digests.map((column) => sql`${of(column)}::numeric[]`),
+  ];
+  const assignments = [
+    ...sums.map((column) => `${column} = counter.${column} + change.${column}`),
+    ...digests.map(
+      (column) => `${column} = mod(counter.${column} + change.${column}, 18446744073709551616)`,
+    ),
+  ];
+  const rows = await connection.query<{ found: number; wrong: number }>(sql`
+    with changed as (
+      update ${raw(table)} counter set ${raw(assignments.join(', '))}
+      from unnest(${join(values)}) as change(${raw([...key, ...sums, ...digests].join(', '))})
+      where ${condition}
+      returning counter.count, counter.bytes, counter.cold_count, counter.cold_bytes,
+        counter.cold_stored_bytes
+    )
+    select count(*) as found, count(*) filter (where cold_count < 0 or cold_count > count
+      or cold_bytes < 0 or cold_bytes > bytes or cold_stored_bytes < 0) as wrong from changed`);
+  return rows[0] ?? { found: 0, wrong: 0 };
+}
+
+/** Deletes counters that are locked and count nothing any more. */
+export async function deleteEmptyCounters(
+  connection: Connection,
+  table: CounterTable,
+  counters: CounterChanges,
+): Promise<void> {
+  const { keys, condition } = keysOf(table, counters);
+  await connection.query(sql`
+    delete from ${raw(table)} counter using ${keys} where ${condition} and counter.count = 0`);
+}
+
+/**
+ * Finds the first and last time of counters anew after records left for good: of days in the records of
+ * both tiers, of the others in the counters one level below.
+ */
+export async function renewTimes(
+  connection: Connection,
+  table: CounterTable,
+  counters: CounterChanges,
+): Promise<void> {
+  if (table === 'tenant_days') return renewTenantDays(connection, counters);
+  const { key, keys, condition } = keysOf(table, counters);
+  await connection.query(sql`
+    update ${raw(table)} counter set first_at = change.first_at, last_at = change.last_at
+    from (
+      select ${raw(key.join(', '))}, min(times.first_at) as first_at, max(times.last_at) as last_at
+      from ${keys} cross join lateral (${raw(timesBelow[table])}) times
+      group by ${raw(key.join(', '))}
+    ) change
+    where ${condition} and change.first_at is not null`);
+}
+
+const timesBelow = {
+  leaf_days: `
+    select below.first_at, below.last_at from segment_days below
+    where below.tenant = change.tenant and below.store = change.store and below.day = change.day
+    union all
+    select min(below.occurred_at), max(below.occurred_at) from enrichment_records below
+    where below.tenant = change.tenant and below.store = change.store
+      and below.occurred_at >= change.day::timestamp at time zone 'UTC'
+      and below.occurred_at < (change.day + 1)::timestamp at time zone 'UTC'`,
+  leaf_months: `
+    select below.first_at, below.last_at from leaf_days below
+    where below.tenant = change.tenant and below.store = change.store
+      and below.day >= (change.month || '-01')::date
+      and below.day < ((change.month || '-01')::date + interval '1 month')::date`,
+  leaf_stores: `
+    select below.first_at, below.last_at from leaf_months below
+    where below.tenant = change.tenant and below.store = change.store`,
+  leaf_tenants: `
+    select below.first_at, below.last_at from leaf_stores below where below.tenant = change.tenant`,
+} as const satisfies Record<Exclude<CounterTable, 'tenant_days'>, string>;
+
+/** In one pass over the days of the tenant's stores: no index leads from a day to its stores. */
+async function renewTenantDays(
+  connection: Connection,
+  { tenant, changes }: CounterChanges,
+): Promise<void> {
+  const days = changes.flatMap(({ day }) => (day === undefined ? [] : [day])).sort();
+  await connection.query(sql`
+    update tenant_days counter set first_at = change.first_at, last_at = change.last_at
+    from (
+      select below.day, min(below.first_at) as first_at, max(below.last_at) as last_at
+      from leaf_days below join unnest(${days}::date[]) as changed(day) on changed.day = below.day
+      where below.tenant = ${tenant} and below.day between ${days[0]}::date and ${days.at(-1)}::date
+      group by below.day
+    ) change
+    where counter.tenant = ${tenant} and counter.day = change.day`);
+}
+
+/** Deletes hot rows of a store in a span of time; answers how many. */
+export async function deleteHotSpan(
+  connection: Connection,
+  span: { tenant: string; store: string; from: string; until: string },
+): Promise<number> {
+  const rows = await connection.query<{ count: number }>(sql`
+    with gone as (
+      delete from enrichment_records where tenant = ${span.tenant} and store = ${span.store}
+        and occurred_at >= ${span.from}::timestamptz and occurred_at < ${span.until}::timestamptz
+      returning 1
+    ) select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}
+
+/** Deletes hot rows by their keys, all of one store's day; answers how many. */
+export async function deleteHotKeys(
+  connection: Connection,
+  keys: { tenant: string; store: string; day: string; occurredAt: string[]; eventIds: string[] },
+): Promise<number> {
+  const rows = await connection.query<{ count: number }>(sql`
+    with gone as (
+      delete from enrichment_records record
+      using unnest(${keys.occurredAt}::timestamptz[], ${keys.eventIds}::text[]) as key(occurred_at, event_id)
+      where record.tenant = ${keys.tenant} and record.store = ${keys.store}
+        and record.occurred_at >= ${`${keys.day}T00:00:00Z`}::timestamptz
+        and record.occurred_at < ${`${keys.day}T00:00:00Z`}::timestamptz + interval '1 day'
+        and record.occurred_at = key.occurred_at and record.event_id = key.event_id collate "C"
+      returning 1
+    ) select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
 }

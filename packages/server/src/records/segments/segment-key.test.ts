@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertObjectKey } from '../../platform/objects/object-key.ts';
+import { assertObjectKey } from '../../platform/objects/objects.ts';
 import { segmentKey, tenantFolder } from './segment-key.ts';
 
 test('a key tells tenant, days and id', () => {

@@ -1,3 +1,7 @@
+import { sumDigests } from '../../kernel/digest.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
+import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+
 /** A day of a store of the tenant at hand. Days are `YYYY-MM-DD`, UTC. */
 export type StoreDay = { readonly store: string; readonly day: string };
 
@@ -24,3 +28,77 @@ export type NewSegment = {
   readonly sha256: Buffer;
   readonly days: readonly SegmentDay[];
 };
+
+export type Triple = Pick<DayTriple, 'count' | 'bytes' | 'digest'>;
+
+export const emptyTriple: Triple = { count: 0, bytes: 0, digest: '0' };
+
+/** The triple of disjoint sets taken together. */
+export function sumTriples(triples: Iterable<Triple>): Triple {
+  let [count, bytes, digest] = [0, 0, 0n];
+  for (const triple of triples) {
+    count += triple.count;
+    bytes += triple.bytes;
+    digest = sumDigests([digest, BigInt(triple.digest)]);
+  }
+  return { count, bytes, digest: digest.toString() };
+}
+
+/** The triple of what is in `whole` and not in its subset `part`; counts go below 0 if it is none. */
+export function subtractTriples(whole: Triple, part: Triple): Triple {
+  return {
+    count: whole.count - part.count,
+    bytes: whole.bytes - part.bytes,
+    digest: BigInt.asUintN(64, BigInt(whole.digest) - BigInt(part.digest)).toString(),
+  };
+}
+
+export function isSameTriple(a: Triple, b: Triple): boolean {
+  return a.count === b.count && a.bytes === b.bytes && BigInt(a.digest) === BigInt(b.digest);
+}
+
+/** Triples by store and day; those of one store's day are summed. */
+export function sumByDay(triples: Iterable<DayTriple>): Map<string, DayTriple> {
+  const sums = new Map<string, DayTriple>();
+  for (const triple of triples) {
+    const key = dayKey(triple);
+    const { store, day } = triple;
+    sums.set(key, { store, day, ...sumTriples([sums.get(key) ?? emptyTriple, triple]) });
+  }
+  return sums;
+}
+
+/** Of a store's day, for maps: store names hold no "/". */
+export function dayKey({ store, day }: StoreDay): string {
+  return `${store}/${day}`;
+}
+
+/**
+ * Divides an object's size among its days in proportion to their bytes: whole numbers that add up to
+ * it exactly (largest remainder; among equal ones the earlier).
+ */
+export function shareStoredBytes(bytes: readonly number[], sizeBytes: number): number[] {
+  const size = BigInt(sizeBytes);
+  const total = bytes.reduce((sum, value) => sum + BigInt(value), 0n);
+  if (total === 0n) return bytes.map((_, index) => (index === 0 ? sizeBytes : 0));
+  const shares = bytes.map((value) => Number((BigInt(value) * size) / total));
+  const rest = sizeBytes - shares.reduce((sum, share) => sum + share, 0);
+  const byRemainder = bytes
+    .map((value, index) => ({ index, remainder: (BigInt(value) * size) % total }))
+    .sort((a, b) => compare(b.remainder, a.remainder) || a.index - b.index);
+  for (const { index } of byRemainder.slice(0, rest)) shares[index] = (shares[index] ?? 0) + 1;
+  return shares;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Catalogue, counters or hot records are not what a change of segments was prepared on: another process
+ * changed them meanwhile, or they contradict each other. Tried again, it would find the same.
+ */
+export class SourceChanged extends Error {}
+
+/** What reading cold records needs. */
+export type ColdReader = { readonly duckdb: DuckDb; readonly objects: ObjectReader };

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { shareStoredBytes } from './stored-shares.ts';
-import { isSameTriple, subtractTriples, sumByDay, sumTriples } from './triple.ts';
+import {
+  isSameTriple,
+  shareStoredBytes,
+  subtractTriples,
+  sumByDay,
+  sumTriples,
+} from './segment.ts';
 
 const triple = fc.record({
   count: fc.nat(),

@@ -5,10 +5,10 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { newId } from '../../kernel/ids.ts';
 import type { DatasetRow } from '../contract.ts';
 import { type DatasetsRequest, listDatasets } from '../datasets.ts';
+import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { freeze } from '../read/testing/freeze.ts';
+import { everybody, ingest } from '../read/testing/walk.ts';
 import type { DayRow } from '../tags.contract.ts';
-import { type ColdStore, openColdStore } from '../tiers/testing/cold-store.ts';
-import { freeze } from '../tiers/testing/freeze.ts';
-import { everybody, ingest } from '../tiers/testing/walk.ts';
 import { listDays } from './days.ts';
 import { insertTag } from './queries.ts';
 import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dayAfter } from './calendar.ts';
 import type { CounterRun } from './counters.ts';
+import { dayAfter } from './counters.ts';
 import { type CountedRow, planCoverage } from './coverage.ts';
 import { arbitraryTags, countTagged, type TestTag, toWindows } from './testing/arbitrary-tags.ts';
 

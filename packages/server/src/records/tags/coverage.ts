@@ -1,11 +1,11 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { TagWindows } from '../slice.ts';
-import { dayAfter } from './calendar.ts';
 import type { Scope } from './counters.ts';
+import { dayAfter } from './counters.ts';
 import { planRow, type RowPlan, untagged } from './plan-row.ts';
 import { readTagsOf } from './read-windows.ts';
 import { type Stretch, type TenantStretches, toStretches, type Weight } from './stretches.ts';
-import { type Place, type Share, sumShares } from './sum-shares.ts';
+import { type Place, type Share, sumShares } from './sums.ts';
 import type { Span } from './windows.ts';
 
 /** What a row of the tree counts: all records of a tenant or a store from its first to its last day. */

@@ -1,5 +1,10 @@
-import { daysBetween, firstOfMonth, firstOfNextMonth } from './calendar.ts';
-import { type CounterSpan, spansOf } from './counters.ts';
+import {
+  type CounterSpan,
+  daysBetween,
+  firstOfMonth,
+  firstOfNextMonth,
+  spansOf,
+} from './counters.ts';
 import { clipStretches, type Stretch, type Weight } from './stretches.ts';
 import type { Span } from './windows.ts';
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { newId } from '../../kernel/ids.ts';
 import { listDatasets } from '../datasets.ts';
-import { type ColdStore, openColdStore } from '../tiers/testing/cold-store.ts';
-import { freeze } from '../tiers/testing/freeze.ts';
-import { everybody, ingest } from '../tiers/testing/walk.ts';
+import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { freeze } from '../read/testing/freeze.ts';
+import { everybody, ingest } from '../read/testing/walk.ts';
 import { insertTag } from './queries.ts';
 import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';
 

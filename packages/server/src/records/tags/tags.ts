@@ -4,36 +4,57 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/curso
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { isOutOfReach, type SliceRequest, toSlice } from '../slice.ts';
-import type { Tag, Tagged } from '../tags.contract.ts';
-import { dayBefore } from './calendar.ts';
+import { type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
+import { dayBefore } from './counters.ts';
+import { listDays } from './days.ts';
 import * as queries from './queries.ts';
-import { countInOther, sumWindows } from './sum-windows.ts';
+import { countInOther, sumWindows } from './sums.ts';
 
-export type NewTag = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> &
+export function addTagRoutes(
+  http: HttpServer,
+  db: Database,
+  options: { cursorKey: () => Buffer; audit: Audit },
+): void {
+  const { cursorKey, audit } = options;
+  http.route(tagsContract.createTag, async ({ body, actor, request, reply }) => {
+    const tagged = await createTag(db, { actor, request, audit }, body);
+    reply.status(tagged.id === null ? 200 : 201);
+    return tagged;
+  });
+  http.route(tagsContract.listTags, ({ query, actor }) => listTags(db, cursorKey(), actor, query));
+  http.route(tagsContract.deleteTag, async ({ params, actor, request, reply }) => {
+    await deleteTag(db, { actor, request, audit }, params.id);
+    return reply.send();
+  });
+  http.route(tagsContract.listDays, ({ query, actor }) => listDays(db, cursorKey(), actor, query));
+}
+
+type NewTag = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> &
   Required<Pick<SliceRequest, 'tenant' | 'dataset'>> & { note?: string; dry_run?: boolean };
 
-export type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
+type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
   limit?: number;
   cursor?: string;
 };
 
 /** Who changes tags, and how that is put on record. */
-export type TagAct = {
+type TagAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
 };
 
 /** A tenant's tags at most: reading coverage looks at all of them. */
-export const mostTags = 1000;
+const mostTags = 1000;
 
 /**
  * Tags a window of days; a dry run only tells what that would be. Throws 400 `request_invalid`, also for a
  * tenant out of reach, 409 `tag_exists`, `tags_full`.
  */
-export async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Tagged> {
+async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Tagged> {
   const { note: text = null, dry_run = false, ...asked } = request;
   const { tenant, dataset } = asked;
   const { store = null, from = null, until } = toSlice(asked, act.actor, '/');
@@ -63,7 +84,7 @@ export async function createTag(db: Database, act: TagAct, request: NewTag): Pro
 }
 
 /** One page of tags, the latest first. Throws 400 `request_invalid`, `cursor_invalid`. */
-export async function listTags(
+async function listTags(
   db: Database,
   cursorKey: Buffer,
   actor: Actor,
@@ -94,7 +115,7 @@ export async function listTags(
 }
 
 /** Throws 404 `tag_not_found`, also for a tag of a tenant out of reach. */
-export async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
+async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
   await db.transaction(async (connection) => {
     const tag = await queries.deleteTag(connection, id, act.actor.tenants);
     if (tag === undefined) {

@@ -5,11 +5,10 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DatasetName } from '../contract.ts';
-import { cutParts } from '../pin/cut-parts.ts';
-import { pinSlice, withPin } from '../pin/pin-slice.ts';
 import type { DayWindow, KeyRange, TagWindows } from '../slice.ts';
 import { beyondLastDay, firstDay, mergeWindows } from '../tags/windows.ts';
 import type { Shares, Version } from '../versions.contract.ts';
+import { cutParts, pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
 

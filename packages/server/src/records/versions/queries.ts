@@ -1,9 +1,18 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
-import { tenantConditions, where } from '../conditions/queries.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import {
+  dayConditions,
+  recordConditions,
+  splitSql,
+  tenantConditions,
+  where,
+} from '../conditions/queries.ts';
 import type { DatasetName } from '../contract.ts';
-import type { DayWindow, KeyRange, TagWindows } from '../slice.ts';
+import type { Segment } from '../read/queries.ts';
+import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice.ts';
+import { beyondLastDay, firstDay } from '../tags/windows.ts';
 import type { Shares, SplitName, Version } from '../versions.contract.ts';
 
 /** A tag as it was when a version was frozen. */
@@ -156,4 +165,176 @@ export async function deleteVersion(
 
 function ofId(id: string, tenants: readonly string[] | null): Sql[] {
   return [sql`id = ${id}`, ...tenantConditions({ tenants })];
+}
+
+/** A version that is to be counted. Digests are decimal text. */
+export type CountingVersion = {
+  tenant: string;
+  id: string;
+  count: number;
+  bytes: number;
+  digest: string;
+  change: Version['change'];
+  /** By it a count is known to be outrun by a change. */
+  changed_at: string | null;
+};
+
+/** Whether the lock was free and is this session's now. */
+export async function lockCounting(session: Queryable): Promise<boolean> {
+  const rows = await session.query<{ is_locked: boolean }>(
+    sql`select pg_try_advisory_lock(${advisoryLocks.versionCounts}) as is_locked`,
+  );
+  return rows[0]?.is_locked ?? false;
+}
+
+/** The oldest that is to be counted, but none of these. */
+export async function findCounting(
+  db: Queryable,
+  except: readonly string[],
+): Promise<CountingVersion | undefined> {
+  const rows = await db.query<CountingVersion>(sql`
+    select tenant, id, count, bytes, digest::text as digest, change,
+      ${instantText('dataset_versions.changed_at')} as changed_at
+    from dataset_versions where state = 'counting' and id <> all(${except}::text[])
+    order by created_at, id limit 1`);
+  return rows[0];
+}
+
+export type SplitSum = { split: string; count: number; bytes: number; digest: string };
+
+/** Hot records of a slice, computed from content, by split; without shares the split is empty. */
+export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
+  const split: Sql = slice.shares === undefined ? sql`''` : splitSql(slice.shares);
+  return db.query<SplitSum>(sql`
+    select split, count(*) as count, sum(bytes)::bigint as bytes,
+      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616)::text
+        as digest
+    from (
+      select ${split} as split, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
+        model, confidence, enrichment)::numeric as digest
+      from enrichment_records ${where(recordConditions({ ...slice, split: undefined }))}
+    ) own group by split`);
+}
+
+/** The live segments that have records on days of the slice. */
+export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Segment[]> {
+  return db.query<Segment>(sql`
+    select tenant, id as segment_id, object_key, size_bytes, sha256, first_day::text as first_day,
+      last_day::text as last_day
+    from segments where tenant = ${slice.tenant} and id in (
+      select segment_id from segment_days ${where(dayConditions(slice))}
+    ) order by segments.first_day, id`);
+}
+
+export type Counted = {
+  triple: { count: number; bytes: number; digest: string };
+  splits: Readonly<Record<string, { count: number; digest: string }>> | null;
+};
+
+/**
+ * Ends the counting of a version; false when records of it went since it was read. What has lost nothing
+ * after all has not changed.
+ */
+export async function setCounted(
+  db: Queryable,
+  version: CountingVersion,
+  { triple, splits }: Counted,
+  error: string | null,
+): Promise<boolean> {
+  const isWhole = sql`(count, bytes, digest) = (${triple.count}::bigint, ${triple.bytes}::bigint,
+    ${triple.digest}::numeric)`;
+  const rows = await db.query(sql`
+    update dataset_versions set state = case when ${error}::text is null then 'ready' else 'failed' end,
+      error = ${error}, current_count = ${triple.count}, current_bytes = ${triple.bytes},
+      current_digest = ${triple.digest}::numeric,
+      splits = ${splits === null ? null : JSON.stringify(splits)}::json,
+      change = case when not ${isWhole} then change end,
+      changed_at = case when not ${isWhole} then changed_at end
+    where ${unchanged(version)} returning id`);
+  return rows.length === 1;
+}
+
+/** Says why a version cannot be counted at the moment. */
+export async function setTrouble(
+  db: Queryable,
+  version: CountingVersion,
+  error: string,
+): Promise<void> {
+  await db.query(sql`update dataset_versions set error = ${error} where ${unchanged(version)}`);
+}
+
+function unchanged({ tenant, id, changed_at }: CountingVersion): Sql {
+  return sql`tenant = ${tenant} and id = ${id} and state = 'counting'
+    and changed_at is not distinct from ${changed_at}::timestamptz`;
+}
+
+export type FrozenSlice = {
+  name: string;
+  dataset: DatasetName;
+  train_share: number | null;
+  validation_share: number | null;
+  test_share: number | null;
+  tags: TagWindows;
+  recorded_before: string;
+  parts: KeyRange[];
+};
+
+/** Which records a dataset version has. */
+export async function findFrozenSlice(
+  db: Queryable,
+  version: { tenant: string; id: string },
+): Promise<FrozenSlice | undefined> {
+  const rows = await db.query<FrozenSlice>(sql`
+    select name, dataset, train_share, validation_share, test_share, tags,
+      ${instantText('recorded_before')} as recorded_before, parts
+    from dataset_versions where tenant = ${version.tenant} and id = ${version.id}`);
+  return rows[0];
+}
+
+/** The windows of all versions of a tenant, those of a version one after the other. */
+export async function listVersionWindows(
+  connection: Connection,
+  tenant: string,
+): Promise<(DayWindow & { version_id: string })[]> {
+  return connection.query(sql`
+    select version_id, store, first_day::text as "from", until::text as until
+    from dataset_version_windows where tenant = ${tenant} order by version_id, ordinal`);
+}
+
+/** Has versions counted again, and tells why. */
+export async function setChanged(
+  connection: Connection,
+  versions: { tenant: string; ids: readonly string[] },
+  change: NonNullable<Version['change']>,
+): Promise<void> {
+  await connection.query(sql`
+    update dataset_versions set state = 'counting', change = ${change},
+      changed_at = clock_timestamp(), error = null
+    where tenant = ${versions.tenant} and id = any(${versions.ids}::text[])`);
+}
+
+export async function deleteVersions(
+  connection: Connection,
+  { tenant, ids }: { tenant: string; ids: readonly string[] },
+): Promise<void> {
+  await connection.query(sql`
+    with gone as (
+      delete from dataset_version_windows
+      where tenant = ${tenant} and version_id = any(${ids}::text[])
+    )
+    delete from dataset_versions where tenant = ${tenant} and id = any(${ids}::text[])`);
+}
+
+/** Deletes the tags whose days all lie in a window; answers how many. */
+export async function deleteTagsWithin(
+  connection: Connection,
+  tenant: string,
+  { store, from, until }: DayWindow,
+): Promise<number> {
+  const rows = await connection.query(sql`
+    delete from tags where tenant = ${tenant} and (${store}::text is null or store = ${store})
+      and greatest(first_day, ${firstDay}::date) >= ${from}::date
+      and coalesce(least(last_day, ${beyondLastDay}::date - 1) + 1, ${beyondLastDay}::date) <= ${until}::date
+    returning id`);
+  return rows.length;
 }

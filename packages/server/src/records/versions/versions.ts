@@ -1,14 +1,43 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DatasetName } from '../contract.ts';
-import type { Version } from '../versions.contract.ts';
-import type { VersionAct } from './create-version.ts';
+import { type Version, versionsContract } from '../versions.contract.ts';
+import { createVersion, type VersionAct } from './create-version.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
 
-export type VersionsRequest = {
+export type VersionOptions = {
+  readonly cursorKey: () => Buffer;
+  readonly audit: Audit;
+  /** A version is to be counted: has this process look for it now, if it has the role. */
+  readonly pokeCounting: () => void;
+};
+
+export function addVersionRoutes(
+  http: HttpServer,
+  db: Database,
+  { cursorKey, audit, pokeCounting }: VersionOptions,
+): void {
+  http.route(versionsContract.createVersion, async ({ body, actor, request }) => {
+    const version = await createVersion(db, { actor, request, audit }, body);
+    pokeCounting();
+    return version;
+  });
+  http.route(versionsContract.listVersions, ({ query, actor }) =>
+    listVersions(db, cursorKey(), actor, query),
+  );
+  http.route(versionsContract.getVersion, ({ params, actor }) => getVersion(db, actor, params.id));
+  http.route(versionsContract.deleteVersion, async ({ params, actor, request, reply }) => {
+    await deleteVersion(db, { actor, request, audit }, params.id);
+    return reply.send();
+  });
+}
+
+type VersionsRequest = {
   tenant?: string;
   dataset?: DatasetName;
   limit?: number;
@@ -16,7 +45,7 @@ export type VersionsRequest = {
 };
 
 /** One page of the versions in reach, the latest first. Throws 400 `cursor_invalid`. */
-export async function listVersions(
+async function listVersions(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
@@ -42,14 +71,14 @@ export async function listVersions(
 }
 
 /** Throws 404 `version_not_found`. */
-export async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
+async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
   const row = isId(id) ? await queries.findVersion(db, id, actor.tenants) : undefined;
   if (row === undefined) throw notFound();
   return toVersion(row);
 }
 
 /** Throws 404 `version_not_found`. */
-export async function deleteVersion(db: Database, act: VersionAct, id: string): Promise<void> {
+async function deleteVersion(db: Database, act: VersionAct, id: string): Promise<void> {
   const { actor, request, audit } = act;
   await db.transaction(async (connection) => {
     const row = isId(id) ? await queries.deleteVersion(connection, id, actor.tenants) : undefined;

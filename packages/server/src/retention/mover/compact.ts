@@ -1,8 +1,94 @@
 import { join } from 'node:path';
 import { mergeSegments, replaceSegments, sumByDay } from '../../records/index.ts';
-import { fetchSegment } from './fetch-segment.ts';
-import type { KindSteps } from './kinds.ts';
-import { listDaysOfSegments } from './queries.ts';
+import type { KindSteps, Move, MoverContext } from './move.ts';
+import { journalMove, newSegment } from './plan-move.ts';
+import {
+  listDaysOfSegments,
+  listOverlaps,
+  listSmallSegments,
+  type SmallSegment,
+} from './queries.ts';
+import { fetchSegment } from './verify-copy.ts';
+
+const mebibyte = 1024 * 1024;
+/** Segments below this are merged, into one of so many bytes at most. */
+const smallBytes = 32 * mebibyte;
+const mergedBytes = 128 * mebibyte;
+/** Of records: what DuckDB has to sort, mostly on disk. */
+const sortedBytes = 4096 * mebibyte;
+/** Where records are so large on average, fewer bytes of them are sorted. */
+const largeRecordBytes = 8192;
+const largeBytes = 16 * mebibyte;
+const atOnce = 100;
+/** Fewer are left alone, unless two of them have records of the same store's day. */
+const atLeast = 4;
+
+/** Journals a merge of small segments that are neighbours in days; null when there is nothing to merge. */
+export async function planCompact(
+  context: MoverContext,
+  { tenant, runId }: { tenant: string; runId: string | null },
+): Promise<Move | null> {
+  const small = await listSmallSegments(context.db, tenant, smallBytes);
+  if (small.length < 2) return null;
+  const ids = small.map(({ id }) => id);
+  const group = chooseGroup(small, await listOverlaps(context.db, tenant, ids));
+  if (group === null) return null;
+  const firstDay = group.map((segment) => segment.first_day).reduce((a, b) => (a < b ? a : b));
+  const lastDay = group.map((segment) => segment.last_day).reduce((a, b) => (a > b ? a : b));
+  return journalMove(context, {
+    ...{ tenant, runId, kind: 'compact', firstDay, lastDay },
+    in: group.map(({ id, object_key, size_bytes, sha256 }) => ({
+      segment_id: id,
+      object_key,
+      size_bytes,
+      sha256,
+    })),
+    out: [newSegment({ tenant, firstDay, lastDay })],
+  });
+}
+
+type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;
+
+/**
+ * The first run of neighbours that is worth merging. `segments` come in the order of their days. Those of
+ * large records, sorted together or with others, would take too much memory: they are merged with their
+ * like, as long as all are small.
+ */
+export function chooseGroup<S extends Sized>(
+  segments: readonly S[],
+  overlaps: readonly { a: string; b: string }[],
+): S[] | null {
+  const usual = segments.filter((segment) => !hasLargeRecords(segment));
+  const large = segments.filter(hasLargeRecords);
+  for (const group of [...groupsOf(usual, sortedBytes), ...groupsOf(large, largeBytes)]) {
+    const ids = new Set(group.map(({ id }) => id));
+    const hasOverlap = overlaps.some(({ a, b }) => ids.has(a) && ids.has(b));
+    if (group.length >= atLeast || (group.length >= 2 && hasOverlap)) return group;
+  }
+  return null;
+}
+
+function groupsOf<S extends Sized>(segments: readonly S[], maxBytes: number): S[][] {
+  const groups: S[][] = [];
+  let [size, bytes] = [0, 0];
+  for (const segment of segments) {
+    const open = groups.at(-1);
+    size += segment.size_bytes;
+    bytes += segment.bytes;
+    if (open !== undefined && open.length < atOnce && size <= mergedBytes && bytes <= maxBytes) {
+      open.push(segment);
+    } else {
+      groups.push([segment]);
+      size = segment.size_bytes;
+      bytes = segment.bytes;
+    }
+  }
+  return groups;
+}
+
+function hasLargeRecords({ count, bytes }: Sized): boolean {
+  return bytes > count * largeRecordBytes;
+}
 
 /** Several small segments become one. */
 export const compactKind: KindSteps = {

@@ -1,9 +1,12 @@
-import type { AppError } from '../../kernel/errors.ts';
-import { takeArrow } from './arrow.ts';
-import type { MoverContext } from './context.ts';
-import type { MoveWork } from './kinds.ts';
-import type { Move } from './move.ts';
-import { queueRemovals, setFailed, setWaiting } from './queries.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { fromFileSystem } from '../../platform/objects/objects.ts';
+import { isStoreFull } from '../../platform/objects/s3-upload.ts';
+import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import type { MoveState } from '../contract.ts';
+import { findDueDays } from '../policies/plan.ts';
+import type { Move, MoverContext, MoveWork } from './move.ts';
+import { lockMove, queueRemovals, setFailed, setWaiting } from './queries.ts';
 
 /** Why a move must end: its data is not what it should be, or it may not happen any more. */
 export class MoveFault extends Error {
@@ -70,4 +73,67 @@ export async function noteFull(
       'the journal could not be told that the store is full',
     );
   }
+}
+
+/**
+ * Makes of a full disk a 503 that tells which folder; anything else comes back unchanged. Too little memory
+ * ends the move: if it never sufficed, all other work on the tenant would wait for it for ever.
+ */
+export function toPassingFault(error: unknown, dir: string): unknown {
+  const what = `The move cannot go on in ${dir}`;
+  if (isOutOfMemory(error)) {
+    return new MoveFault(
+      'out_of_memory',
+      'DuckDB had too little memory for these days. The source is kept; the next run moves them again. Records of many megabytes each take the most: if it fails again, look for those.',
+      error,
+    );
+  }
+  if (!(error instanceof DuckDbError)) return fromFileSystem(error, what);
+  const [why = ''] = error.message.split('\n');
+  return new AppError('cold_tier_unavailable', {
+    detail: `${what}: ${why}. See to space on its disk; the next run goes on.`,
+    retryAfterSeconds: 30,
+    cause: error,
+  });
+}
+
+/** Whether there is no room for what a move writes, in the store or in the folder it works in. */
+export function isFull(error: unknown): error is AppError {
+  if (!(error instanceof AppError)) return false;
+  const { cause } = error;
+  const ofDuckDb =
+    cause instanceof DuckDbError &&
+    /no space left on device|max_temp_directory_size/i.test(cause.message);
+  return ofDuckDb || isStoreFull(error);
+}
+
+/** Throws MoveFault while the tenant is under legal hold. */
+export async function refuseHold(db: Queryable, move: Move): Promise<void> {
+  const { hold } = await findDueDays(db, move.tenant);
+  if (!hold) return;
+  throw new MoveFault('tenant_on_hold', 'The tenant is under legal hold. Nothing was changed.');
+}
+
+/**
+ * Takes a move to its next state: one transaction, fenced by the runner and the state it was in, so that
+ * a process that was thought dead changes nothing after another one took over.
+ */
+export async function takeArrow(
+  context: MoverContext,
+  move: Move,
+  arrow: { to: MoveState; change: (connection: Connection) => Promise<void> },
+): Promise<Move> {
+  const { db, runner, onArrow } = context;
+  const next = { ...move, state: arrow.to };
+  await db.transaction(async (connection) => {
+    if (!(await lockMove(connection, move, { runner, state: move.state }))) {
+      throw new AppError('tenant_busy', {
+        detail: `Another process took over the move ${move.id}. It goes on there.`,
+      });
+    }
+    await arrow.change(connection);
+    await onArrow?.(arrow.to, 'before', move);
+  });
+  await onArrow?.(arrow.to, 'after', next);
+  return next;
 }

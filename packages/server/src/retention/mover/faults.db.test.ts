@@ -2,14 +2,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { fromFileSystem } from '../../platform/objects/store-errors.ts';
+import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import type { MoveState } from '../contract.ts';
-import { eraseOnce } from '../erase/testing/eraser.ts';
-import { countFailedTenants } from '../journal/queries.ts';
+import { countFailedTenants } from '../runs/queries.ts';
 import { moveTenant } from './move-tenant.ts';
 import { planMove } from './plan-move.ts';
 import { runMove } from './run-move.ts';
+import { eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 

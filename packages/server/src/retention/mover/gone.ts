@@ -1,7 +1,7 @@
 import type { DayTriple, DayWindow, Gone } from '../../records/index.ts';
 import { beyondLastDay, firstDay } from '../../records/index.ts';
-import { type EraseScope, fromJournal, scopeOfDays } from '../erase/scope.ts';
 import type { Move } from './move.ts';
+import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
 
 /** What a move lets go for good; null for the kinds that keep all records. */
 export function toGone(move: Move, days: readonly DayTriple[]): Gone | null {

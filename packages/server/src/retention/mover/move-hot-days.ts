@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AppError } from '../../kernel/errors.ts';
 import {
   readSegmentKeys,
   removeHotRows,
@@ -9,9 +10,10 @@ import {
   sumTriples,
   writeSegmentFromSpool,
 } from '../../records/index.ts';
-import { findDueDays } from '../plan/due-days.ts';
-import type { KindSteps, VerifiedSegment } from './kinds.ts';
-import { nameSegments } from './name-segments.ts';
+import { findDueDays } from '../policies/plan.ts';
+import type { KindSteps, MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
+import { newSegment } from './plan-move.ts';
+import { insertMoveSegment, lockMove } from './queries.ts';
 
 /** Hot records of whole days become one segment; several where records are very large. */
 export const moveKind: KindSteps = {
@@ -75,3 +77,26 @@ export const moveKind: KindSteps = {
     };
   },
 };
+
+/** Names as many segments as a move turns out to need, before anything of them is in the store. */
+async function nameSegments(
+  { db, runner }: MoverContext,
+  { move, out }: MoveWork,
+  count: number,
+): Promise<readonly MoveSegment[]> {
+  const { tenant, id, first_day: firstDay, last_day: lastDay } = move;
+  const missing = Math.max(0, count - out.length);
+  const more = Array.from({ length: missing }, () => newSegment({ tenant, firstDay, lastDay }));
+  if (missing === 0) return out;
+  await db.transaction(async (connection) => {
+    if (!(await lockMove(connection, move, { runner, state: move.state }))) {
+      throw new AppError('tenant_busy', {
+        detail: `Another process took over the move ${id}. It goes on there.`,
+      });
+    }
+    for (const segment of more) {
+      await insertMoveSegment(connection, move, { ...segment, role: 'out' });
+    }
+  });
+  return [...out, ...more];
+}

@@ -1,9 +1,8 @@
-import type { MoverContext } from './context.ts';
-import { busy, withTenantLock } from './lock.ts';
-import { planCompact } from './plan-compact.ts';
+import { planCompact } from './compact.ts';
+import { busy, withTenantLock } from './erase-records.ts';
+import type { MoverContext } from './move.ts';
 import { planMove } from './plan-move.ts';
-import { resumeMoves } from './resume-moves.ts';
-import { type MoveResult, runMove } from './run-move.ts';
+import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
 
 export type TenantMove = {
   readonly tenant: string;

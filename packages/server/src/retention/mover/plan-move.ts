@@ -1,8 +1,7 @@
 import { newId } from '../../kernel/ids.ts';
 import { segmentKey } from '../../records/index.ts';
 import type { MoveKind } from '../contract.ts';
-import type { MoverContext } from './context.ts';
-import type { Move, MoveSegment } from './move.ts';
+import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { type HotDay, insertMove, insertMoveSegment, listHotDays } from './queries.ts';
 
 /** What one move takes at most, unless a single day has more. */

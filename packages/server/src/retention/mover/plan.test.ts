@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseGroup } from './plan-compact.ts';
+import { chooseGroup } from './compact.ts';
 import { chunkDays } from './plan-move.ts';
 
 const mebibyte = 2 ** 20;

@@ -1,5 +1,5 @@
 import { isFenced } from '../../platform/objects/fence.ts';
-import type { MoverContext } from './context.ts';
+import type { MoverContext } from './move.ts';
 import { deleteRemoval, endSwitched, listDueRemovals, type Removal } from './queries.ts';
 
 const pageRows = 100;

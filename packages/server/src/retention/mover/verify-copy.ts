@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { createObjectChecks } from '../../platform/objects/check-object.ts';
 import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
 import {
   type DayTriple,
@@ -8,13 +10,8 @@ import {
   sumByDay,
   sumTriples,
 } from '../../records/index.ts';
-import { takeArrow } from './arrow.ts';
-import type { MoverContext } from './context.ts';
-import { MoveFault } from './fail.ts';
-import { fetchSegment } from './fetch-segment.ts';
-import type { MoveWork, VerifiedSegment } from './kinds.ts';
-import type { MoveSegment } from './move.ts';
-import { toPassingFault } from './passing-fault.ts';
+import { MoveFault, takeArrow, toPassingFault } from './fail.ts';
+import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setVerified } from './queries.ts';
 
 /** copied → verified: the objects were read back, and hold day by day what the source held. */
@@ -92,4 +89,23 @@ function tell(triple: DayTriple | undefined): string {
 function damaged(message: string, cause?: unknown): MoveFault {
   const advice = 'The source is kept; the next run moves it again. Check the store and its disks.';
   return new MoveFault('segment_damaged', `${message} ${advice}`, cause);
+}
+
+/**
+ * Reads a segment's object anew from the store into a file of its own, and answers its path. Throws
+ * ObjectMissing, ObjectDamaged.
+ */
+export async function fetchSegment(
+  { store }: MoverContext,
+  segment: MoveSegment,
+  { dir, signal }: { dir: string; signal: AbortSignal },
+): Promise<string> {
+  const { segment_id, object_key: key, size_bytes: sizeBytes, sha256 } = segment;
+  if (sizeBytes === null || sha256 === null) {
+    throw new Error(`the journal has no checksum of the object ${key}`);
+  }
+  const path = join(dir, `${segment_id}.fetched.parquet`);
+  await store.get(key, path, signal);
+  await createObjectChecks().check(path, { key, sizeBytes, sha256 }, { anew: true, signal });
+  return path;
 }

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { clearRetention, seedDays, seedPolicy } from '../plan/testing/seed.ts';
 import { type RetentionApi, startRetentionApi } from './testing/retention-api.ts';
+import { clearRetention, seedDays, seedPolicy } from './testing/seed.ts';
 
 let api: RetentionApi;
 let limited: string;

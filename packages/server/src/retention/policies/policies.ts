@@ -4,15 +4,14 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { PolicyRow } from '../contract.ts';
-import { readPage } from '../journal/page.ts';
+import type { PolicyRow, TenantStateRow } from '../contract.ts';
+import { readPage } from '../runs/page.ts';
 import * as queries from './queries.ts';
-import { assertReach } from './reach.ts';
 
-export type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
+type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
 
 /** Who changes a policy, and how that is put on record. */
-export type PolicyAct = {
+type PolicyAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
@@ -134,4 +133,58 @@ function policyNotFound(tenant: string): AppError {
   return new AppError('policy_not_found', {
     detail: `${JSON.stringify(tenant)} has no retention policy of its own here. GET /retention/policies lists them.`,
   });
+}
+
+/**
+ * Throws 400 `request_invalid` at /tenant when something is to be done to a tenant that the caller does not
+ * reach: in the same words for every such tenant, so that they tell nothing of whether it exists.
+ */
+export function assertReach(actor: Actor, tenant: string): void {
+  if (mayTouchTenant(actor, tenant)) return;
+  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
+}
+
+/** One page of how much of each tenant lies hot and cold, by tenant. Throws 400 `cursor_invalid`. */
+export function listTenantStates(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: { q?: string; limit?: number; cursor?: string },
+): Promise<{ data: TenantStateRow[]; next_cursor: string | null }> {
+  const { q, limit, cursor } = request;
+  return readPage(
+    { cursorKey, scope: { list: 'retention.tenants', filters: { q } }, limit, cursor },
+    async (keyset) => {
+      const page = { after: keyset.after?.[0] ?? null, limit: keyset.limit };
+      const rows = await queries.listTenantStates(db, { q, reach: actor.tenants }, page);
+      return rows.map(toStateRow);
+    },
+    (row) => [row.tenant],
+  );
+}
+
+function toStateRow(row: queries.TenantState): TenantStateRow {
+  const { hot_days, delete_days, hold, from_default } = row;
+  return {
+    tenant: row.tenant,
+    policy: { hot_days, delete_days, hold, from_default },
+    count: row.count,
+    bytes: row.bytes,
+    hot_count: row.count - row.cold_count,
+    hot_bytes: row.bytes - row.cold_bytes,
+    cold_count: row.cold_count,
+    cold_bytes: row.cold_bytes,
+    cold_stored_bytes: row.cold_stored_bytes,
+    segments: row.segments,
+    last_move:
+      row.move_id === null
+        ? null
+        : {
+            id: row.move_id,
+            kind: row.move_kind,
+            state: row.move_state,
+            at: row.move_at,
+            error_code: row.move_error_code,
+          },
+  };
 }

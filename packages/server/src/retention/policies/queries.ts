@@ -1,6 +1,6 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveKind, MoveState } from '../contract.ts';
 
 /** The tenant whose policy is that of all others without one of their own. */
@@ -139,4 +139,216 @@ export async function listTenantStates(
       from moves m where m.tenant = page.tenant order by m.planned_at desc, m.id desc limit 1
     ) latest on true
     order by page.tenant`);
+}
+
+/** Which tenants and days are looked at. */
+export type PlanScope = {
+  /** One tenant only. */
+  tenant?: string | null | undefined;
+  /** Only these; null = all. */
+  tenants: readonly string[] | null;
+  /** Only days before this one. */
+  before?: string | null | undefined;
+  /** Days of dataset versions go like any others. */
+  deleteVersioned?: boolean | undefined;
+};
+
+export type PlanKey = readonly [tenant: string, kind: string];
+
+/** What is due of a tenant. All of one statement have the same totals; of an empty page only these. */
+export type PlannedRow = {
+  tenant: string | null;
+  kind: 'move' | 'delete';
+  first_day: string;
+  last_day: string;
+  count: number;
+  bytes: number;
+  held: boolean;
+  versioned_count: number;
+  versioned_bytes: number;
+  versions: string[];
+  move_tenants: number;
+  move_count: number;
+  move_bytes: number;
+  delete_tenants: number;
+  delete_count: number;
+  delete_bytes: number;
+  held_tenants: number;
+  held_count: number;
+  held_bytes: number;
+  versioned_tenants: number;
+  versioned_count_total: number;
+  versioned_bytes_total: number;
+};
+
+/** By the database's clock, which all processes share. */
+const today = raw(`(now() at time zone 'UTC')::date`);
+
+/**
+ * The days that a policy lets move and go: those before move_until and delete_until; null = none. A policy
+ * is taken whole: one of its own without delete_days keeps what the default would delete.
+ */
+function bounds(before: string | null | undefined): Sql {
+  const limit = sql`${before ?? null}::date`;
+  return sql`least(${today} - policy.hot_days, ${limit}) as move_until,
+    case when policy.delete_days is not null then least(${today} - policy.delete_days, ${limit}) end
+      as delete_until`;
+}
+
+const policyOf = (tenant: Sql) => sql`
+  select p.hot_days, p.delete_days, p.hold from retention_policies p where p.tenant in (${tenant}, '*')
+  order by p.tenant = ${tenant} desc limit 1`;
+
+/**
+ * The tenants in reach with their bounds and counters. `first_day` is that of their oldest record: it tells
+ * most tenants that have nothing due without a look at their days.
+ */
+function boundedTenants(scope: PlanScope, more: Sql = sql`true`): Sql {
+  return sql`
+    select t.tenant, t.count, t.cold_count, (t.first_at at time zone 'UTC')::date as first_day,
+      policy.hold, ${bounds(scope.before)}
+    from leaf_tenants t cross join lateral (${policyOf(raw('t.tenant'))}) policy
+    where (${scope.tenant ?? null}::text is null or t.tenant = ${scope.tenant ?? null})
+      and (${scope.tenants}::text[] is null or t.tenant = any(${scope.tenants}::text[])) and ${more}`;
+}
+
+/**
+ * The counters of days, and beside each the days of dataset versions of the tenant of `t`. Deletion lets
+ * whole days of a tenant go, so a window of any store keeps a day. As one range for all of a tenant's days:
+ * a look at the windows for each of a million counters would take seconds.
+ */
+function daysAndKept({ deleteVersioned = false }: PlanScope): Sql {
+  return sql`leaf_days d cross join (
+    select range_agg(daterange(w.first_day, w.until)) as days from dataset_version_windows w
+    where w.tenant = t.tenant and not ${deleteVersioned}::boolean
+  ) kept`;
+}
+const isKept = raw('coalesce(d.day <@ kept.days, false)');
+// What is kept becomes cold like any other day.
+const isHotAndDue = sql`d.tenant = t.tenant and d.count > d.cold_count and d.day < t.move_until
+  and (t.delete_until is null or d.day >= t.delete_until or ${isKept})`;
+const isToGo = raw('d.tenant = t.tenant and d.day < t.delete_until');
+
+/** What a run would do now, by tenant and kind, with the totals of all of it. */
+export async function listPlan(
+  db: Queryable,
+  scope: PlanScope,
+  page: { after: PlanKey | null; limit: number },
+): Promise<PlannedRow[]> {
+  const [tenant, kind] = page.after ?? ['', ''];
+  return db.query<PlannedRow>(sql`
+    with bounded as materialized (${boundedTenants(scope)}), due as materialized (
+      select t.tenant, 'move' collate "C" as kind, t.hold as held, hot.first_day, hot.last_day, hot.count,
+        hot.bytes, 0::bigint as versioned_count, 0::bigint as versioned_bytes
+      from bounded t cross join lateral (
+        select min(d.day) as first_day, max(d.day) as last_day,
+          sum(d.count - d.cold_count)::bigint as count, sum(d.bytes - d.cold_bytes)::bigint as bytes
+        from ${daysAndKept(scope)} where ${isHotAndDue}
+      ) hot
+      where t.count > t.cold_count and t.first_day < t.move_until and hot.count is not null
+      union all
+      select t.tenant, 'delete', t.hold, coalesce(gone.first_day, gone.first_kept),
+        coalesce(gone.last_day, gone.last_kept), coalesce(gone.count, 0), coalesce(gone.bytes, 0),
+        coalesce(gone.versioned_count, 0), coalesce(gone.versioned_bytes, 0)
+      from bounded t cross join lateral (
+        select min(day) filter (where not is_kept) as first_day, max(day) filter (where not is_kept) as last_day,
+          min(day) as first_kept, max(day) as last_kept,
+          sum(count) filter (where not is_kept)::bigint as count,
+          sum(bytes) filter (where not is_kept)::bigint as bytes,
+          sum(count) filter (where is_kept)::bigint as versioned_count,
+          sum(bytes) filter (where is_kept)::bigint as versioned_bytes
+        from (
+          select d.day, d.count, d.bytes, ${isKept} as is_kept
+          from ${daysAndKept(scope)} where ${isToGo} and d.count > 0
+        ) own
+      ) gone
+      where t.first_day < t.delete_until and gone.first_kept is not null
+    ), totals as (
+      select ${sums('move', raw(`kind = 'move' and not held`))},
+        ${sums('delete', raw(`kind = 'delete' and not held and count > 0`))},
+        ${sums('held', raw('held and count > 0'))},
+        count(*) filter (where versioned_count > 0 and not held) as versioned_tenants,
+        coalesce(sum(versioned_count) filter (where not held), 0)::bigint as versioned_count_total,
+        coalesce(sum(versioned_bytes) filter (where not held), 0)::bigint as versioned_bytes_total
+      from due
+    )
+    select row.tenant, row.kind, row.first_day, row.last_day, row.count, row.bytes, row.held,
+      row.versioned_count, row.versioned_bytes, ${keepers} as versions,
+      totals.move_tenants, totals.move_count, totals.move_bytes, totals.delete_tenants,
+      totals.delete_count, totals.delete_bytes, totals.held_tenants, totals.held_count,
+      totals.held_bytes, totals.versioned_tenants, totals.versioned_count_total,
+      totals.versioned_bytes_total
+    from totals left join (
+      select * from due where (tenant, kind) > (${tenant}, ${kind})
+      order by tenant, kind limit ${raw(String(page.limit))}
+    ) row on true
+    order by row.tenant, row.kind`);
+}
+
+/** The versions that keep something back from a row's deletion. */
+const keepers = sql`array(
+  select v.name from dataset_versions v
+  where row.versioned_count > 0 and v.tenant = row.tenant and exists (
+    select from dataset_version_windows w join bounded t on t.tenant = w.tenant
+    where w.tenant = v.tenant and w.version_id = v.id and w.first_day < t.delete_until)
+  order by v.name limit 20)`;
+
+function sums(name: string, condition: Sql): Sql {
+  return sql`count(distinct tenant) filter (where ${condition}) as ${raw(`${name}_tenants`)},
+    coalesce(sum(count) filter (where ${condition}), 0)::bigint as ${raw(`${name}_count`)},
+    coalesce(sum(bytes) filter (where ${condition}), 0)::bigint as ${raw(`${name}_bytes`)}`;
+}
+
+/** Which kinds of work a tenant has. */
+export type DueTenant = { tenant: string; has_moves: boolean; has_deletes: boolean };
+
+const hasOpenMoves = (kinds: string) => sql`exists (
+  select from moves m where m.tenant = t.tenant and m.state not in ('removed', 'failed')
+    and m.kind in (${raw(kinds)}))`;
+
+/**
+ * The tenants behind `after` that a run has work at: days that are due, or a move that a process left
+ * unfinished when it was killed. Those on hold are left out.
+ */
+export async function listDueTenants(
+  db: Queryable,
+  scope: PlanScope,
+  page: { after: string; limit: number },
+): Promise<DueTenant[]> {
+  const hasMoves = sql`(t.count > t.cold_count and t.first_day < t.move_until
+      and exists (select from ${daysAndKept(scope)} where ${isHotAndDue}) or ${hasOpenMoves(`'move', 'compact', 'erase'`)})`;
+  const hasDeletes = sql`(coalesce(t.first_day < t.delete_until, false)
+      and exists (select from ${daysAndKept(scope)} where ${isToGo} and d.count > 0 and not ${isKept}) or ${hasOpenMoves(`'delete'`)})`;
+  // Told twice: as columns of a subquery they would be worked out for all tenants before the limit.
+  return db.query<DueTenant>(sql`
+    select t.tenant, ${hasMoves} as has_moves, ${hasDeletes} as has_deletes
+    from (${boundedTenants(scope, sql`t.tenant > ${page.after}`)}) t
+    where not t.hold and (${hasMoves} or ${hasDeletes})
+    order by t.tenant limit ${raw(String(page.limit))}`);
+}
+
+/** What a tenant's policy in force lets be done now. */
+export type DueDays = {
+  hold: boolean;
+  /** Days before this one may become cold. */
+  move_until: string;
+  /** Days before this one go for good; null = none. */
+  delete_until: string | null;
+  /** The days before these. */
+  last_move_day: string;
+  last_delete_day: string | null;
+};
+
+export async function findDueDays(
+  db: Queryable,
+  tenant: string,
+  before: string | null | undefined,
+): Promise<DueDays | undefined> {
+  const rows = await db.query<DueDays>(sql`
+    select hold, move_until, delete_until, move_until - 1 as last_move_day,
+      delete_until - 1 as last_delete_day
+    from (
+      select policy.hold, ${bounds(before)} from (${policyOf(sql`${tenant}::text`)}) policy
+    ) due`);
+  return rows[0];
 }

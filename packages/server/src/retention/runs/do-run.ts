@@ -2,9 +2,8 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { findDueDays } from '../plan/due-days.ts';
-import { countDue } from '../plan/plan.ts';
-import { type DueTenant, listDueTenants } from '../plan/queries.ts';
+import { countDue, findDueDays } from '../policies/plan.ts';
+import { type DueTenant, listDueTenants } from '../policies/queries.ts';
 import * as queries from './queries.ts';
 
 /** What is to be done to a tenant: days up to `lastDay`, as long as its policy still lets it. */

@@ -11,11 +11,10 @@ import {
   seedDays,
   seedPolicy,
   seedVersion,
-} from '../plan/testing/seed.ts';
+} from '../policies/testing/seed.ts';
 import type { Movers, TenantJob } from './do-run.ts';
 import { insertRun, type StoredRun } from './queries.ts';
-import { createScheduler, doRuns, type Runner, startRunner } from './runner.ts';
-import { parseSchedule } from './schedule.ts';
+import { createScheduler, doRuns, parseSchedule, type Runner, startRunner } from './runner.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 
 const log = pino({ level: 'silent' });

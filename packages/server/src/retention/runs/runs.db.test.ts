@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { clearRetention, dayOfAge, seedDays } from '../plan/testing/seed.ts';
 import { type RetentionApi, startRetentionApi } from '../policies/testing/retention-api.ts';
+import { clearRetention, dayOfAge, seedDays } from '../policies/testing/seed.ts';
 
 let api: RetentionApi;
 let limited: string;

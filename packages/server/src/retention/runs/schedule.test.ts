@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSchedule } from './schedule.ts';
+import { parseSchedule } from './runner.ts';
 
 test.each([
   '',

@@ -1,14 +1,28 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { ObjectMissing } from '../../platform/objects/objects.ts';
-import { readSegmentDays, SegmentFault } from '../../records/index.ts';
+import type { Log } from '../../platform/log.ts';
+import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
+import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import {
+  dayKey,
+  isSameTriple,
+  readSegmentDays,
+  type SegmentDay,
+  SegmentFault,
+  sumTriples,
+} from '../../records/index.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import { compareDays } from './compare-days.ts';
-import { number, restoreAdvice, segmentProblem } from './problems.ts';
-import { isLive, type LiveSegment, listSegmentDays } from './queries.ts';
-import type { Report } from './report.ts';
-import type { VerifyTools } from './tools.ts';
+import { type CataloguedDay, isLive, type LiveSegment, listSegmentDays } from './queries.ts';
+import {
+  counterAdvice,
+  describeTriple,
+  number,
+  type Report,
+  restoreAdvice,
+  segmentProblem,
+} from './report.ts';
 
 type Check = {
   /** Where an object is copied to that cannot be read in place. */
@@ -92,3 +106,73 @@ function isMissing(error: unknown): boolean {
   if (error instanceof ObjectMissing) return true;
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
+
+/** Holds what the catalogue says of a segment against what its object was found to hold. */
+function compareDays(
+  segment: LiveSegment,
+  catalogued: readonly CataloguedDay[],
+  held: readonly SegmentDay[],
+): VerifyProblem[] {
+  const problems: VerifyProblem[] = [];
+  const found = new Map(held.map((day) => [dayKey(day), day]));
+  for (const day of catalogued) {
+    const key = dayKey(day);
+    problems.push(...compareDay(segment, day, found.get(key)));
+    found.delete(key);
+  }
+  for (const day of found.values()) problems.push(...compareDay(segment, undefined, day));
+  problems.push(...compareSums(segment, catalogued));
+  return problems;
+}
+
+const emptyTriple = sumTriples([]);
+
+function compareDay(
+  segment: LiveSegment,
+  said: CataloguedDay | undefined,
+  found: SegmentDay | undefined,
+): VerifyProblem[] {
+  const { store, day } = said ?? found ?? { store: null, day: null };
+  const problem = (kind: VerifyProblem['kind'], message: string): VerifyProblem => ({
+    ...segmentProblem(kind, segment, `${store} ${day}: ${message} ${counterAdvice}`),
+    store,
+    first_day: day,
+    last_day: day,
+  });
+  if (!isSameTriple(said ?? emptyTriple, found ?? emptyTriple)) {
+    const message = `the catalogue says ${describeTriple(said ?? emptyTriple)}; the object holds ${describeTriple(found ?? emptyTriple)}.`;
+    return [problem('triple_mismatch', message)];
+  }
+  if (said !== undefined && found !== undefined && said.first_row !== found.first_row) {
+    const message = `the catalogue says that its rows begin at ${number(said.first_row)}; in the object they begin at ${number(found.first_row)}.`;
+    return [problem('order_mismatch', message)];
+  }
+  return [];
+}
+
+/** The days of a segment add up to it. */
+function compareSums(segment: LiveSegment, days: readonly CataloguedDay[]): VerifyProblem[] {
+  const sum = sumTriples(days);
+  const storedBytes = days.reduce((total, day) => total + day.stored_bytes, 0);
+  const problems: VerifyProblem[] = [];
+  if (!isSameTriple(segment, sum)) {
+    const message = `The catalogue says of the segment ${describeTriple(segment)}; its days there add up to ${describeTriple(sum)}. ${counterAdvice}`;
+    problems.push(segmentProblem('triple_mismatch', segment, message));
+  }
+  if (storedBytes !== segment.size_bytes) {
+    const message = `The object has ${number(segment.size_bytes)} bytes; the shares of its days in the catalogue add up to ${number(storedBytes)}. ${counterAdvice}`;
+    problems.push(segmentProblem('counter_mismatch', segment, message));
+  }
+  return problems;
+}
+
+/** What a verification works with. */
+export type VerifyTools = {
+  readonly db: Database;
+  /** The objects themselves, no copies of them. */
+  readonly objects: ObjectStore;
+  readonly duckdb: DuckDb;
+  /** For objects of a store that is no file system, one at a time. */
+  readonly spoolDir: string;
+  readonly log: Log;
+};

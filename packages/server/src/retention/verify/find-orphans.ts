@@ -2,8 +2,8 @@ import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts'
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { tenantFolder } from '../../records/index.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import { number } from './problems.ts';
 import { listUnknownObjects } from './queries.ts';
+import { number } from './report.ts';
 
 /**
  * Where objects of ours lie: others may use the bucket, and folders of the same names in it, too. Segments once lay

@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
 const columns = sql`v.id, v.state,

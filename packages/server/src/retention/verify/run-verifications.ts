@@ -1,20 +1,27 @@
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Session } from '../../platform/postgres/database.ts';
+import { segmentFolders, tenantFolder } from '../../records/index.ts';
+import { checkCounters } from './check-counters.ts';
+import { checkSegment, type VerifyTools } from './check-segment.ts';
+import { findOrphans, ourFolders } from './find-orphans.ts';
 import {
   type Claimed,
   claimVerification,
   finishVerification,
   hasOpenVerification,
+  listSegments,
   lockVerifier,
+  measureSegments,
   unlockVerifier,
 } from './queries.ts';
-import { createReport, VerificationTaken } from './report.ts';
-import type { VerifyTools } from './tools.ts';
-import { spoolFile, verify } from './verify.ts';
+import { createReport, type Report, VerificationTaken } from './report.ts';
+import { findUploads } from './uploads.ts';
 
 /** Works off the verifications that were asked for, one at a time over all processes. */
-export type Verifications = {
+type Verifications = {
   /** Looks for work now: one was asked for here. */
   poke(): void;
   /** Gives up what is under way: another process, or the next start, does it from its beginning. */
@@ -118,4 +125,56 @@ function isDatabaseFault(error: unknown): boolean {
 function reasonOf(error: unknown): string {
   if (error instanceof AppError) return `${error.code}: ${error.detail}`;
   return 'internal_error: The service made a mistake; its log tells which. Verify again.';
+}
+
+const pageSegments = 100;
+
+/**
+ * Holds catalogue, objects, counters and hot records against each other, while others read, ingest and
+ * move. Changes nothing. What differs goes to the report; throws when something cannot be looked at.
+ */
+async function verify(
+  tools: VerifyTools,
+  claimed: Claimed,
+  { report, signal }: { report: Report; signal: AbortSignal },
+): Promise<void> {
+  const { db, objects, log } = tools;
+  const tenants = scopeOf(claimed);
+  report.setTotals(await measureSegments(db, tenants));
+  await report.save();
+
+  const spoolPath = spoolFile(tools, claimed.id);
+  let after: readonly [string, string] | null = null;
+  for (;;) {
+    const page = await listSegments(db, tenants, { after, limit: pageSegments });
+    for (const segment of page) {
+      signal.throwIfAborted();
+      await checkSegment(tools, segment, { spoolPath, report, signal });
+      after = [segment.tenant, segment.id];
+    }
+    if (page.length < pageSegments) break;
+  }
+
+  const prefixes = tenants === null ? ourFolders : tenants.flatMap(objectFolders);
+  const add: Report['add'] = (problems, count) => report.add(problems, count);
+  await findOrphans(db, objects, prefixes, { signal, add });
+  await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
+  await report.save();
+  await checkCounters(db, tenants, { signal, add });
+}
+
+/** Of segments, and of files of exports. */
+function objectFolders(tenant: string): string[] {
+  return [...segmentFolders(tenant), `exports/${tenantFolder(tenant)}/`];
+}
+
+/** Where an object lies while it is read, if its store is no file system. */
+function spoolFile({ spoolDir }: { spoolDir: string }, id: string): string {
+  return join(spoolDir, `verify-${id}.parquet`);
+}
+
+/** Null = all tenants. */
+function scopeOf({ tenant, tenants }: Claimed): readonly string[] | null {
+  if (tenant === null) return tenants;
+  return tenants === null || tenants.includes(tenant) ? [tenant] : [];
 }

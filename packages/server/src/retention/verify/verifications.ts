@@ -4,14 +4,17 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/curso
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { retentionContract } from '../contract.ts';
+import type { RetentionOptions } from '../options.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
 import * as queries from './queries.ts';
 
 type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
 
 /** Asks for a verification of a tenant, or of all that the actor may touch. */
-export async function createVerification(
+async function createVerification(
   db: Database,
   tenant: string | undefined,
   { actor, request, audit }: Act,
@@ -36,7 +39,7 @@ export async function createVerification(
 }
 
 /** One page, the latest first. Throws 400 `cursor_invalid`. */
-export async function listVerifications(
+async function listVerifications(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
@@ -60,11 +63,7 @@ export async function listVerifications(
 }
 
 /** Throws 404 `verification_not_found`. */
-export async function getVerification(
-  db: Queryable,
-  actor: Actor,
-  id: string,
-): Promise<VerificationRow> {
+async function getVerification(db: Queryable, actor: Actor, id: string): Promise<VerificationRow> {
   const found = /^\w{1,100}$/.test(id)
     ? await queries.findVerification(db, actor.tenants, id)
     : undefined;
@@ -72,4 +71,22 @@ export async function getVerification(
   throw new AppError('verification_not_found', {
     detail: 'There is no verification with this id. See GET /retention/verify.',
   });
+}
+
+type VerifyRouteOptions = Pick<RetentionOptions, 'cursorKey' | 'audit' | 'poke'>;
+
+export function addVerifyRoutes(http: HttpServer, db: Database, options: VerifyRouteOptions): void {
+  http.route(retentionContract.startVerification, async ({ body, actor, request }) => {
+    const { audit } = options;
+    const wanted: { tenant?: string } = body ?? {};
+    const made = await createVerification(db, wanted.tenant, { actor, request, audit });
+    options.poke();
+    return made;
+  });
+  http.route(retentionContract.listVerifications, ({ query, actor }) =>
+    listVerifications(db, options.cursorKey(), actor, query),
+  );
+  http.route(retentionContract.getVerification, ({ params, actor }) =>
+    getVerification(db, actor, params.id),
+  );
 }

@@ -7,6 +7,7 @@ import { newId } from '../../kernel/ids.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
+import type { VerifyTools } from './check-segment.ts';
 import {
   claimVerification,
   findVerification,
@@ -16,7 +17,6 @@ import {
 import { createReport, VerificationTaken } from './report.ts';
 import { runOpenVerifications, startVerifications } from './run-verifications.ts';
 import { type ColdData, createColdData } from './testing/cold-data.ts';
-import type { VerifyTools } from './tools.ts';
 
 const january = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 

@@ -5,12 +5,10 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../contract.ts';
-import { type CountDelta, shiftCounts } from './counts.ts';
-import { discardOfEndpoint } from './discard.ts';
-import { insertJob } from './jobs/queries.ts';
-import { runBatch } from './jobs/run-batch.ts';
-import { purgeDeadLetter } from './purge.ts';
-import { retryDeadLetter } from './retry.ts';
+import { type CountDelta, discardOfEndpoint, shiftCounts } from './discard.ts';
+import { insertJob } from './job-queries.ts';
+import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
+import { runBatch } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,

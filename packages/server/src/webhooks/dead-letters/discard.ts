@@ -1,4 +1,5 @@
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import * as queries from './queries.ts';
 import { cancelBacklogJobs, discardBacklog, enableEndpoint } from './queries.ts';
 
 export { cancelBacklogJobs, discardOfEndpoint } from './queries.ts';
@@ -20,3 +21,40 @@ export async function discardThenEnable(
   }
   return { discarded, isEnabled };
 }
+
+/**
+ * Abandons what has waited for a disabled endpoint for more than `days`, a batch at a time: it stands in
+ * the dead-letter queue then, and can be retried once the endpoint is enabled. The endpoint is locked, so
+ * that nothing is abandoned which its enabling has just let go.
+ */
+export async function giveUpWaiting(
+  db: Database,
+  options: { days: number; signal: AbortSignal; batchSize: number },
+): Promise<void> {
+  const { days, signal, batchSize } = options;
+  for (const endpointId of await queries.findOverdueEndpoints(db, days)) {
+    let count = batchSize;
+    while (count === batchSize && !signal.aborted) {
+      count = await db.transaction(async (connection) => {
+        const locked = await queries.tryLockEndpoint(connection, endpointId);
+        if (!locked?.is_disabled) return 0;
+        const limit = batchSize;
+        const rows = await queries.abandonOverdue(connection, endpointId, { days, limit });
+        const count = (row: Omit<queries.CountDelta, 'endpointId'>) => ({ endpointId, ...row });
+        await queries.shiftCounts(
+          connection,
+          rows.flatMap(({ tenant, status, failure_class: failureClass }) => [
+            ...(status === 'pending' && failureClass !== null
+              ? [count({ tenant, status, failureClass, delta: -1 })]
+              : []),
+            count({ tenant, status: 'abandoned', failureClass: 'endpoint_disabled', delta: 1 }),
+          ]),
+        );
+        return rows.length;
+      });
+    }
+  }
+}
+
+/** For everything that moves rows into or out of `pending` and `abandoned`. */
+export { type CountDelta, shiftCounts } from './queries.ts';

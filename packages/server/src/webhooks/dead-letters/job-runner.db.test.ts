@@ -4,9 +4,8 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { startJobRunner } from './job-runner.ts';
-import { insertJob } from './jobs/queries.ts';
-import { runBatch } from './jobs/run-batch.ts';
+import { insertJob } from './job-queries.ts';
+import { runBatch, startJobRunner } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,

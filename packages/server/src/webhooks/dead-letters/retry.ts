@@ -1,12 +1,11 @@
-import { mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import type { AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { WakeUp } from '../drainer/wake-up.ts';
-import type { Act } from './act.ts';
-import { findDelivery } from './detail/queries.ts';
-import type { DeliveryRow } from './lists/queries.ts';
-import { deliveryNotFound, laneOrNotFound } from './not-found.ts';
+import { laneOfDelivery } from '../lanes.ts';
 import * as queries from './queries.ts';
+import { type DeliveryRow, findDelivery } from './read-queries.ts';
 
 /**
  * Re-arms one delivery: due at once, past an open breaker, with a fresh budget of attempts. Changes
@@ -63,4 +62,62 @@ async function findRearmable(
     });
   }
   return state;
+}
+
+/**
+ * Discards one delivery that is queued, pending or abandoned; an attempt under way changes nothing any
+ * more. One that is discarded stays so. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
+ */
+export async function purgeDeadLetter(db: Database, id: string, act: Act): Promise<void> {
+  const lane = laneOrNotFound(id);
+  const state = await findPurgeable(db, lane, id, act);
+  if (state.status === 'discarded') return;
+  const isPurged = await db.transaction(async (connection) => {
+    const was = await queries.discard(connection, lane, id);
+    if (was === undefined) return false;
+    await act.note(connection, {
+      action: 'delivery.purge',
+      target: id,
+      tenant: state.tenant,
+      before: was,
+      after: { status: 'discarded' },
+    });
+    return true;
+  });
+  // It ended in between: discarded is as good, delivered is told.
+  if (!isPurged) await findPurgeable(db, lane, id, act);
+}
+
+async function findPurgeable(
+  db: Database,
+  lane: number,
+  id: string,
+  { actor }: Act,
+): Promise<queries.DeliveryState> {
+  const state = await queries.findState(db, lane, id);
+  if (state === undefined || !mayTouchTenant(actor, state.tenant)) throw deliveryNotFound();
+  if (state.status !== 'delivered') return state;
+  throw new AppError('delivery_finished', {
+    detail: 'The delivery is delivered: there is nothing left to discard.',
+  });
+}
+
+/** Who acts, and how the act is put on record. */
+export type Act = {
+  readonly actor: Actor;
+  /** Writes an audit entry inside the transaction that does what it tells. */
+  note(db: Queryable, entry: Omit<AuditEntry, 'actor' | 'request'>): Promise<void>;
+};
+
+/** The lane of a delivery's id. Throws 404 `delivery_not_found` when the text is none. */
+export function laneOrNotFound(id: string): number {
+  const lane = laneOfDelivery(id);
+  if (lane === null) throw deliveryNotFound();
+  return lane;
+}
+
+export function deliveryNotFound(): AppError {
+  return new AppError('delivery_not_found', {
+    detail: 'There is no delivery with this id, or no longer. Look it up in /webhook/deliveries.',
+  });
 }

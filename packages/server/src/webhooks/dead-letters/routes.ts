@@ -4,8 +4,9 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
-import type { Act } from './act.ts';
-import { getDeadLetter } from './detail/get-dead-letter.ts';
+import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
+import type { Act } from './retry.ts';
+import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import {
   cancelRetryJob,
   changeRetryJob,
@@ -14,11 +15,7 @@ import {
   listRetryJobs,
   previewRetry,
   type RetryRequest,
-} from './jobs/retry-jobs.ts';
-import { listDeadLetterGroups, listDeadLetters } from './lists/dead-letters.ts';
-import { listDeliveries } from './lists/deliveries.ts';
-import { purgeDeadLetter } from './purge.ts';
-import { retryDeadLetter } from './retry.ts';
+} from './retry-jobs.ts';
 
 export function addDeadLetterRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   const act = ({ actor, request }: { actor: Actor; request: FastifyRequest }): Act => ({

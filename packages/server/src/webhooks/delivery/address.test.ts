@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, test } from 'vitest';
-import { createAddressRule } from './address.ts';
-import { literalAddress } from './lookup.ts';
+import { createAddressRule, literalAddress } from './address.ts';
 
 const rule = createAddressRule([]);
 const kindOf = (address: string) => rule(address).kind;

@@ -1,8 +1,44 @@
+import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
+/** What is wrong with the addresses of a host. */
+type Objection = {
+  /** blocked: a special address outside the allow list; plain: http to a public one. */
+  readonly kind: 'blocked' | 'plain';
+  /** Names the address: whoever reads it gave the host. */
+  readonly text: string;
+};
+
+/**
+ * Judges all addresses of a host: one that is not allowed condemns the others, because which of them
+ * is connected to is up to chance. http needs every one inside the allow list.
+ */
+export function findObjection(
+  rule: AddressRule,
+  host: { protocol: string; hostname: string; addresses: readonly string[] },
+): Objection | null {
+  const verdicts = host.addresses.map((address) => ({ address, verdict: rule(address) }));
+  for (const { address, verdict } of verdicts) {
+    if (verdict.kind === 'special') {
+      const text = `${lead(host.hostname, address)} is not a public address (${verdict.range})`;
+      return { kind: 'blocked', text: `${text} and not inside SVC_ALLOW_TARGETS` };
+    }
+  }
+  if (host.protocol === 'https:') return null;
+  const open = verdicts.find(({ verdict }) => verdict.kind !== 'listed');
+  if (open === undefined) return null;
+  const text = `${lead(host.hostname, open.address)} is not inside SVC_ALLOW_TARGETS`;
+  return { kind: 'plain', text: `${text}, and only targets inside it may use http` };
+}
+
+function lead(hostname: string, address: string): string {
+  const isLiteral = hostname.replace(/^\[|\]$/g, '') === address;
+  return isLiteral ? address : `${hostname} leads to ${address}, which`;
+}
+
 /** What an address is to a webhook: inside the allow list, of the public internet, or neither. */
-export type AddressVerdict =
+type AddressVerdict =
   | { readonly kind: 'listed' | 'public' }
   | { readonly kind: 'special'; readonly range: string };
 
@@ -71,4 +107,30 @@ function embeddedIPv4(address: Address): ipaddr.IPv4 | null {
   const isTranslated =
     address.isIPv4MappedAddress() || address.match(nat64) || address.match(localNat64);
   return isTranslated ? new ipaddr.IPv4(bytes.slice(12)) : null;
+}
+
+/** All addresses of a host name. Rejects when there are none. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
+
+/**
+ * The resolver of the operating system. At most one question per name at a time: each takes one of
+ * libuv's four threads for as long as a dead name server keeps silent.
+ */
+export function createLookup(): Lookup {
+  const asked = new Map<string, Promise<readonly string[]>>();
+  return (hostname) => {
+    const known = asked.get(hostname);
+    if (known !== undefined) return known;
+    const question = lookup(hostname, { all: true, verbatim: true })
+      .then((answers) => answers.map((answer) => answer.address))
+      .finally(() => asked.delete(hostname));
+    asked.set(hostname, question);
+    return question;
+  };
+}
+
+/** The address that the host of a URL is, as WHATWG URL writes it; null when it is a name. */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return isIP(bare) === 0 ? null : bare;
 }

@@ -1,9 +1,8 @@
 import { connect as connectTcp, isIPv6, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AddressRule } from './address.ts';
+import { findObjection, type Lookup, literalAddress } from './address.ts';
 import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
-import { type Lookup, literalAddress } from './lookup.ts';
-import { findObjection } from './vet.ts';
 
 /** How far a connection has got. */
 export type DialPhase = 'dns' | 'connect' | 'tls' | 'open';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLookup, literalAddress } from './lookup.ts';
+import { createLookup, literalAddress } from './address.ts';
 
 test('a name without an address rejects', async () => {
   await expect(createLookup()('nowhere.invalid')).rejects.toThrow(/nowhere\.invalid/);

@@ -18,8 +18,8 @@ import {
 import { createAddressRule } from './address.ts';
 import { Attempt } from './attempt.ts';
 import { createConnectionPool } from './connection-pool.ts';
+import { signatureHeaders } from './request.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
-import { signatureHeaders } from './sign.ts';
 import { createTarget } from './target.ts';
 
 const closing: (() => Promise<unknown>)[] = [];

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from '../../kernel/clock.ts';
-import { createAddressRule } from './address.ts';
+import { createAddressRule, createLookup, type Lookup } from './address.ts';
 import { Attempt } from './attempt.ts';
 import { createConnectionPool } from './connection-pool.ts';
-import { createLookup, type Lookup } from './lookup.ts';
 import type { AttemptResult, Request } from './request.ts';
 
 export type { AttemptResult, Request } from './request.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Lookup } from './lookup.ts';
+import type { Lookup } from './address.ts';
 import { createTarget } from './target.ts';
 
 const names: Record<string, readonly string[]> = {

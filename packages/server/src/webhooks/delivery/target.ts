@@ -1,7 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
-import { createAddressRule } from './address.ts';
-import { createLookup, type Lookup, literalAddress } from './lookup.ts';
-import { findObjection } from './vet.ts';
+import {
+  createAddressRule,
+  createLookup,
+  findObjection,
+  type Lookup,
+  literalAddress,
+} from './address.ts';
 
 /** Which receivers webhooks may be sent to. */
 export type Target = {

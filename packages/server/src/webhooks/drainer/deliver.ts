@@ -1,5 +1,5 @@
+import { signatureHeaders } from '../delivery/request.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
-import { signatureHeaders } from '../delivery/sign.ts';
 import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
 import { outcomeOf } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
 import { seedDeliveries } from '../dead-letters/testing/seed.ts';
-import { forgetHistory } from '../history/forget.ts';
+import { forgetHistory } from '../forget.ts';
 import { findWaitingEndpoints, isAnythingDue } from './queries.ts';
 import { isStatus, startWorld, type World } from './testing/world.ts';
 

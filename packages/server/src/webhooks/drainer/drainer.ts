@@ -4,12 +4,13 @@ import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { discardOfEndpoint } from '../dead-letters/discard.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
-import type { SecretBox } from '../endpoints/secret-box.ts';
+import type { SecretBox } from '../endpoints/secret.ts';
 import { laneOf } from '../lanes.ts';
 import { deliverOnce, endOf } from './deliver.ts';
 import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
+import { restAfter, scanMillis } from './pace.ts';
 import {
   type ClaimedRow,
   claimDeliveries,
@@ -20,7 +21,6 @@ import {
   isAnythingDue,
   releaseDeliveries,
 } from './queries.ts';
-import { restAfter, scanMillis } from './scan-pace.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 
 export type DrainerOptions = {

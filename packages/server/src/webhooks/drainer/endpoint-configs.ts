@@ -1,8 +1,8 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { SecretBox } from '../endpoints/secret.ts';
 import { secretBytes } from '../endpoints/secret.ts';
-import type { SecretBox } from '../endpoints/secret-box.ts';
+import { defaultSchedule } from './outcome.ts';
 import { type ClaimedRow, findEndpointConfigs } from './queries.ts';
-import { defaultSchedule } from './schedule.ts';
 
 /** What it takes to send to an endpoint. */
 export type EndpointConfig = {

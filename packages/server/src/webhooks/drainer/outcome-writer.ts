@@ -2,8 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../contract.ts';
-import { type CountDelta, shiftCounts } from '../dead-letters/counts.ts';
-import { cancelBacklogJobs } from '../dead-letters/discard.ts';
+import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
 import {
   disableGone,
   type GoneAttempt,

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { failureClasses } from '../contract.ts';
-import { type Claimed, outcomeOf } from './outcome.ts';
-import { defaultSchedule, delayAfter } from './schedule.ts';
+import { type Claimed, defaultSchedule, delayAfter, outcomeOf } from './outcome.ts';
 
 const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | null = null) => ({
   failureClass,

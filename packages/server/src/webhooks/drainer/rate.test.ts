@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Rate } from './rate.ts';
+import { Rate } from './pace.ts';
 
 const step = fc.record({
   /** Until what is claimed in it goes out, one after the other. */

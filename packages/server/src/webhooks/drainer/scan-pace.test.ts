@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { restAfter, scanMillis } from './scan-pace.ts';
+import { restAfter, scanMillis } from './pace.ts';
 
 test('lets a short look be followed at once, and a long one after four times as long', () => {
   expect(restAfter(0)).toBe(10);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { closedBreaker, failuresToOpen } from './breaker.ts';
+import { closedBreaker, failuresToOpen } from './pace.ts';
 import { type Claim, type EndpointFacts, limitsFor, Scheduler } from './scheduler.ts';
 
 const limits = { total: 100, perTenant: 40, perEndpoint: 16 };

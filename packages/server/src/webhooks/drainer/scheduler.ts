@@ -1,5 +1,4 @@
-import { afterFailure, type Breaker, closedBreaker } from './breaker.ts';
-import { Rate } from './rate.ts';
+import { afterFailure, type Breaker, closedBreaker, Rate } from './pace.ts';
 
 /** An endpoint that may have deliveries due, as the database describes it. */
 export type EndpointFacts = {

@@ -1,10 +1,24 @@
 import type { Static } from 'typebox';
+import { AppError } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
-import { cancelBacklogJobs } from '../dead-letters/discard.ts';
+import {
+  cancelBacklogJobs,
+  discardOfEndpoint,
+  discardThenEnable,
+} from '../dead-letters/discard.ts';
+import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
-import { type EndpointSettings, lockEndpoint, updateEndpoint } from './queries.ts';
+import { type Caller, found, getEndpoint, showEndpoint, toEndpointId } from './endpoints.ts';
+import {
+  countLiveDeliveries,
+  type EndpointSettings,
+  insertDiscardJob,
+  lockEndpoint,
+  markDeleted,
+  updateEndpoint,
+} from './queries.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
 
@@ -71,4 +85,103 @@ function switched(
   }
   const { disabled_reason, disabled_by } = row;
   return { enabled: row.enabled, disabled_reason, disabled_by };
+}
+
+/** Rows that a call itself discards: half a second's work. The rest is a job. */
+const discardedAtOnce = 5000;
+
+/**
+ * Deletes an endpoint and discards what was not delivered to it. A delivery that an incident makes at
+ * this very moment is discarded by the drainer that meets it. Throws 404 `endpoint_not_found`.
+ */
+export async function deleteEndpoint(
+  db: Database,
+  options: Pick<WebhookOptions, 'jobs' | 'audit'>,
+  caller: Caller,
+  request: { id: string },
+): Promise<void> {
+  const { actor } = caller;
+  const id = toEndpointId(request.id);
+  const hasMore = await db.transaction(async (connection) => {
+    // The endpoint, its deliveries, their counts: the order in which an attempt's outcome is written, too.
+    const before = showEndpoint(found(await lockEndpoint(connection, id, actor.tenants)));
+    await markDeleted(connection, id);
+    await cancelBacklogJobs(connection, [id]);
+    const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
+    const left =
+      discarded < discardedAtOnce
+        ? 0
+        : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: true });
+    if (left > 0) {
+      await insertDiscardJob(connection, {
+        id: newId('job'),
+        action: 'discard',
+        endpointId: id,
+        rows: left,
+        createdBy: actor.name,
+      });
+    }
+    await options.audit(connection, {
+      ...caller,
+      action: 'endpoint.delete',
+      target: id,
+      tenant: before.tenant,
+      before,
+      after: { discarded: discarded + left },
+    });
+    return left > 0;
+  });
+  if (hasMore) options.jobs.poke();
+}
+
+/**
+ * Enables an endpoint without what waits for it: that is discarded. A large backlog is a job, and the
+ * endpoint stays disabled until its end: nothing of it can go out meanwhile, whoever is killed when. To
+ * enable or disable the endpoint ends the job. Throws 404 `endpoint_not_found`, 409 `endpoint_enabled`.
+ */
+export async function discardBacklogOf(
+  db: Database,
+  options: Pick<WebhookOptions, 'jobs' | 'wakeUp' | 'audit'>,
+  caller: Caller,
+  request: { id: string },
+) {
+  const { actor } = caller;
+  const id = toEndpointId(request.id);
+  const after = await db.transaction(async (connection) => {
+    const locked = found(await lockEndpoint(connection, id, actor.tenants));
+    const before = showEndpoint(locked);
+    if (before.enabled) {
+      throw new AppError('endpoint_enabled', {
+        detail:
+          'The endpoint is enabled: what is queued for it is being delivered. Disable it first, or purge single deliveries.',
+      });
+    }
+    if (before.backlog.is_discarding) return before;
+    const { discarded, isEnabled } = await discardThenEnable(connection, id, discardedAtOnce);
+    const left = isEnabled
+      ? 0
+      : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: false });
+    if (!isEnabled) {
+      await insertDiscardJob(connection, {
+        id: newId('job'),
+        action: 'discard_backlog',
+        endpointId: id,
+        rows: left,
+        createdBy: actor.name,
+      });
+    }
+    const now = await getEndpoint(connection, actor, id);
+    await options.audit(connection, {
+      ...caller,
+      action: 'endpoint.discard_backlog',
+      target: id,
+      tenant: locked.tenant,
+      before,
+      after: { ...now, discarded: discarded + left },
+    });
+    return now;
+  });
+  if (after.enabled) options.wakeUp.wake([id]);
+  else options.jobs.poke();
+  return after;
 }

@@ -1,6 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 
 /** What callers see of an endpoint; its secrets are not among it. */
 export type EndpointRow = {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { newSecret, secretBytes } from './secret.ts';
-import { createSecretBox } from './secret-box.ts';
+import { createSecretBox, newSecret, secretBytes } from './secret.ts';
 
 const box = createSecretBox(Buffer.alloc(32, 1));
 

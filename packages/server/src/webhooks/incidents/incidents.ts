@@ -1,13 +1,33 @@
-import type { Actor } from '../../kernel/actor.ts';
-import { mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
-import { AppError } from '../../kernel/errors.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { readMember } from '../../kernel/json-member.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { webhooksContract } from '../contract.ts';
+import type { WebhookOptions } from '../options.ts';
 import type { Payload } from './payload.ts';
 import * as queries from './queries.ts';
+import { reportIncident } from './report-incident.ts';
+
+export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
+  http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
+    const { source, repeated } = readMember(request.jsonText, 'data');
+    // Which of them counts would be up to whoever reads the request.
+    if (repeated !== undefined)
+      throw invalidInput(`/${repeated}`, 'may stand in the body only once');
+    return reportIncident(db, options, actor, { request: body, dataSource: source });
+  });
+  http.route(webhooksContract.listIncidents, ({ query, actor }) =>
+    listIncidents(db, options.cursorKey(), actor, query),
+  );
+  http.route(webhooksContract.getIncident, ({ params, actor }) =>
+    getIncident(db, actor, params.id),
+  );
+}
 
 /** One page of incidents, the newest first. Throws 400 `cursor_invalid`. */
-export async function listIncidents(
+async function listIncidents(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
@@ -33,7 +53,7 @@ export async function listIncidents(
 }
 
 /** An incident and its deliveries as they stand now. Throws 404 `incident_not_found`. */
-export async function getIncident(db: Queryable, actor: Actor, id: string) {
+async function getIncident(db: Queryable, actor: Actor, id: string) {
   const isId = /^inc_[0-9A-Za-z]{16}$/.test(id);
   const row = isId ? await queries.findIncident(db, id, actor.tenants) : undefined;
   if (row === undefined) {

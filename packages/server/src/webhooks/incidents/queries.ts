@@ -1,6 +1,6 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/instant-sql.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DeliveryStatus } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
 

@@ -5,11 +5,10 @@ import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { newIncidentSchema } from '../contract.ts';
-import { assertReach } from '../endpoints/reach.ts';
+import { assertReach } from '../endpoints/create-endpoint.ts';
 import type { WebhookOptions } from '../options.ts';
-import { payloadText } from './payload.ts';
+import { isSameRequest, payloadText, requestDigest } from './payload.ts';
 import * as queries from './queries.ts';
-import { isSameRequest, requestDigest } from './request-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { payloadText } from './payload.ts';
-import { isSameRequest, type Report, requestDigest } from './request-digest.ts';
+import { isSameRequest, payloadText, type Report, requestDigest } from './payload.ts';
 
 const report: Report = { tenant: 'T', type: 'incident.created', data: {} };
 const digest = (data: unknown) => requestDigest({ ...report, data }).toString('hex');

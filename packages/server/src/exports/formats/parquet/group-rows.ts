@@ -1,6 +1,6 @@
-import { rowEnd } from '../../csv/machine-csv.ts';
-import type { ColdPiece, Snapshot } from '../../tiers/both-tiers.ts';
-import { type CsvFile, openCsvFile } from './csv-file.ts';
+import { open } from 'node:fs/promises';
+import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
+import { rowEnd } from '../../encode/csv-cells.ts';
 import { type GroupPiece, placesSql } from './group-sql.ts';
 
 /** Records of so many bytes together make a row group; a record that begins in it is in it whole. */
@@ -113,4 +113,25 @@ export class GroupCutter {
     await file.close();
     this.#pieces.push({ kind: 'csv', path: file.path, longestRow: file.longestRow });
   }
+}
+
+/** A file for DuckDB to read. */
+type CsvFile = {
+  readonly path: string;
+  /** In bytes. */
+  longestRow: number;
+  write(rows: Buffer): Promise<void>;
+  close(): Promise<void>;
+};
+
+async function openCsvFile(path: string): Promise<CsvFile> {
+  const file = await open(path, 'wx', 0o600);
+  return {
+    path,
+    longestRow: 0,
+    async write(rows) {
+      await file.writeFile(rows);
+    },
+    close: () => file.close(),
+  };
 }

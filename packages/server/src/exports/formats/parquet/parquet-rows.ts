@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../../kernel/ids.ts';
-import type { ColdPiece, Snapshot } from '../../tiers/both-tiers.ts';
-import type { TierRows } from '../../tiers/tier-rows.ts';
+import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
+import type { TierRows } from '../../encode/rows.ts';
 import { magic, type PlacedGroups, readFooter } from './footer.ts';
 import { type Group, GroupCutter } from './group-rows.ts';
 import { writeGroupSql } from './group-sql.ts';

@@ -1,19 +1,20 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type DuckDb, literal } from '../../../platform/parquet/duckdb.ts';
 import { isOwnColumn } from '../../columns.ts';
 import type { ExportColumn } from '../../contract.ts';
-import { dialects } from '../../csv/encode-row.ts';
-import { createReEncoder, planColumns } from '../../csv/re-encode.ts';
+import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
+import { dialects } from '../../encode/csv-cells.ts';
+import { readHotRows } from '../../encode/hot-rows.ts';
+import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
 import { startBody } from '../../start-body.ts';
-import { readPieces, type Snapshot } from '../../tiers/both-tiers.ts';
-import { readHotRows } from '../../tiers/hot-rows.ts';
-import { readRows } from '../../tiers/read-rows.ts';
-import type { DonePart, FileFormat, FileOptions } from '../format.ts';
-import { proofOf } from '../prove/proof.ts';
-import { reEncodeRows } from '../re-encode-rows.ts';
-import { joinGroups, magic, writeFooter } from './footer.ts';
+import type { DonePart, FileFormat, FileOptions, WrittenBody } from '../format.ts';
+import { type Proved, proofOf, proveRows } from '../prove.ts';
+import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
 import { groupColumns } from './group-sql.ts';
-import { parseLayout } from './layout.ts';
 import { openParquetRows, type ParquetRows } from './parquet-rows.ts';
-import { proveParquet } from './prove-parquet.ts';
 
 /** One Parquet file, zstd inside. Its parts are row groups, its tail the footer. */
 export function createParquetFormat(options: FileOptions): FileFormat {
@@ -68,4 +69,46 @@ async function openRows(
   const { encode, lineEnd } = dialects.machine;
   const encoder = createReEncoder(plan, (cells) => cells.map(encode).join(',') + lineEnd);
   return openParquetRows(snapshot, reEncodeRows(rows, encoder), { columns });
+}
+
+/** Makes the one part a whole file, and reads that. */
+async function proveParquet(
+  duckdb: DuckDb,
+  written: WrittenBody,
+  options: FileOptions & { head: Buffer; tail(parts: readonly DonePart[]): Buffer },
+): Promise<Proved> {
+  const { path, layout, rows, dir, signal } = written;
+  const { size } = await stat(path);
+  const whole = join(dir, 'proof.parquet');
+  const pieces = async function* () {
+    yield options.head;
+    yield* createReadStream(path, { highWaterMark: 1024 * 1024 });
+    yield options.tail([{ rows, sizeBytes: size, layout }]);
+  };
+  try {
+    await pipeline(pieces(), createWriteStream(whole, { mode: 0o600 }), { signal });
+    // All columns are read, so that each page proves to be whole.
+    const hasContent = proofOf(options) === 'content';
+    return await proveRows(duckdb, rowsSql(whole, hasContent), { hasContent, signal });
+  } finally {
+    await rm(whole, { force: true });
+  }
+}
+
+function rowsSql(path: string, hasContent: boolean): string {
+  const rows = `read_parquet([${literal(path)}], hive_partitioning = false)`;
+  return hasContent ? `select * from ${rows}` : `select columns(*)::varchar from ${rows}`;
+}
+
+/** The layout of a body, as it was kept. */
+export function parseLayout(layout: unknown): RowGroups {
+  if (!isLayout(layout)) throw new Error('a part of a Parquet file has lost its layout');
+  return layout;
+}
+
+function isLayout(layout: unknown): layout is RowGroups {
+  if (typeof layout !== 'object' || layout === null) return false;
+  const { rows, groups } = layout as Partial<Record<keyof RowGroups, unknown>>;
+  const isList = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
+  return Number.isSafeInteger(rows) && isList;
 }

@@ -1,10 +1,19 @@
+import { AppError, errorCatalogue } from '../../../kernel/errors.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { StoreFence } from '../../../platform/objects/fence.ts';
-import type { ObjectStore } from '../../../platform/objects/objects.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import {
+  fromFileSystem,
+  ObjectDamaged,
+  ObjectMissing,
+  type ObjectStore,
+  systemCode,
+} from '../../../platform/objects/objects.ts';
+import { DuckDbError, isOutOfMemory } from '../../../platform/parquet/duckdb.ts';
+import type { Connection, Database } from '../../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../../records/index.ts';
+import type { ExportSource } from '../../encode/rows.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
-import type { ExportSource } from '../../source.ts';
+import { type Held, isStillHeld, lockHeld, updateProgress } from './queries.ts';
 
 /** What the work on jobs needs. */
 export type WorkContext = {
@@ -23,3 +32,119 @@ export type WorkContext = {
   readonly backoffSeconds?: (failures: number) => number;
   readonly log: Log;
 };
+
+/** Why an attempt ended, and whether another one may end better. */
+type Fault = { readonly code: string; readonly text: string; readonly isPassing: boolean };
+
+/** The job was cancelled, failed from elsewhere, or taken over: whoever did it has written it down. */
+export class JobLost extends Error {}
+
+const mistake = 'The service made a mistake. The log has it under exportId.';
+
+/** Says for the job what an error was; what is private stays in the log. */
+export function toFault(error: unknown, dir: string): Fault {
+  const what = `The export cannot be written in ${dir}`;
+  if (isFull(error)) {
+    return {
+      code: 'cold_tier_unavailable',
+      text: `${what}: no space is left (ENOSPC). Free some space there, or point SVC_DATA_DIR to a larger disk.`,
+      isPassing: true,
+    };
+  }
+  const told = fromFileSystem(error, what);
+  if (told instanceof AppError) {
+    // A mistake may be one of the moment, such as rows that were counted while they moved.
+    const isPassing = errorCatalogue[told.code].retryable || told.code === 'internal_error';
+    const isUntold = told.detail === errorCatalogue.internal_error.title;
+    return { code: told.code, text: isUntold ? mistake : told.detail, isPassing };
+  }
+  if (told instanceof ObjectMissing || told instanceof ObjectDamaged) {
+    return { code: 'segment_damaged', text: `Of the file, ${told.message}.`, isPassing: true };
+  }
+  if (isOutOfMemory(told)) {
+    return {
+      code: 'cold_tier_unavailable',
+      text: 'DuckDB had too little memory for these records. Records of many megabytes each take the most.',
+      isPassing: true,
+    };
+  }
+  if (told instanceof DuckDbError) {
+    const [why = ''] = told.message.split('\n');
+    return { code: 'cold_tier_unavailable', text: `DuckDB says: ${why}`, isPassing: true };
+  }
+  return { code: 'internal_error', text: mistake, isPassing: true };
+}
+
+/** Of the folder that files are made in; a store that is full says so itself. */
+function isFull(error: unknown): boolean {
+  if (error instanceof DuckDbError) {
+    return /no space left on device|max_temp_directory_size/i.test(error.message);
+  }
+  return systemCode(error) === 'ENOSPC';
+}
+
+/** Writes while the job is still this runner’s. Throws `JobLost` when it is not. */
+export async function whileHeld<T>(
+  db: Database,
+  held: Held,
+  write: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (connection) => {
+    if (!(await lockHeld(connection, held))) throw new JobLost('the job is not held any more');
+    return write(connection);
+  });
+}
+
+/** Seen in time for a cancel to be honoured within a second. */
+const lookMillis = 300;
+/** Progress is written every 1.2 s at most. */
+const looksPerWrite = 4;
+
+export type Progress = { readonly rows: number; readonly bytes: number };
+
+/**
+ * Looks whether a job is still this runner’s, and writes how far it is, until it is stopped. Calls `onLost`
+ * when it is not. A database that does not answer changes nothing: the session of the lock tells that.
+ */
+export function watchJob(
+  db: Database,
+  held: Held,
+  options: { progress: () => Progress; onLost: (reason: JobLost) => void },
+): { stop(): Promise<void> } {
+  let isStopped = false;
+  let looks = 0;
+  let written: Progress | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let underWay: Promise<void> = Promise.resolve();
+
+  async function look(): Promise<void> {
+    looks += 1;
+    const now = options.progress();
+    const isNews = now.rows !== written?.rows || now.bytes !== written.bytes;
+    const isHeld =
+      looks % looksPerWrite === 0 && isNews
+        ? await updateProgress(db, held, now).then((is) => {
+            written = now;
+            return is;
+          })
+        : await isStillHeld(db, held);
+    if (!isHeld && !isStopped) options.onLost(new JobLost('the job was cancelled or taken over'));
+  }
+  function waitAndLook(): void {
+    if (isStopped) return;
+    timer = setTimeout(() => {
+      underWay = look()
+        .catch(() => {})
+        .then(waitAndLook);
+    }, lookMillis);
+  }
+
+  waitAndLook();
+  return {
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await underWay;
+    },
+  };
+}

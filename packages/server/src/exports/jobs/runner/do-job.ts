@@ -4,12 +4,11 @@ import { compress, compressTail } from '../../formats/compress.ts';
 import type { DonePart } from '../../formats/format.ts';
 import type { StoredJob } from '../job.ts';
 import { insertParts } from '../queries.ts';
-import type { WorkContext } from './context.ts';
-import { whileHeld } from './fenced.ts';
+import type { Progress, WorkContext } from './context.ts';
+import { whileHeld } from './context.ts';
 import { assertSame, complete, writeEnds } from './finish.ts';
 import { doneRow, makeParts, type Tally } from './make-parts.ts';
 import { type DoneRow, listParts, type PartRow, updateTotals } from './queries.ts';
-import type { Progress } from './watch.ts';
 import { partSlice } from './write-part.ts';
 
 export type HeldJob = StoredJob & { readonly runner: string };

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { freeze } from '../../../records/tiers/testing/freeze.ts';
+import { freeze } from '../../../records/read/testing/freeze.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob } from './attempt.ts';
+import { attemptJob, takeNextJob } from './attempt.ts';
 import type { WorkContext } from './context.ts';
-import { takeNextJob } from './take.ts';
 
 let exports: TestExports;
 beforeAll(async () => {

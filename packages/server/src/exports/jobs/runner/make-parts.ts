@@ -2,7 +2,7 @@ import type { Hash } from 'node:crypto';
 import { createGate } from '../../../kernel/gate.ts';
 import { ObjectDamaged, ObjectMissing } from '../../../platform/objects/objects.ts';
 import type { WorkContext } from './context.ts';
-import { hashObject } from './hash-object.ts';
+import { hashObject } from './finish.ts';
 import type { DoneRow, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
 

@@ -1,8 +1,7 @@
 import { repeat } from '../../../kernel/repeat.ts';
-import { attemptJob, Stopped } from './attempt.ts';
+import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import type { WorkContext } from './context.ts';
-import { JobLost } from './faults.ts';
-import { takeNextJob } from './take.ts';
+import { JobLost } from './context.ts';
 
 export type RunnerOptions = {
   /** Jobs that this process works on at once. */

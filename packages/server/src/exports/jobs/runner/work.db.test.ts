@@ -3,17 +3,15 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AppError } from '../../../kernel/errors.ts';
-import { freeze } from '../../../records/tiers/testing/freeze.ts';
+import { freeze } from '../../../records/read/testing/freeze.ts';
 import { cancelOpenJob } from '../queries.ts';
-import { noteGoneExports } from '../removal/gone.ts';
+import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob, Stopped } from './attempt.ts';
+import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import type { WorkContext } from './context.ts';
-import { JobLost } from './faults.ts';
-import { whileHeld } from './fenced.ts';
+import { JobLost, whileHeld } from './context.ts';
 import { failJob, updateProgress } from './queries.ts';
 import { startJobRunner } from './runner.ts';
-import { takeNextJob } from './take.ts';
 
 let exports: TestExports;
 beforeAll(async () => {

@@ -8,9 +8,9 @@ import type { Compression } from '../../contract.ts';
 import { compress } from '../../formats/compress.ts';
 import type { FileFormat } from '../../formats/format.ts';
 import type { StoredJob } from '../job.ts';
-import { partKey } from '../object-keys.ts';
+import { partKey } from '../job.ts';
 import type { WorkContext } from './context.ts';
-import { whileHeld } from './fenced.ts';
+import { whileHeld } from './context.ts';
 import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
 
 export type PartCall = {

@@ -6,19 +6,18 @@ import { createGate } from '../../../kernel/gate.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { cutParts } from '../../../records/index.ts';
-import { type ColdStore, openColdStore } from '../../../records/tiers/testing/cold-store.ts';
-import { everybody, ingest } from '../../../records/tiers/testing/walk.ts';
+import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
+import { everybody, ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportFormat, ExportRequest } from '../../contract.ts';
 import { createFormat } from '../../formats/index.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
 import { createJob } from '../create.ts';
-import { piecesOf } from '../file/pieces.ts';
 import type { StoredJob } from '../job.ts';
 import { findJob } from '../queries.ts';
-import { attemptJob } from '../runner/attempt.ts';
+import { attemptJob, takeNextJob } from '../runner/attempt.ts';
 import type { WorkContext } from '../runner/context.ts';
 import { listObjects } from '../runner/queries.ts';
-import { takeNextJob } from '../runner/take.ts';
+import { piecesOf } from '../send-pieces.ts';
 
 export type TestExports = {
   readonly db: TestDatabase;

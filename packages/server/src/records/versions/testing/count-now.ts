@@ -4,7 +4,7 @@ import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
 import type { DuckDb } from '../../../platform/parquet/duckdb.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { countVersions } from '../count/start-counting.ts';
+import { countVersions } from '../counting.ts';
 
 /** Counts all versions that wait for it, as a process of the role exports does; answers what it could not. */
 export async function countNow(

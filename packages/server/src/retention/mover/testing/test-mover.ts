@@ -8,8 +8,8 @@ import { createStoreFence, type StoreFence } from '../../../platform/objects/fen
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createDuckDb, type DuckDb } from '../../../platform/parquet/duckdb.ts';
-import { createPartitions } from '../../../records/ingest/partitions.ts';
-import type { MoverContext } from '../context.ts';
+import { createPartitions } from '../../../records/ingest/store-part.ts';
+import type { MoverContext } from '../move.ts';
 import { moveTenant, type TenantMoveOutcome } from '../move-tenant.ts';
 
 export type TestMover = {

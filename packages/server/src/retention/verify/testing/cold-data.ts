@@ -10,14 +10,13 @@ import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createDuckDb } from '../../../platform/parquet/duckdb.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import { createPartitions } from '../../../records/ingest/partitions.ts';
+import { createPartitions } from '../../../records/ingest/store-part.ts';
 import { spoolHotRows } from '../../../records/segments/hot-rows.ts';
-import { readSegmentDays } from '../../../records/segments/read-segment-days.ts';
+import { readSegmentDays } from '../../../records/segments/read-segment.ts';
+import { shareStoredBytes, sumTriples } from '../../../records/segments/segment.ts';
 import { segmentKey } from '../../../records/segments/segment-key.ts';
-import { shareStoredBytes } from '../../../records/segments/stored-shares.ts';
-import { sumTriples } from '../../../records/segments/triple.ts';
 import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
-import type { VerifyTools } from '../tools.ts';
+import type { VerifyTools } from '../check-segment.ts';
 
 export type ColdData = VerifyTools & {
   readonly db: TestDatabase;

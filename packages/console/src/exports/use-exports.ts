@@ -1,0 +1,146 @@
+import {
+  type QueryClient,
+  type UseQueryResult,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { useCallback, useMemo, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { Page } from '../api/types.ts';
+import { pollMs, usePollOf } from '../ui/poll.tsx';
+import { notify, type Toast } from '../ui/toasts.tsx';
+import { reasonOf } from '../ui/use-act.ts';
+import { type ExportsSearch, exportHref } from './search.ts';
+import type { ExportFormat, ExportJob, ExportRequest, Manifest } from './types.ts';
+import { isOpen } from './words.ts';
+
+/** What is kept of export jobs: all begins with this key. */
+export const exportsKey = ['exports'] as const;
+
+const pageSize = 100;
+/** While something is queued or running. */
+export const followMs = 1_500;
+
+/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
+const noPlaceholder = () => undefined;
+
+function pathOf(id: string): string {
+  return `/exports/${encodeURIComponent(id)}`;
+}
+
+/** Where the browser downloads the file by itself, and resumes. */
+export function fileHref(id: string): string {
+  return `/api/v1${pathOf(id)}/file`;
+}
+
+export function manifestHref(id: string): string {
+  return `/api/v1${pathOf(id)}/manifest`;
+}
+
+/** A page of jobs, the latest first: followed closely while one of them is under way. */
+export function useExports({
+  tenant,
+  state,
+  cursor,
+}: ExportsSearch): UseQueryResult<Page<ExportJob>> {
+  const closely = usePollOf(followMs);
+  const calmly = usePollOf(pollMs);
+  const params = { tenant, state, cursor, limit: pageSize };
+  return useQuery<Page<ExportJob>>({
+    queryKey: [...exportsKey, 'list', params],
+    refetchInterval: (query) =>
+      query.state.data?.data.some(isOpen) ? closely(query) : calmly(query),
+    queryFn: ({ signal }) => api.get<Page<ExportJob>>('/exports', params, signal),
+  });
+}
+
+export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
+  const closely = usePollOf(followMs);
+  const calmly = usePollOf(pollMs);
+  return useQuery<ExportJob>({
+    queryKey: [...exportsKey, 'one', id],
+    enabled: id !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: (query) =>
+      query.state.data !== undefined && isOpen(query.state.data) ? closely(query) : calmly(query),
+    queryFn: ({ signal }) => api.get<ExportJob>(pathOf(id ?? ''), {}, signal),
+  });
+}
+
+/** Of a completed export: it never changes. */
+export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> {
+  return useQuery<Manifest>({
+    queryKey: [...exportsKey, 'manifest', id],
+    enabled: state === 'completed',
+    placeholderData: noPlaceholder,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => api.get<Manifest>(`${pathOf(id)}/manifest`, {}, signal),
+  });
+}
+
+/** Asks for an export as a job. */
+export function createExport(format: ExportFormat, body: ExportRequest): Promise<ExportJob> {
+  return api.post(`/exports/${format}`, body, { headers: { prefer: 'respond-async' } });
+}
+
+/**
+ * Stops a job that has not ended; answers it as it is then. What has ended meanwhile is left alone: the
+ * same call would remove its file.
+ */
+async function cancelExport(id: string): Promise<ExportJob> {
+  const job = await api.get<ExportJob>(pathOf(id));
+  return isOpen(job) ? api.delete<ExportJob>(pathOf(id)) : job;
+}
+
+/** Removes the file of a completed export. */
+export function removeFile(id: string): Promise<ExportJob> {
+  return api.delete(pathOf(id));
+}
+
+export type Cancelling = {
+  /** On their way. */
+  readonly ids: ReadonlySet<string>;
+  readonly cancel: (job: ExportJob) => void;
+};
+
+/** Cancels jobs without a question, and tells how that went. */
+export function useCancel(): Cancelling {
+  const client = useQueryClient();
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const cancel = useCallback(
+    (job: ExportJob) => {
+      setIds((before) => new Set([...before, job.id]));
+      void cancelExport(job.id)
+        .then(
+          (answer) => {
+            show(client, answer);
+            notify(toastOf(answer));
+          },
+          (error: Error) => notify({ text: `Not cancelled: ${job.file_name}. ${reasonOf(error)}` }),
+        )
+        .then(() => client.invalidateQueries({ queryKey: exportsKey }))
+        .finally(() => setIds((before) => new Set([...before].filter((id) => id !== job.id))));
+    },
+    [client],
+  );
+  return useMemo(() => ({ ids, cancel }), [ids, cancel]);
+}
+
+/** In the lists and the drawer at once: the next answers of the service come a moment later. */
+function show(client: QueryClient, job: ExportJob): void {
+  client.setQueryData<ExportJob>([...exportsKey, 'one', job.id], job);
+  client.setQueriesData<Page<ExportJob>>({ queryKey: [...exportsKey, 'list'] }, (list) =>
+    list === undefined
+      ? undefined
+      : { ...list, data: list.data.map((each) => (each.id === job.id ? job : each)) },
+  );
+}
+
+function toastOf({ id, state, file_name: name }: ExportJob): Toast {
+  if (state === 'completed') {
+    const href = exportHref(id);
+    return { text: `${name} was finished already; it is kept.`, href, linkText: 'see it' };
+  }
+  if (state === 'erased') return { text: `${name} has no file any more: it was erased.` };
+  return { text: state === 'failed' ? `${name} had failed already.` : `Cancelled ${name}` };
+}

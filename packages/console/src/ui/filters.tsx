@@ -1,0 +1,111 @@
+import { NativeSelect, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { Endpoint, Page } from '../api/types.ts';
+import { endpointsKey } from '../webhooks/delivery/use-delivery.ts';
+import { SearchIcon } from './icons.tsx';
+import classes from './list-page.module.css';
+import { shortId } from './words.ts';
+
+const typingPauseMs = 300;
+
+/** A text that filters once its writer pauses. */
+export function TextFilter(props: {
+  label: string;
+  placeholder: string;
+  value: string | undefined;
+  onChange: (text: string | undefined) => void;
+  /** The field that `/` goes to. */
+  isSearch?: boolean;
+}): ReactNode {
+  const { value, isSearch = false } = props;
+  const [text, setText] = useState(value ?? '');
+  const sent = useRef(value);
+  const change = useRef(props.onChange);
+  change.current = props.onChange;
+  if (sent.current !== value) {
+    sent.current = value;
+    setText(value ?? '');
+  }
+  useEffect(() => {
+    if (text === (sent.current ?? '')) return;
+    const timer = setTimeout(() => {
+      sent.current = text === '' ? undefined : text;
+      change.current(sent.current);
+    }, typingPauseMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <TextInput
+      className={isSearch ? classes.search : classes.filter}
+      aria-label={props.label}
+      placeholder={props.placeholder}
+      leftSection={isSearch ? <SearchIcon /> : undefined}
+      {...(isSearch && { 'data-search': true, type: 'search' })}
+      data-set={value !== undefined}
+      autoComplete="off"
+      spellCheck={false}
+      maxLength={200}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}
+
+/** One of a few values, or any. */
+export function ChoiceFilter<T extends string>(props: {
+  label: string;
+  any: string;
+  choices: readonly { value: T; label: string }[];
+  value: T | undefined;
+  onChange: (value: T | undefined) => void;
+}): ReactNode {
+  const { value, choices } = props;
+  return (
+    <NativeSelect
+      className={classes.choice}
+      aria-label={props.label}
+      data-set={value !== undefined}
+      data={[{ value: '', label: props.any }, ...choices]}
+      value={value ?? ''}
+      onChange={(event) => {
+        const text = event.currentTarget.value;
+        props.onChange(choices.find((choice) => choice.value === text)?.value);
+      }}
+    />
+  );
+}
+
+/** More endpoints than anyone picks from a list; a link may still name any other. */
+const mostEndpoints = 500;
+
+export function EndpointFilter(props: {
+  tenant: string | undefined;
+  value: string | undefined;
+  onChange: (id: string | undefined) => void;
+}): ReactNode {
+  const { tenant, value } = props;
+  const endpoints = useQuery<Page<Endpoint>>({
+    queryKey: [...endpointsKey, 'names', tenant],
+    staleTime: 60_000,
+    queryFn: ({ signal }) =>
+      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, limit: mostEndpoints }, signal),
+  });
+  const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
+    value: id,
+    label: `${of} · ${url.replace(/^https:\/\//, '')}`,
+  }));
+  if (value !== undefined && !choices.some((choice) => choice.value === value)) {
+    choices.unshift({ value, label: shortId(value) });
+  }
+  return (
+    <ChoiceFilter
+      label="Endpoint"
+      any="Any endpoint"
+      choices={choices}
+      value={value}
+      onChange={props.onChange}
+    />
+  );
+}

@@ -1,0 +1,233 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { RouteAnswer } from '../client.ts';
+import type { Context } from '../context.ts';
+import { formatInstant, formatNumberOf } from '../format.ts';
+import { required, wholeNumber, withExamples } from '../help.ts';
+import { indentJson, membersOf } from '../json-slices.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { walkPages } from '../pages.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { withRetries } from '../retry.ts';
+import { type Column, printable } from '../table.ts';
+import { heading, nameValueLines, printDetails } from '../webhooks/details.ts';
+
+type Incident = RouteAnswer<'GET /incidents'>['data'][number];
+
+const listFields = [
+  'id',
+  'tenant',
+  'store',
+  'type',
+  'occurred_at',
+  'created_at',
+] as const satisfies readonly (keyof Incident)[];
+
+type LsOptions = { tenant?: string; limit?: number; json?: JsonOption };
+
+const rowsByDefault = 100;
+
+export function addIncidentsLs(incidents: Command, context: Context): void {
+  const command = incidents
+    .command('ls')
+    .summary('list the incidents')
+    .description('Lists the incidents that were reported, newest first.')
+    .option('--tenant <tenant>', 'only of this tenant')
+    .option('--limit <rows>', `rows, at most (default: ${rowsByDefault})`, wholeNumber(1))
+    .option(jsonFlags, jsonHelp)
+    .action((options: LsOptions) => listIncidents(context, options));
+  withExamples(command, ['svcctl incidents ls --tenant TX', 'svcctl incidents ls --json id,type']);
+}
+
+async function listIncidents(
+  context: Context,
+  { json, limit = rowsByDefault, tenant }: LsOptions,
+): Promise<void> {
+  const printer = createRowPrinter<Incident>(context, { columns, fields: listFields, json });
+  const client = await context.connect();
+  let printed = 0;
+  let hasMore = false;
+  for await (const page of walkPages(context.io, client, {
+    route: 'GET /incidents',
+    query: { tenant },
+    most: limit,
+  })) {
+    await printer.write(page.rows);
+    printed += page.rows.length;
+    hasMore = page.nextCursor !== null;
+  }
+  await printer.end();
+  if (json !== undefined || !context.isTerminal) return;
+  if (printed === 0)
+    context.hint(
+      'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created',
+    );
+  else
+    context.hint(
+      `${formatNumberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`,
+    );
+}
+
+const columns: readonly Column<Incident>[] = [
+  { title: 'ID', value: (row) => row.id },
+  {
+    title: 'OCCURRED AT (UTC)',
+    value: (row) => row.occurred_at,
+    shown: (row) => formatInstant(row.occurred_at),
+  },
+  { title: 'TYPE', isElastic: true, value: (row) => row.type },
+  { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
+  { title: 'STORE', isElastic: true, value: (row) => row.store },
+];
+
+type IncidentDetail = RouteAnswer<'GET /incidents/:id'>;
+
+const showFields = [
+  'id',
+  'tenant',
+  'store',
+  'type',
+  'occurred_at',
+  'created_at',
+  'data',
+  'deliveries',
+] as const satisfies readonly (keyof IncidentDetail)[];
+
+export function addIncidentsShow(incidents: Command, context: Context): void {
+  const command = incidents
+    .command('show')
+    .summary('show one incident and its deliveries')
+    .description('Shows one incident, its data, and what became of its deliveries.')
+    .argument('<id>', 'the incident’s id')
+    .option(jsonFlags, jsonHelp)
+    .action((id: string, options: { json?: JsonOption }) => show(context, id, options));
+  withExamples(command, [
+    'svcctl incidents show inc_4fTq9Zx7Kq2LmN0p',
+    'svcctl incidents show inc_4fTq9Zx7Kq2LmN0p --json deliveries',
+  ]);
+}
+
+async function show(context: Context, id: string, { json }: { json?: JsonOption }): Promise<void> {
+  picker(json, showFields);
+  const client = await context.connect();
+  const text = await client.text('GET /incidents/:id', { params: { id } });
+  await printDetails(context, text, {
+    json,
+    fields: showFields,
+    lines: () => linesOf(context, text),
+  });
+}
+
+function linesOf(context: Context, text: string): string[] {
+  const incident = parseAnswer(text) as IncidentDetail;
+  const data = indentJson(membersOf(text).get('data') ?? 'null');
+  return [
+    ...nameValueLines(context, [
+      ['id', incident.id],
+      ['type', incident.type],
+      ['tenant', incident.tenant],
+      ['store', incident.store],
+      ['occurred', `${formatInstant(incident.occurred_at)} UTC`],
+      ['reported', `${formatInstant(incident.created_at)} UTC`],
+    ]),
+    '',
+    heading(context, 'DATA'),
+    ...data.split('\n').map(printable),
+    '',
+    heading(context, 'DELIVERIES'),
+    ...(incident.deliveries.length === 0 ? ['none: no endpoint took it'] : []),
+    ...incident.deliveries.map(({ id, status, endpoint_id }) =>
+      printable(`${id}  ${status.padEnd(9)}  ${endpoint_id}`),
+    ),
+  ];
+}
+
+type SendOptions = {
+  tenant?: string;
+  type?: string;
+  data?: string;
+  store?: string;
+  occurredAt?: string;
+  key?: string;
+  json?: true;
+};
+
+/** The service takes 256 KiB by default; this only keeps a wrong file out of memory. */
+const maxDataBytes = 32 * 1024 * 1024;
+
+export function addIncidentsSend(incidents: Command, context: Context): void {
+  const command = incidents
+    .command('send')
+    .summary('report an incident to the endpoints of its tenant')
+    .description(
+      'Reports an incident, which is delivered to the endpoints of its tenant that want its type. Prints its id.',
+    )
+    .option('--tenant <tenant>', 'the tenant (required)')
+    .option('--type <type>', 'a dotted name such as incident.created (required)')
+    .option('--data <json>', 'JSON, @file, or - for stdin (default: {})')
+    .option('--store <store>', 'the store')
+    .option('--occurred-at <time>', 'when it happened, as 2026-03-05T14:07:09Z (default: now)')
+    .option('--key <key>', 'idempotency key: the same within 30 days gives no second delivery')
+    .option('--json', 'print the whole answer as JSON')
+    .action((options: SendOptions) => send(context, options));
+  withExamples(command, [
+    `svcctl incidents send --tenant TX --type incident.created --data '{"score":0.97}'`,
+    'svcctl incidents send --tenant TX --type incident.resolved --data @incident.json --key case-812',
+    'jq -n ".score=1" | svcctl incidents send --tenant TX --type incident.updated --data -',
+  ]);
+}
+
+async function send(context: Context, options: SendOptions): Promise<void> {
+  const data = await readData(context, options.data ?? '{}');
+  const body = {
+    tenant: required(options.tenant, '--tenant'),
+    type: required(options.type, '--type'),
+    data: data.value,
+    store: options.store,
+    occurred_at: options.occurredAt,
+    idempotency_key: options.key,
+  };
+  const client = await context.connect();
+  // To the letter: numbers keep their digits.
+  const { data: _value, ...rest } = body;
+  const bodyText = `${JSON.stringify(rest).slice(0, -1)},"data":${data.text}}`;
+  const post = () => client.json('POST /incidents', { body }, bodyText);
+  // Without a key a second try could report it twice.
+  const answer = await (options.key === undefined ? post() : withRetries(context.io, post));
+  await context.out.write(`${options.json ? JSON.stringify(answer) : answer.id}\n`);
+  const count = answer.deliveries?.length ?? 0;
+  context.note(
+    count === 0
+      ? `Accepted. No endpoint of ${body.tenant} wants ${body.type}: nothing to deliver.`
+      : `Accepted, with ${formatNumberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${answer.id}`,
+  );
+}
+
+async function readData(context: Context, data: string): Promise<{ value: unknown; text: string }> {
+  const text = await readText(context, data);
+  try {
+    return { value: JSON.parse(text), text };
+  } catch (cause) {
+    const hint = data.startsWith('@') || data === '-' ? '' : ' A file is named as @file.';
+    throw new AppError('usage_invalid', {
+      detail: `--data: it is not JSON (${(cause as Error).message}).${hint}`,
+    });
+  }
+}
+
+async function readText(context: Context, data: string): Promise<string> {
+  if (data.startsWith('@')) {
+    const path = resolve(context.io.cwd, data.slice(1));
+    try {
+      return await readFile(path, 'utf8');
+    } catch (cause) {
+      const detail = `${path} cannot be read: ${(cause as Error).message}.`;
+      throw new AppError('file_unreadable', { detail, cause });
+    }
+  }
+  if (data !== '-') return data;
+  const { readStdin } = await import('../confirm.ts');
+  return readStdin(context, maxDataBytes);
+}

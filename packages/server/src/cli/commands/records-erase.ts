@@ -1,0 +1,148 @@
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { Client, RouteAnswer, RouteInput } from '../client.ts';
+import { assertCanAsk, confirm } from '../confirm.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
+import { required, withExamples } from '../help.ts';
+import { checkDays } from '../slice.ts';
+import { nameValueLines, printDetails } from '../webhooks/details.ts';
+
+type EraseOptions = {
+  tenant?: string;
+  store?: string;
+  eventId?: string[];
+  from?: string;
+  to?: string;
+  dryRun?: true;
+  yes?: true;
+  json?: true;
+};
+type Request = RouteInput<'POST /enrichment/erase'>['body'];
+type Receipt = RouteAnswer<'POST /enrichment/erase'>;
+
+const receiptFields = [
+  'id',
+  'dry_run',
+  'state',
+  'tenant',
+  'store',
+  'from',
+  'to',
+  'erased',
+  'hot_count',
+  'cold_count',
+  'segments_rewritten',
+  'not_found',
+  'requested_at',
+  'erased_at',
+  'objects_removed_after',
+  'tags_removed',
+  'versions_changed',
+  'exports_removed',
+  'remains',
+] as const satisfies readonly (keyof Receipt)[];
+
+export function addRecordsErase(records: Command, context: Context): void {
+  const command = records
+    .command('erase')
+    .summary('erase records for good, by event id or by days')
+    .description(
+      'Erases records for good, hot and cold: those with these event ids, or those of these days. First it\ntells how many and asks; then it prints the receipt.',
+    )
+    .option('--tenant <tenant>', 'the tenant (required)')
+    .option('--store <store>', 'only of this store')
+    .option('--event-id <id...>', 'records with these event ids')
+    .option('--from <date>', 'records from this day on, as 2026-03-05 (UTC)')
+    .option('--to <date>', 'up to this day, inclusive')
+    .option('--dry-run', 'only tell what would go')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print the receipt as JSON')
+    .action((options: EraseOptions) => erase(context, options));
+  withExamples(command, [
+    'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
+    'svcctl records erase --tenant TX --store DFW --event-id fl-0812',
+    'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
+  ]);
+}
+
+async function erase(context: Context, options: EraseOptions): Promise<void> {
+  const { store, eventId, from, to, dryRun, yes, json } = options;
+  const tenant = required(options.tenant, '--tenant');
+  checkDays({ from, to });
+  if ((eventId === undefined) === (from === undefined)) {
+    throw new AppError('usage_invalid', {
+      detail: 'Say what to erase: either --event-id, or --from and --to.',
+    });
+  }
+  if (!dryRun && !yes) assertCanAsk(context, 'Erase');
+  const request: Request = { tenant, store, event_ids: eventId, from, to, dry_run: undefined };
+  const client = await context.connect();
+  if (!dryRun && !yes) await ask(context, client, request);
+  const receipt = await client.json('POST /enrichment/erase', {
+    body: { ...request, dry_run: dryRun },
+  });
+  await printDetails(context, JSON.stringify(receipt), {
+    json,
+    fields: receiptFields,
+    lines: () => nameValueLines(context, receiptRows(receipt)),
+  });
+  tellEnd(context, receipt);
+}
+
+/** Tells what would go, and asks. */
+async function ask(context: Context, client: Client, request: Request): Promise<void> {
+  const preview = await client.json('POST /enrichment/erase', {
+    body: { ...request, dry_run: true },
+  });
+  const { erased, hot_count: hot, cold_count: cold, not_found: missing } = preview;
+  if (missing.length > 0) {
+    context.note(`${formatNumberOf(missing.length, 'event id')} without a record.`);
+  }
+  await confirm(context, undefined, {
+    question: `Erase ${formatNumberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)}) for good?`,
+    act: 'Erase',
+    refused: 'Nothing was erased.',
+  });
+}
+
+function receiptRows(receipt: Receipt): [string, string | null][] {
+  const { erased, store, from, to, not_found: missing } = receipt;
+  const at = (time: string | null) => (time === null ? null : `${formatInstant(time)} UTC`);
+  return [
+    [receipt.dry_run ? 'would erase' : 'erased', formatNumberOf(erased.count, 'record')],
+    ['bytes', formatCount(erased.bytes)],
+    ['digest', erased.digest],
+    ['hot', formatCount(receipt.hot_count)],
+    ['cold', formatCount(receipt.cold_count)],
+    ['tenant', receipt.tenant],
+    ['store', store ?? 'all'],
+    ...(from === null ? [] : [['days', `${from} … ${to}`] as [string, string]]),
+    ['not found', missing.length === 0 ? 'none' : missing.join(', ')],
+    ['move', receipt.id],
+    ['state', receipt.state],
+    ['objects rewritten', formatCount(receipt.segments_rewritten)],
+    ['requested', at(receipt.requested_at)],
+    ['no read finds it since', at(receipt.erased_at)],
+    ['old objects removed', at(receipt.objects_removed_after)],
+    ...receipt.remains.map(({ what, until, note }): [string, string] => [
+      `remains (${what})`,
+      until === null ? note : `until ${formatInstant(until)} UTC: ${note}`,
+    ]),
+  ];
+}
+
+function tellEnd(context: Context, receipt: Receipt): void {
+  if (receipt.dry_run) {
+    context.hint('Nothing was erased: this was a dry run.');
+    return;
+  }
+  if (receipt.state === 'failed') {
+    throw new AppError('move_failed', {
+      detail: `The erasure failed; the records are still there. Look: svcctl retention move ${receipt.id}`,
+    });
+  }
+  if (receipt.erased_at === null) {
+    context.note(`It is still at work. Look: svcctl retention move ${receipt.id}`);
+  }
+}

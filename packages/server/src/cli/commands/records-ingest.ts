@@ -1,0 +1,168 @@
+import type { Command } from 'commander';
+import type { IngestAnswer, IngestProgress } from '../../contract.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { ApiError } from '../api-error.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { printObject } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { createProgress } from '../progress.ts';
+import { isBusy, maxTries, withRetries } from '../retry.ts';
+import { shellQuote } from '../start-text.ts';
+import { type Column, createTable, noteTable } from '../table.ts';
+import { openUpload, type Upload } from '../upload.ts';
+
+type IngestOptions = { json?: true | undefined };
+
+export function addRecordsIngest(records: Command, context: Context): void {
+  const command = records
+    .command('ingest')
+    .summary('store records of a file')
+    .description(
+      'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a\n.json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
+    )
+    .argument('<file>', 'the file, or - for NDJSON from stdin')
+    .option('--json', 'print the answer as JSON')
+    .action((file: string, options: IngestOptions) => ingest(context, file, options));
+  withExamples(command, [
+    'svcctl records ingest records.ndjson',
+    'svcctl records ingest records.ndjson.gz --json',
+    'zcat part-*.gz | svcctl records ingest -',
+  ]);
+}
+
+async function ingest(context: Context, file: string, options: IngestOptions): Promise<void> {
+  const upload = await openUpload(context.io, file);
+  const client = await context.connect();
+  const attempt = async () => {
+    const progress = createProgress(context.io, {
+      label: upload.label,
+      total: upload.sizeBytes,
+      describe: (done) =>
+        upload.sizeBytes === 0
+          ? formatBytes(done)
+          : `${formatBytes(done)} of ${formatBytes(upload.sizeBytes)}`,
+    });
+    const body = upload.read((sent) => progress.update(sent, sent));
+    try {
+      return await client.upload('POST /enrichment/records', body, upload.headers);
+    } catch (error) {
+      throw upload.readFailure() ?? error;
+    } finally {
+      progress.clear();
+      upload.stop();
+    }
+  };
+  let text: string;
+  try {
+    text = upload.isRepeatable
+      ? await withRetries(context.io, attempt, (seconds, { code }) =>
+          context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
+        )
+      : await attempt();
+  } catch (error) {
+    if (error instanceof ApiError) await explain(context, error, { ...options, upload });
+    throw error;
+  }
+  await report(context, text, { ...options, upload });
+}
+
+/** Prints what was stored before a stream broke off, and adds what to do about it. */
+async function explain(
+  context: Context,
+  error: ApiError,
+  { json, upload }: IngestOptions & { upload: Upload },
+): Promise<void> {
+  // What stdin held is gone: it cannot be sent again as a file can.
+  if (!upload.isRepeatable && isBusy(error)) {
+    error.advice.push(
+      `A file is tried again up to ${maxTries} times; stdin cannot be. Send it again: what is stored already does no harm.`,
+    );
+  }
+  if (!isProgress(error.problem)) return;
+  const { accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte } =
+    error.problem;
+  const progress = {
+    ...{ accepted, duplicates, rejected, rejected_count, lines_read, next_line, next_byte },
+  };
+  await printAnswer(context, JSON.stringify(progress), progress, { json, upload });
+  if (next_line === 0) return;
+  // Editors and tail count lines from 1.
+  const next = next_line + 1;
+  error.advice.push(
+    `What comes before line ${next} is stored or rejected: the next attempt may begin there.`,
+  );
+  if (upload.path !== null && !upload.isCoded) {
+    error.advice.push(`tail -n +${next} ${shellQuote(upload.path)} | svcctl records ingest -`);
+  }
+}
+
+function isProgress(problem: Readonly<Record<string, unknown>>): problem is IngestProgress {
+  const { accepted, rejected, next_line: next } = problem;
+  return typeof accepted === 'number' && Array.isArray(rejected) && typeof next === 'number';
+}
+
+type Printing = IngestOptions & { upload: Upload };
+
+async function printAnswer(
+  context: Context,
+  text: string,
+  answer: IngestAnswer,
+  { json, upload }: Printing,
+): Promise<void> {
+  if (json) await printObject(context, text, { json, fields: [] });
+  else await createTable(context, answerColumns).write([answer]);
+  if (answer.rejected_count === 0) return;
+  noteTable(context, upload.isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);
+  const unlisted = answer.rejected_count - answer.rejected.length;
+  if (unlisted > 0) context.note(`… and ${formatCount(unlisted)} more`);
+}
+
+async function report(context: Context, text: string, printing: Printing): Promise<void> {
+  const answer = parseAnswer(text) as IngestAnswer;
+  await printAnswer(context, text, answer, printing);
+  if (answer.rejected_count === 0) return;
+  const stored = answer.accepted + answer.duplicates;
+  const total = stored + answer.rejected_count;
+  const rest = stored === 0 ? 'None was stored' : 'The others are stored';
+  throw new AppError('records_rejected', {
+    detail: `${formatCount(answer.rejected_count)} of ${formatNumberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
+  });
+}
+
+const answerColumns: readonly Column<IngestAnswer>[] = [
+  {
+    title: 'ACCEPTED',
+    align: 'right',
+    value: (a) => a.accepted,
+    shown: (a) => formatCount(a.accepted),
+  },
+  {
+    title: 'DUPLICATES',
+    align: 'right',
+    value: (a) => a.duplicates,
+    shown: (a) => formatCount(a.duplicates),
+  },
+  {
+    title: 'REJECTED',
+    align: 'right',
+    value: (a) => a.rejected_count,
+    shown: (a) => formatCount(a.rejected_count),
+  },
+];
+
+type Reject = IngestAnswer['rejected'][number];
+const reasonColumns: readonly Column<Reject>[] = [
+  { title: 'CODE', value: (reject) => reject.code },
+  { title: 'MESSAGE', isElastic: true, value: (reject) => reject.message },
+];
+/** Editors count lines from 1, the API from 0. */
+const lineRejectColumns: readonly Column<Reject>[] = [
+  { title: 'LINE', align: 'right', value: (reject) => reject.index + 1 },
+  ...reasonColumns,
+];
+const batchRejectColumns: readonly Column<Reject>[] = [
+  { title: 'INDEX', align: 'right', value: (reject) => reject.index },
+  ...reasonColumns,
+];

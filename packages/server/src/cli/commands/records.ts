@@ -1,0 +1,306 @@
+import { type Command, Option } from 'commander';
+import type { DatasetRow, Level } from '../../contract.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { noteEmptySlice } from '../empty-slice.ts';
+import { formatBytes, formatCount, formatInstant, formatNumberOf, formatShare } from '../format.ts';
+import { required, wholeNumber, withExamples } from '../help.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { walkPages } from '../pages.ts';
+import { checkDays } from '../slice.ts';
+import { shellQuote } from '../start-text.ts';
+import type { Column } from '../table.ts';
+
+const levels = ['tenant', 'store', 'month'] as const satisfies readonly Level[];
+const listFields = [
+  'tenant',
+  'store',
+  'month',
+  'count',
+  'bytes',
+  'coverage',
+  'covered',
+  'by_dataset',
+  'tier',
+  'stored_bytes',
+  'digest',
+  'first_at',
+  'last_at',
+] as const satisfies readonly (keyof DatasetRow)[];
+
+type LsOptions = {
+  tenant?: string;
+  store?: string;
+  month?: string;
+  level?: Level;
+  q?: string;
+  json?: JsonOption;
+};
+
+export function addRecordsLs(records: Command, context: Context): void {
+  const command = records
+    .command('ls')
+    .summary('list the datasets: records by tenant, store and month')
+    .description(
+      'Lists the datasets, as the tree of the console shows them: records by tenant, store and month.',
+    )
+    .option('--tenant <tenant>', 'only this tenant')
+    .option('--store <store>', 'only this store')
+    .option('--month <month>', 'only this month, as 2026-03')
+    .addOption(new Option('--level <level>', 'what a row is (default: month)').choices(levels))
+    .option('--q <prefix>', 'only names at that level that begin so')
+    .option(jsonFlags, jsonHelp)
+    .action((options: LsOptions) => listDatasets(context, options));
+  withExamples(command, [
+    'svcctl records ls --tenant TX',
+    'svcctl records ls --level tenant --q T',
+    'svcctl records ls --month 2026-03 --json tenant,store,count',
+  ]);
+}
+
+async function listDatasets(context: Context, { json, ...query }: LsOptions): Promise<void> {
+  const printer = createRowPrinter<DatasetRow>(context, {
+    columns: columnsOf(query.level ?? 'month'),
+    fields: listFields,
+    json,
+  });
+  const client = await context.connect();
+  const totals = { leaves: 0, count: 0, bytes: 0, covered: 0 };
+  for await (const page of walkPages(context.io, client, {
+    route: 'GET /enrichment/datasets',
+    query: query,
+  })) {
+    await printer.write(page.rows);
+    if (json !== undefined || !context.isTerminal) continue;
+    for (const row of page.rows) {
+      const { count, bytes, covered } = JSON.parse(row) as DatasetRow;
+      totals.leaves += 1;
+      totals.count += count;
+      totals.bytes += bytes;
+      totals.covered += covered;
+    }
+  }
+  await printer.end();
+  if (json === undefined && context.isTerminal)
+    context.hint(totalsLine(totals, query.level ?? 'month'));
+}
+
+type Totals = { leaves: number; count: number; bytes: number; covered: number };
+
+const levelNouns: Record<Level, [string, string]> = {
+  tenant: ['tenant', 'tenants'],
+  store: ['store', 'stores'],
+  month: ['leaf', 'leaves'],
+};
+
+/** 42 leaves · 512,991 records · 246 MB · 12 % covered */
+function totalsLine(totals: Totals, level: Level): string {
+  if (totals.leaves === 0)
+    return 'No records yet that match. Store some: svcctl records ingest FILE';
+  return [
+    formatNumberOf(totals.leaves, ...levelNouns[level]),
+    formatNumberOf(totals.count, 'record'),
+    formatBytes(totals.bytes),
+    `${formatShare(totals.count === 0 ? null : totals.covered / totals.count)} covered`,
+  ].join(' · ');
+}
+
+function columnsOf(level: Level): Column<DatasetRow>[] {
+  const depth = levels.indexOf(level) + 1;
+  const names: Column<DatasetRow>[] = [
+    { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
+    { title: 'STORE', isElastic: true, value: (row) => row.store },
+    { title: 'MONTH', value: (row) => row.month },
+  ];
+  return [
+    ...names.slice(0, depth),
+    {
+      title: 'RECORDS',
+      align: 'right',
+      value: (row) => row.count,
+      shown: (row) => formatCount(row.count),
+    },
+    {
+      title: 'BYTES',
+      align: 'right',
+      value: (row) => row.bytes,
+      shown: (row) => formatBytes(row.bytes),
+    },
+    {
+      title: 'COVERAGE',
+      align: 'right',
+      value: (row) => row.coverage,
+      shown: (row) => formatShare(row.coverage),
+    },
+    { title: 'TIER', value: (row) => row.tier },
+  ];
+}
+
+const showFields = [
+  'tenant',
+  'store',
+  'event_id',
+  'occurred_at',
+  'recorded_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'bytes',
+  'enrichment',
+] as const;
+
+type RecordRow = {
+  store: string;
+  event_id: string;
+  occurred_at: string;
+  kind: string | null;
+  source: string | null;
+  confidence: number | null;
+  bytes: number;
+};
+
+/** The API's filters, by the names that are also the options'. */
+const filterNames = [
+  'tenant',
+  'store',
+  'month',
+  'from',
+  'to',
+  'kind',
+  'source',
+  'dataset',
+  'order',
+] as const;
+type Filters = { [K in (typeof filterNames)[number]]?: string };
+type ShowOptions = Filters & {
+  at?: string;
+  event?: string;
+  limit?: number;
+  all?: true;
+  cursor?: string;
+  json?: JsonOption;
+  ndjson?: true;
+};
+
+const rowsOnTerminal = 20;
+
+export function addRecordsShow(records: Command, context: Context): void {
+  const command = records
+    .command('show')
+    .summary('show one record, or page through many')
+    .description(
+      'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in\nthe order of store, time and event. JSON is printed to the letter, as it was stored.',
+    )
+    .option('--tenant <tenant>', 'the tenant (required)')
+    .option('--store <store>', 'the store')
+    .option('--at <time>', 'when the one record happened, as its occurred_at says')
+    .option('--event <id>', 'the event id of the one record')
+    .option('--month <month>', 'only this month, as 2026-03')
+    .option('--from <date>', 'from this day on, as 2026-03-05')
+    .option('--to <date>', 'up to this day, inclusive')
+    .option('--kind <kind>', 'only of this kind')
+    .option('--source <source>', 'only from this source')
+    .addOption(
+      new Option('--dataset <name>', 'only tagged so').choices(['training', 'fine_tuning']),
+    )
+    .addOption(
+      new Option('--order <order>', 'oldest first or newest first').choices(['asc', 'desc']),
+    )
+    .option(
+      '--limit <rows>',
+      `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
+      wholeNumber(1),
+    )
+    .addOption(new Option('--all', 'all rows, also on a terminal').conflicts('limit'))
+    .option('--cursor <cursor>', 'go on where an earlier page ended')
+    .option(jsonFlags, jsonHelp)
+    .option('--ndjson', 'print one JSON object a line')
+    .action((options: ShowOptions) =>
+      options.event === undefined && options.at === undefined
+        ? showPages(context, options)
+        : showOne(context, options),
+    );
+  withExamples(command, [
+    'svcctl records show --tenant TX --store DFW --month 2026-03',
+    'svcctl records show --tenant TX --from 2026-03-01 --to 2026-03-07 --ndjson > week.ndjson',
+    'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
+  ]);
+}
+
+async function showOne(context: Context, options: ShowOptions): Promise<void> {
+  const { tenant, store, at, event } = options;
+  if (tenant === undefined || store === undefined || at === undefined || event === undefined) {
+    throw new AppError('usage_invalid', {
+      detail: 'One record is named by --tenant, --store, --at and --event together.',
+    });
+  }
+  const client = await context.connect();
+  const query = { tenant, store, occurred_at: at, event_id: event };
+  const record = await client.text('GET /enrichment/records/one', { query });
+  await printObject(context, record, { json: options.json, fields: showFields });
+}
+
+async function showPages(context: Context, options: ShowOptions): Promise<void> {
+  const tenant = required(options.tenant, '--tenant');
+  checkDays(options);
+  const printer = createRowPrinter<RecordRow>(context, {
+    columns,
+    fields: showFields,
+    json: options.json,
+    isNdjson: options.ndjson === true,
+  });
+  const client = await context.connect();
+  const most = options.limit ?? (context.isTerminal && !options.all ? rowsOnTerminal : Infinity);
+  const query = {
+    ...Object.fromEntries(filterNames.map((name) => [name, options[name]])),
+    cursor: options.cursor,
+  };
+  let printed = 0;
+  let nextCursor: string | null = null;
+  for await (const page of walkPages(context.io, client, {
+    route: 'GET /enrichment/records',
+    query,
+    most,
+  })) {
+    await printer.write(page.rows);
+    printed += page.rows.length;
+    nextCursor = page.nextCursor;
+  }
+  await printer.end();
+  if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
+  else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
+}
+
+/** How to get the next rows, ready to paste. */
+function moreLine(options: ShowOptions, printed: number, cursor: string): string {
+  const words = ['svcctl', 'records', 'show'];
+  for (const name of [...filterNames, 'limit'] as const) {
+    const value = options[name];
+    if (value !== undefined) words.push(`--${name}`, shellQuote(String(value)));
+  }
+  if (options.ndjson) words.push('--ndjson');
+  if (options.json !== undefined) words.push('--json');
+  if (typeof options.json === 'string') words.push(shellQuote(options.json));
+  words.push('--cursor', shellQuote(cursor));
+  return `${formatNumberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
+}
+
+const columns: readonly Column<RecordRow>[] = [
+  {
+    title: 'OCCURRED AT (UTC)',
+    value: (row) => row.occurred_at,
+    shown: (row) => formatInstant(row.occurred_at),
+  },
+  { title: 'STORE', isElastic: true, value: (row) => row.store },
+  { title: 'EVENT', isElastic: true, value: (row) => row.event_id },
+  { title: 'KIND', isElastic: true, value: (row) => row.kind },
+  { title: 'SOURCE', isElastic: true, value: (row) => row.source },
+  { title: 'CONFIDENCE', align: 'right', value: (row) => row.confidence },
+  {
+    title: 'BYTES',
+    align: 'right',
+    value: (row) => row.bytes,
+    shown: (row) => formatBytes(row.bytes),
+  },
+];

@@ -1,0 +1,266 @@
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { Client, RouteAnswer } from '../client.ts';
+import { confirm } from '../confirm.ts';
+import type { Context } from '../context.ts';
+import { withExamples } from '../help.ts';
+import {
+  createRowPrinter,
+  type JsonOption,
+  jsonFlags,
+  jsonHelp,
+  picker,
+  printObject,
+} from '../output.ts';
+import { checkDate } from '../retention/days.ts';
+import {
+  amount,
+  hotSpaceText,
+  type PlanRow,
+  type PlanScope,
+  type PlanTotals,
+  planColumns,
+  planFields,
+  totalsText,
+  walkPlan,
+} from '../retention/plan.ts';
+import { assertDone, followRun, type Run, runFields, tellEnd } from '../retention/runs.ts';
+import {
+  assertAgrees,
+  followVerification,
+  printProblems,
+  type Verification,
+  verificationFields,
+} from '../retention/verifications.ts';
+
+type PlanOptions = PlanScope & { json?: JsonOption };
+
+export function addRetentionPlan(retention: Command, context: Context): void {
+  const command = retention
+    .command('plan')
+    .summary('tell what a run would move and delete now')
+    .description(
+      'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
+    )
+    .option('--tenant <tenant>', 'only this tenant')
+    .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
+    .option(jsonFlags, jsonHelp)
+    .action((options: PlanOptions) => plan(context, options));
+  withExamples(command, [
+    'svcctl retention plan',
+    'svcctl retention plan --tenant TX --before 2001-05-01',
+    'svcctl retention plan --json tenant,kind,count',
+  ]);
+}
+
+async function plan(context: Context, { json, ...scope }: PlanOptions): Promise<void> {
+  checkDate('--before', scope.before);
+  const printer = createRowPrinter<PlanRow>(context, {
+    columns: planColumns,
+    fields: planFields,
+    json,
+  });
+  const client = await context.connect();
+  let said: string | undefined;
+  let space: string | undefined;
+  let fault: string | null = null;
+  for await (const { rows, totals, hotSpace, problem } of walkPlan(context, client, scope)) {
+    await printer.write(rows);
+    fault = problem;
+    if (json === undefined) said ??= totalsText(totals);
+    if (hotSpace !== null) space = hotSpaceText(hotSpace);
+  }
+  await printer.end();
+  if (fault !== null) context.note(`Nothing can be moved or deleted now. ${fault}`);
+  if (said === undefined || !context.isTerminal) return;
+  context.hint(`${said} · do it: svcctl retention run`);
+  if (space !== undefined) context.hint(space);
+}
+
+type RunOptions = PlanScope & { deleteVersioned?: true; wait: boolean; yes?: true; json?: true };
+
+export function addRetentionRun(retention: Command, context: Context): void {
+  const command = retention
+    .command('run')
+    .summary('move and delete now what the policies say')
+    .description(
+      'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it\nshows the progress. Ctrl-C leaves the run at work.',
+    )
+    .option('--tenant <tenant>', 'only this tenant')
+    .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
+    .option('--delete-versioned', 'delete what is due of dataset versions too')
+    .option('--no-wait', 'print the run’s id and leave it at work')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print the run as JSON')
+    .action((options: RunOptions) => startRun(context, options));
+  withExamples(command, [
+    'svcctl retention run',
+    'svcctl retention run --tenant TX --before 2001-05-01',
+    'svcctl retention run --yes --no-wait',
+    'svcctl retention run --tenant TX --delete-versioned',
+  ]);
+}
+
+async function startRun(context: Context, options: RunOptions): Promise<void> {
+  const { tenant, before, json } = options;
+  checkDate('--before', before);
+  const client = await context.connect();
+  await announce(context, client, options);
+  const started = await client.json('POST /retention/run', {
+    body: { tenant, before, delete_versioned: options.deleteVersioned },
+  });
+  if (!options.wait) {
+    if (json) await printRun(context, started);
+    else await context.out.write(`${started.id}\n`);
+    context.hint('It is at work. Look: svcctl retention moves');
+    return;
+  }
+  const run = await followRun(context, client, started);
+  if (json) await printRun(context, run);
+  tellEnd(context, run);
+  await assertDone(client, run);
+}
+
+/** Says what the plan says, and asks before anything is deleted. */
+async function announce(context: Context, client: Client, options: RunOptions): Promise<void> {
+  for await (const { totals, problem } of walkPlan(context, client, options)) {
+    context.note(totalsText(totals));
+    if (problem !== null) context.note(problem);
+    const doomed = [totals.delete, ...(options.deleteVersioned ? [totals.versioned] : [])];
+    if (doomed.some(({ count }) => count > 0)) {
+      await confirm(context, options.yes, {
+        question: deletionQuestion(totals, options),
+        act: 'Delete',
+        refused: 'Nothing was moved or deleted.',
+      });
+    }
+    return;
+  }
+}
+
+function deletionQuestion(totals: PlanTotals, { deleteVersioned }: RunOptions): string {
+  const gone = totals.delete.count === 0 ? [] : [amount(totals.delete)];
+  if (deleteVersioned && totals.versioned.count > 0) {
+    gone.push(`${amount(totals.versioned)} that DATASET VERSIONS keep`);
+  }
+  return `Delete ${gone.join(', and ')} for good?`;
+}
+
+async function printRun(context: Context, run: Run): Promise<void> {
+  await printObject(context, JSON.stringify(run), { json: true, fields: runFields });
+}
+
+type VerifyOptions = { tenant?: string; wait: boolean; json?: JsonOption };
+
+export function addRetentionVerify(retention: Command, context: Context): void {
+  const command = retention
+    .command('verify')
+    .summary('check all cold data against the counters')
+    .description(
+      'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and\nthe counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
+    )
+    .argument('[id]', 'show one that was asked for before, instead of asking for another')
+    .option('--tenant <tenant>', 'only of this tenant')
+    .option('--no-wait', 'print the verification’s id and leave it at work')
+    .option(jsonFlags, jsonHelp)
+    .action((id: string | undefined, options: VerifyOptions) => verify(context, id, options));
+  withExamples(command, [
+    'svcctl retention verify',
+    'svcctl retention verify --tenant TX --json ok,problems',
+    'svcctl retention verify vrf_4fTq9Zx7Kq2LmN0p',
+  ]);
+}
+
+async function verify(
+  context: Context,
+  id: string | undefined,
+  options: VerifyOptions,
+): Promise<void> {
+  const { json, tenant, wait } = options;
+  if (id !== undefined && tenant !== undefined) {
+    throw new AppError('usage_invalid', { detail: 'Give either an id or --tenant.' });
+  }
+  picker(json, verificationFields);
+  const client = await context.connect();
+  const started = await start(client, id, tenant);
+  if (!wait && id === undefined) {
+    if (json === undefined) await context.out.write(`${started.id}\n`);
+    else await printVerification(context, started, json);
+    context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
+    return;
+  }
+  const verification = wait ? await followVerification(context, client, started) : started;
+  if (json !== undefined) await printVerification(context, verification, json);
+  else await printProblems(context, verification.problems);
+  if (verification.state === 'queued' || verification.state === 'running') {
+    context.note(`${verification.id} is ${verification.state}.`);
+  }
+  assertAgrees(context, verification);
+}
+
+function start(
+  client: Client,
+  id: string | undefined,
+  tenant: string | undefined,
+): Promise<Verification> {
+  return id === undefined
+    ? client.json('POST /retention/verify', { body: { tenant } })
+    : client.json('GET /retention/verify/:id', { params: { id } });
+}
+
+function printVerification(
+  context: Context,
+  verification: Verification,
+  json: JsonOption,
+): Promise<void> {
+  return printObject(context, JSON.stringify(verification), { json, fields: verificationFields });
+}
+
+type Store = RouteAnswer<'GET /retention/store'>;
+type AdoptStoreOptions = { yes?: true; json?: true };
+
+const fields = [
+  'state',
+  'problem',
+  'written_at',
+  'written_by',
+] as const satisfies readonly (keyof Store)[];
+
+export function addRetentionAdoptStore(retention: Command, context: Context): void {
+  const command = retention
+    .command('adopt-store')
+    .summary('take the store of cold data over for this database')
+    .description(
+      'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and\nthe other one only reads. Makes the one of this service the one that writes. It tells how things are,\nand asks.',
+    )
+    .option('--yes', 'do not ask')
+    .option('--json', 'print how the store stands afterwards as JSON')
+    .action((options: AdoptStoreOptions) => adopt(context, options));
+  withExamples(command, ['svcctl retention adopt-store', 'svcctl retention adopt-store --yes']);
+}
+
+async function adopt(context: Context, { yes, json }: AdoptStoreOptions): Promise<void> {
+  const client = await context.connect();
+  const store = await client.json('GET /retention/store', {});
+  if (store.state === 'own') {
+    context.note('The store is this database’s already.');
+    if (json) await printAdoption(context, store);
+    return;
+  }
+  if (store.problem !== null) context.note(store.problem);
+  if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
+  await confirm(context, yes, {
+    question:
+      'Stop the other service first. It will only read, and miss what is merged or deleted here. Take the store over?',
+    act: 'Take it over',
+    refused: 'Nothing was changed.',
+  });
+  const adopted = await client.json('POST /retention/adopt-store', {});
+  if (json) await printAdoption(context, adopted);
+  context.note('The store is this database’s now.');
+  context.hint('See what is missing: svcctl retention verify');
+}
+
+async function printAdoption(context: Context, store: Store): Promise<void> {
+  await printObject(context, JSON.stringify(store), { json: true, fields });
+}

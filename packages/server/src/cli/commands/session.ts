@@ -1,0 +1,143 @@
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { formatRelative } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { createTable } from '../table.ts';
+
+type LoginOptions = { url?: string; profile?: string };
+
+const defaultUrl = 'http://127.0.0.1:8080';
+
+export function addLogin(program: Command, context: Context): void {
+  const command = program
+    .command('login')
+    .summary('store an access token for later commands')
+    .description(
+      'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is\nasked for, or read from stdin; it is checked before it is stored.',
+    )
+    .option(
+      '--url <url>',
+      `origin of the service (default: that of SVC_URL, of this folder, or ${defaultUrl})`,
+    )
+    .option('--profile <name>', 'name to store it under (default: "default")')
+    .action((options: LoginOptions) => login(context, options));
+  withExamples(command, [
+    'svcctl login --url https://svcctl.example.org',
+    'svcctl login --profile ops --url https://svcctl.example.org < token.txt',
+  ]);
+}
+
+async function login(context: Context, options: LoginOptions): Promise<void> {
+  const { io } = context;
+  const [
+    { findLocalService, parseServiceUrl },
+    { createClient },
+    profiles,
+    prompt,
+    { isAccessToken },
+  ] = await Promise.all([
+    import('../connection.ts'),
+    import('../client.ts'),
+    import('../connection.ts'),
+    import('../confirm.ts'),
+    import('../../kernel/ids.ts'),
+  ]);
+  const name = options.profile ?? context.profile() ?? 'default';
+  const file = await profiles.readProfiles(io.env);
+  const given = options.url ?? (io.env.SVC_URL || undefined) ?? file.profiles[name]?.url;
+  const url = parseServiceUrl(given ?? (await findLocalService(io))?.url ?? defaultUrl, '--url');
+
+  const token =
+    io.stdin.isTTY === true
+      ? await prompt.askSecret(context, `Access token for ${url}: `)
+      : await prompt.readFirstLine(context);
+  if (!isAccessToken(token)) {
+    throw new AppError('token_malformed', {
+      detail:
+        'This is not an access token: svc_ and 46 letters and digits. Copy it again, as a whole.',
+    });
+  }
+  const client = createClient(io, { url, token, source: 'profile', profile: name, place: '--url' });
+  const me = await client.json('GET /me', {});
+  file.profiles[name] = { url, token };
+  // The first one, and the one that is called so, is used when none is named.
+  if (file.default === null || name === 'default') file.default = name;
+  await profiles.writeProfiles(io.env, file);
+  context.note(`Signed in to ${url} as "${me.name}" with ${me.scopes.join(', ')}.`);
+  const use = file.default === name ? 'svcctl records ls' : `svcctl --profile ${name} records ls`;
+  context.hint(`Profile ${name} in ${profiles.profilePath(io.env)} · use it: ${use}`);
+}
+
+type LogoutOptions = { profile?: string };
+
+export function addLogout(program: Command, context: Context): void {
+  const command = program
+    .command('logout')
+    .summary('forget a stored access token')
+    .description('Removes a profile. The token itself stays valid until it is revoked.')
+    .option('--profile <name>', 'the profile (default: the one in use)')
+    .action((options: LogoutOptions) => logout(context, options));
+  withExamples(command, ['svcctl logout', 'svcctl logout --profile ops']);
+}
+
+async function logout(context: Context, options: LogoutOptions): Promise<void> {
+  const { io } = context;
+  const [{ readProfiles, writeProfiles }, { unknownProfile }] = await Promise.all([
+    import('../connection.ts'),
+    import('../connection.ts'),
+  ]);
+  const file = await readProfiles(io.env);
+  const name =
+    options.profile ??
+    context.profile() ??
+    (io.env.SVC_PROFILE || undefined) ??
+    file.default ??
+    'default';
+  if (!Object.hasOwn(file.profiles, name)) throw unknownProfile(name, Object.keys(file.profiles));
+  delete file.profiles[name];
+  const rest = Object.keys(file.profiles);
+  if (file.default === name) file.default = rest.length === 1 ? (rest[0] ?? null) : null;
+  await writeProfiles(io.env, file);
+  context.note(
+    `Forgot the profile ${name}. Its token is still valid; to end it: svcctl tokens revoke ID`,
+  );
+}
+
+const fields = ['name', 'scopes', 'tenants', 'expires_at', 'url', 'source', 'profile'] as const;
+
+export function addWhoami(program: Command, context: Context): void {
+  const command = program
+    .command('whoami')
+    .summary('say which token and which service are in use')
+    .description('Says who the token in use is, where it was found, and which service it goes to.')
+    .option(jsonFlags, jsonHelp)
+    .action((options: { json?: JsonOption }) => whoami(context, options));
+  withExamples(command, ['svcctl whoami', 'svcctl --profile ops whoami --json name,scopes']);
+}
+
+async function whoami(context: Context, { json }: { json?: JsonOption }): Promise<void> {
+  const pick = picker(json, fields);
+  const client = await context.connect();
+  const me = await client.json('GET /me', {});
+  const { url, source, profile } = client.connection;
+  const answer = { ...me, url, source, profile };
+  if (json !== undefined) {
+    await context.out.write(`${pick(JSON.stringify(answer))}\n`);
+    return;
+  }
+  await createTable<typeof answer>(context, [
+    { title: 'NAME', value: (row) => row.name },
+    { title: 'SCOPES', value: (row) => row.scopes.join(',') },
+    { title: 'TENANTS', value: (row) => row.tenants?.join(',') ?? 'all' },
+    {
+      title: 'EXPIRES',
+      value: (row) => row.expires_at,
+      shown: (row) =>
+        row.expires_at === null ? 'never' : formatRelative(row.expires_at, context.io.now()),
+    },
+    { title: 'SERVICE', value: (row) => row.url },
+    { title: 'FROM', value: () => client.connection.place },
+  ]).write([answer]);
+}

@@ -1,0 +1,146 @@
+import type { CompletionNode, CompletionOption } from './tree.ts';
+
+/**
+ * Static words from the tree; tenants from the hidden command. Names that come from the service are
+ * compared and quoted here and never given to `compgen -W`, which would expand `$(…)` inside them.
+ */
+export function bashScript(tree: readonly CompletionNode[]): string {
+  const paths = tree.map((node) => node.path).filter((path) => path !== '');
+  return `# bash completion of svcctl: source <(svcctl completion bash)
+_svcctl() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} path= i name
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path/\${COMP_WORDS[i]}" in
+      ${paths.join(' | ')}) path="$path/\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$path:$prev" in
+${tree.flatMap((node) => node.options.flatMap((option) => bashValueCase(node, option))).join('\n')}
+  esac
+  case "$path" in
+${tree.map(bashWordCase).join('\n')}
+  esac
+}
+complete -F _svcctl svcctl
+`;
+}
+
+function bashValueCase(node: CompletionNode, { flag, value }: CompletionOption): string[] {
+  const on = `    ${node.path}:${flag})`;
+  if (value === 'none' || value === 'optional') return [];
+  if (value === 'free') return [`${on} return ;;`];
+  if (value === 'file') return [`${on} COMPREPLY=($(compgen -f -- "$cur")); return ;;`];
+  if (value === 'tenant') {
+    return [
+      `${on}
+      while IFS= read -r name; do
+        [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")
+      done < <(svcctl __complete tenant -- "$cur" 2> /dev/null)
+      return ;;`,
+    ];
+  }
+  return [`${on} COMPREPLY=($(compgen -W '${value.join(' ')}' -- "$cur")); return ;;`];
+}
+
+function bashWordCase(node: CompletionNode): string {
+  const words = [
+    ...node.commands.map((command) => command.name),
+    ...(node.argument ?? []),
+    ...node.options.map((option) => option.flag),
+  ];
+  const files = node.argument === null ? ' $(compgen -f -- "$cur")' : '';
+  return `    ${node.path === '' ? "''" : node.path}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")${files}) ;;`;
+}
+
+/** One `complete` line a word; its condition says which commands must stand before it. */
+export function fishScript(tree: readonly CompletionNode[]): string {
+  const lines = tree.flatMap((node) => {
+    const condition = conditionOf(node);
+    const isFile = node.argument === null;
+    return [
+      ...node.commands.map(
+        (command) =>
+          `complete -c svcctl -n ${condition} -a ${command.name} -d ${quote(command.summary)}`,
+      ),
+      ...(node.argument ?? []).map((word) => `complete -c svcctl -n ${condition} -a ${word}`),
+      ...node.options.map((option) => optionLine(condition, option)),
+      ...(isFile ? [`complete -c svcctl -n ${condition} -F`] : []),
+    ];
+  });
+  return `# fish completion of svcctl: svcctl completion fish > ~/.config/fish/completions/svcctl.fish
+complete -c svcctl -f
+${lines.join('\n')}
+`;
+}
+
+/** Its own words have been typed, none of the commands below it. */
+function conditionOf(node: CompletionNode): string {
+  const seen = node.path.split('/').filter((word) => word !== '');
+  const below = node.commands.map((command) => command.name).join(' ');
+  const clauses = seen.map((word) => `__fish_seen_subcommand_from ${word}`);
+  if (below !== '') clauses.push(`not __fish_seen_subcommand_from ${below}`);
+  return quote(clauses.join('; and '));
+}
+
+function optionLine(condition: string, { flag, value, summary }: CompletionOption): string {
+  const line = `complete -c svcctl -n ${condition} -l ${flag.slice(2)} -d ${quote(summary)}`;
+  if (value === 'none' || value === 'optional') return line;
+  if (value === 'free') return `${line} -x`;
+  if (value === 'file') return `${line} -r -F`;
+  if (value === 'tenant') {
+    return `${line} -x -a '(svcctl __complete tenant -- (commandline -ct) 2> /dev/null)'`;
+  }
+  return `${line} -x -a ${quote(value.join(' '))}`;
+}
+
+function quote(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
+}
+
+/** The same rules as in bash. `compadd` takes names as they are and quotes them itself. */
+export function zshScript(tree: readonly CompletionNode[]): string {
+  const paths = tree.map((node) => node.path).filter((path) => path !== '');
+  return `#compdef svcctl
+# zsh completion of svcctl: svcctl completion zsh > "\${fpath[1]}/_svcctl"
+_svcctl() {
+  local cur=\${(Q)words[CURRENT]} prev=\${words[CURRENT-1]} cmd= i
+  local -a names
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$cmd/\${words[i]}" in
+      (${paths.join('|')}) cmd="$cmd/\${words[i]}" ;;
+    esac
+  done
+  case "$cmd:$prev" in
+${tree.flatMap((node) => node.options.flatMap((option) => zshValueCase(node, option))).join('\n')}
+  esac
+  case "$cmd" in
+${tree.map(zshWordCase).join('\n')}
+  esac
+}
+if [[ $funcstack[1] == _svcctl ]]; then _svcctl "$@"; else compdef _svcctl svcctl; fi
+`;
+}
+
+function zshValueCase(node: CompletionNode, { flag, value }: CompletionOption): string[] {
+  const on = `    (${node.path}:${flag})`;
+  if (value === 'none' || value === 'optional') return [];
+  if (value === 'free') return [`${on} return ;;`];
+  if (value === 'file') return [`${on} _files; return ;;`];
+  if (value === 'tenant') {
+    return [
+      `${on} names=("\${(@f)$(svcctl __complete tenant -- "$cur" 2> /dev/null)}"); compadd -a names; return ;;`,
+    ];
+  }
+  return [`${on} compadd -- ${value.join(' ')}; return ;;`];
+}
+
+function zshWordCase(node: CompletionNode): string {
+  const words = [
+    ...node.commands.map((command) => command.name),
+    ...(node.argument ?? []),
+    ...node.options.map((option) => option.flag),
+  ];
+  const files = node.argument === null ? '; _files' : '';
+  return `    (${node.path === '' ? "''" : node.path}) compadd -- ${words.join(' ')}${files} ;;`;
+}

@@ -1,0 +1,369 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { createGate } from '../../kernel/gate.ts';
+import { openDatabase } from '../../platform/postgres/database.ts';
+import { type CutOptions, type Slice, sumTiers } from '../../records/index.ts';
+import { type ColdStore, openColdStore } from '../../records/read/testing/cold-store.ts';
+import { compact, freeze } from '../../records/read/testing/freeze.ts';
+import { ingest } from '../../records/read/testing/walk.ts';
+import { usualCut } from '../../records/steps/cut-steps.ts';
+import { exportColumns } from '../contract.ts';
+import type { FileOptions } from '../formats/format.ts';
+import { createFormat } from '../formats/index.ts';
+import { startFile } from '../stream-file.ts';
+import type { ExportSource } from './rows.ts';
+
+// Whatever lies where, an export is the same bytes.
+
+let db: TestDatabase;
+let cold: ColdStore;
+let spoolDir: string;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-spool-'));
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+  await rm(spoolDir, { recursive: true });
+});
+
+type Own = Omit<Slice, 'tenants'>;
+
+const plain = exportColumns.filter((column) => column !== 'split');
+
+function start(slice: Own, options: Partial<FileOptions> = {}, source: Partial<ExportSource> = {}) {
+  const format = createFormat({
+    format: 'csv',
+    columns: plain,
+    header: true,
+    profile: 'machine',
+    compression: 'none',
+    ...options,
+  });
+  const from = {
+    db,
+    cold,
+    spillDir: spoolDir,
+    spillBytes: 2 ** 26,
+    spoolDir,
+    encoders: createGate(2),
+    ...source,
+  };
+  const own = { ...slice, tenants: null };
+  return startFile(from, { format, compression: 'none', slice: own, parts: null });
+}
+
+async function exportCsv(
+  slice: Own,
+  options: Partial<FileOptions> = {},
+  source: Partial<ExportSource> = {},
+) {
+  const csv = start(slice, options, source);
+  try {
+    const rowCount = await csv.rowCount;
+    const chunks: Buffer[] = [];
+    for await (const chunk of csv.chunks()) chunks.push(chunk);
+    // A byte is a character: what differs in its bytes differs here.
+    return { rowCount, text: Buffer.concat(chunks).toString('latin1') };
+  } finally {
+    await csv.close();
+    expect(await readdir(spoolDir)).toEqual([]);
+  }
+}
+
+const awkward = [
+  {},
+  { kind: '', source: '', model: '' },
+  { kind: 'a "quoted" kind', source: "it's", model: 'a,b;c\\d' },
+  { kind: 'line\nfeed', source: 'carriage\rreturn', model: 'both\r\n' },
+  { kind: '\u{FEFF}marked', source: '\u{FEFF}', model: 'in\u{FEFF}side' },
+  { kind: '\u{1F600}', source: 'e\u{301} is not \u{E9}', model: '\t' },
+  { kind: 'null', source: '\\N', model: '#' },
+  { kind: ' spaces ', source: '=1+1', model: '\u{7F}\u{85}\u{2028}' },
+  { kind: '1', source: '1.0', model: 'true' },
+];
+const ids = [
+  'a',
+  'A',
+  '#c',
+  'B',
+  'é',
+  '\u{FEFF}a',
+  '\u{E000}',
+  '\u{1F600}',
+  "it's",
+  '"',
+  '""x',
+  ' ',
+  '!',
+  ',',
+  '\\.',
+];
+const enrichments = [
+  '{}',
+  '{"n":12345678901234567890,"f":1.0,"e":1E+2,"z":-0,"a":{"b":["=x"]}}',
+  '{"text":"\\u0041\\n\\"\\\\ \u{FEFF}\u{1F600}","deep":{"a":[1,null,true,{"b":""}]}}',
+  '{"f":"=1+1"}',
+];
+const numbers = ['1.0', '-0', '1e-3', '0.10', '1', '0', '0.12345678901234567890'];
+const stores = ['A', 'b', '\u{1F600}', '"q"'];
+const days = ['2001-01-30', '2001-01-31', '2001-02-01', '2001-02-02', '2001-03-01'];
+
+function recordText(tenant: string, n: number): string {
+  const head = JSON.stringify({
+    tenant,
+    store: stores[n % stores.length],
+    event_id: `${ids[n % ids.length]}${n > 40 ? n : ''}`,
+    occurred_at: `${days[(n >> 2) % days.length]}T${['00:00:00Z', '23:59:59.999999Z', '12:00:00.5Z'][n % 3]}`,
+    ...awkward[n % awkward.length],
+  }).slice(0, -1);
+  const confidence = n % 4 === 0 ? '' : `,"confidence":${numbers[n % numbers.length]}`;
+  return `${head}${confidence},"enrichment":${enrichments[n % enrichments.length]}}`;
+}
+
+const slices: Own[] = [
+  {},
+  { store: 'b' },
+  { from: '2001-02-01', until: '2001-03-01' },
+  { from: '2001-01-31', until: '2001-02-02', store: 'A' },
+  { kind: '' },
+  { kind: '\u{FEFF}marked', store: 'A' },
+  { source: '=1+1' },
+  { from: '2010-01-01', until: '2011-01-01' },
+];
+const shapes: Partial<FileOptions>[] = [
+  {},
+  { header: false },
+  { profile: 'spreadsheet' },
+  { columns: ['enrichment.a.b.0', 'event_id', 'enrichment.f', 'month'] },
+  { columns: ['kind'] },
+  { columns: ['bytes', 'datasets'], header: false },
+];
+
+async function exportAll(tenant: string, source: Partial<ExportSource> = {}) {
+  const all = [];
+  for (const slice of slices) all.push(await exportCsv({ tenant, ...slice }, {}, source));
+  for (const shape of shapes) all.push(await exportCsv({ tenant }, shape, source));
+  return all;
+}
+
+const moves = {
+  'some days': { lastDay: '2001-01-31', id: 'seg_1' },
+  'every other record of a day, so that late ones are hot': {
+    firstDay: '2001-02-01',
+    lastDay: '2001-02-01',
+    filter: 'bytes % 2 = 0',
+    id: 'seg_2',
+  },
+  'every other store': { filter: `store = 'b' or store = '"q"'`, id: 'seg_3' },
+  'the rest, so that days lie in several segments': { id: 'seg_4' },
+};
+
+test('an export is the same bytes while its records move from tier to tier', async () => {
+  const texts = Array.from({ length: 160 }, (_, n) => recordText('T', n));
+  await ingest(db, cold, [texts]);
+  const hot = await exportAll('T');
+  expect(hot[0]?.rowCount).toBe(160);
+  for (const [name, move] of Object.entries(moves)) {
+    expect(await freeze(db, cold, { tenant: 'T', ...move }), name).toBe(true);
+    expect(await exportAll('T'), name).toEqual(hot);
+  }
+  expect(await exportAll('T', { cut: fine }), 'cut finely').toEqual(hot);
+});
+
+const fine: CutOptions = { firstRows: 2, chunkRows: 5, chunkBytes: 2_000, smallRows: 3 };
+
+test('any records in any places make the same bytes, however they are cut', async () => {
+  let run = 0;
+  const record = fc.record({ number: fc.nat({ max: 999 }), at: fc.nat({ max: 3 }) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(record, { selector: ({ number }) => number, minLength: 1, maxLength: 60 }),
+      fc.constantFrom(fine, usualCut, { ...fine, smallRows: 50 }, { ...fine, chunkRows: 1 }),
+      async (records, cut) => {
+        run += 1;
+        const tenant = `any-${run}`;
+        const texts = records.map(({ number, at }) => {
+          const text = recordText(tenant, number);
+          return text.replace(
+            '"enrichment":{',
+            `"enrichment":{"at":${at}${text.endsWith('{}}') ? '' : ','}`,
+          );
+        });
+        const unique = [...new Map(texts.map((text) => [keyOf(text), text])).values()];
+        await ingest(db, cold, [unique]);
+        const hot = await exportCsv({ tenant });
+        for (const at of [1, 2, 3]) {
+          const filter = `enrichment like '{"at":${at}%'`;
+          await freeze(db, cold, { tenant, filter, id: `seg_${run}_${at}` });
+          expect(await exportCsv({ tenant }, {}, { cut })).toEqual(hot);
+        }
+      },
+    ),
+    { numRuns: 12 },
+  );
+});
+
+function keyOf(text: string): string {
+  const { store, occurred_at, event_id } = JSON.parse(text) as Record<string, string>;
+  return [store, occurred_at, event_id].join('/');
+}
+
+const bulk = 12_000;
+
+/** Enough that a few megabytes of it are still to come when the first bytes are there. */
+async function makeBulk(tenant: string): Promise<void> {
+  const filler = 'x'.repeat(600);
+  const texts = Array.from({ length: bulk }, (_, n) =>
+    JSON.stringify({
+      tenant,
+      store: 'S',
+      event_id: `e${n}`,
+      occurred_at: '2001-02-01T00:00:00Z',
+      enrichment: { filler },
+    }),
+  );
+  await ingest(db, cold, [texts]);
+  await freeze(db, cold, { tenant, id: `seg_${tenant}` });
+}
+
+test('a cold export holds no connection while its reader rests, and no file once it hangs up', async () => {
+  await makeBulk('BULK');
+  const narrow = openDatabase({ url: db.url, maxConnections: 1, onError: () => {} });
+  const opened: string[] = [];
+  const objects = { ...cold.objects, open: watchedOpen(opened) };
+  try {
+    const csv = start({ tenant: 'BULK' }, {}, { db: narrow, cold: { ...cold, objects } });
+    expect(await csv.rowCount).toBe(bulk);
+    const chunks = csv.chunks();
+    expect((await chunks.next()).done).toBe(false);
+    // There is but one connection.
+    expect(await sumTiers(narrow, { tenant: 'BULK', tenants: null })).toEqual({
+      count: bulk,
+      cold_count: bulk,
+    });
+    expect(opened).toHaveLength(1);
+    await csv.close();
+    await expect(chunks.next()).rejects.toThrow('closed');
+    expect(await readdir(spoolDir)).toEqual([]);
+    expect(opened).toEqual([]);
+  } finally {
+    await narrow.close();
+  }
+});
+
+test('exports of one process encode together no more chunks than there are places', async () => {
+  let running = 0;
+  let most = 0;
+  type Run = ColdStore['duckdb']['run'];
+  const run: Run = async <R extends Record<string, unknown>>(...asked: Parameters<Run>) => {
+    most = Math.max(most, ++running);
+    try {
+      return await cold.duckdb.run<R>(...asked);
+    } finally {
+      running -= 1;
+    }
+  };
+  const source = {
+    cold: { ...cold, duckdb: { ...cold.duckdb, run } },
+    encoders: createGate(2),
+    cut: { ...usualCut, firstRows: 1_000, chunkRows: 2_000 },
+  };
+  const texts = await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      const csv = start({ tenant: 'BULK' }, {}, source);
+      const chunks: Buffer[] = [];
+      for await (const chunk of csv.chunks()) chunks.push(chunk);
+      await csv.close();
+      return Buffer.concat(chunks).toString('latin1');
+    }),
+  );
+  expect(new Set(texts).size).toBe(1);
+  expect(texts[0]?.split('\n')).toHaveLength(bulk + 2);
+  expect(most).toBe(2);
+});
+
+/** Opens objects, and keeps the paths of those that are not released. */
+function watchedOpen(paths: string[]): ColdStore['objects']['open'] {
+  return async (ref, options) => {
+    const object = await cold.objects.open(ref, options);
+    paths.push(object.path);
+    return {
+      path: object.path,
+      async release() {
+        paths.splice(paths.indexOf(object.path), 1);
+        await object.release();
+      },
+    };
+  };
+}
+
+test('a slice that is all hot does not start DuckDB', async () => {
+  await ingest(db, cold, [[recordText('HOT', 1)]]);
+  const duckdb = { ...cold.duckdb, run: () => Promise.reject(new Error('DuckDB ran')) };
+  const answer = await exportCsv({ tenant: 'HOT' }, {}, { cold: { ...cold, duckdb } });
+  expect(answer.rowCount).toBe(1);
+  const kinds = await exportCsv({ tenant: 'HOT', kind: 'none' }, {}, { cold: { ...cold, duckdb } });
+  expect(kinds.rowCount).toBe(0);
+});
+
+test('a damaged segment fails before the first byte, and says whose data it is', async () => {
+  await ingest(db, cold, [[recordText('BAD', 1), recordText('BAD', 2)]]);
+  await freeze(db, cold, { tenant: 'BAD', id: 'seg_bad' });
+  const path = join(cold.dir, await objectKey('BAD'));
+  const bytes = await readFile(path);
+  const flipped = Buffer.from(bytes);
+  flipped.writeUInt8(flipped.readUInt8(100) ^ 1, 100);
+  await writeFile(path, flipped);
+  const said = { code: 'segment_damaged', detail: expect.stringContaining('BAD, 2001-01-30') };
+  await expect(exportCsv({ tenant: 'BAD' })).rejects.toMatchObject(said);
+  await rm(path);
+  await expect(exportCsv({ tenant: 'BAD' })).rejects.toMatchObject(said);
+  // Days that lie elsewhere are not concerned.
+  expect(
+    (await exportCsv({ tenant: 'BAD', from: '2005-01-01', until: '2005-01-02' })).rowCount,
+  ).toBe(0);
+  await writeFile(path, bytes);
+  expect((await exportCsv({ tenant: 'BAD' })).rowCount).toBe(2);
+});
+
+test('a segment that was replaced since the snapshot is no damage: the call may be repeated', async () => {
+  await ingest(db, cold, [[recordText('NEW', 1)]]);
+  await freeze(db, cold, { tenant: 'NEW', id: 'seg_new1' });
+  let isReplaced = false;
+  const open: ColdStore['objects']['open'] = async (ref, options) => {
+    if (!isReplaced) {
+      isReplaced = true;
+      await compact(db, cold, { tenant: 'NEW', id: 'seg_new2' });
+    }
+    return cold.objects.open(ref, options);
+  };
+  const source = { cold: { ...cold, objects: { ...cold.objects, open } } };
+  await expect(exportCsv({ tenant: 'NEW' }, {}, source)).rejects.toMatchObject({
+    code: 'cold_tier_unavailable',
+  });
+  expect((await exportCsv({ tenant: 'NEW' }, {}, source)).rowCount).toBe(1);
+});
+
+test('an export is never short: rows that the catalogue does not tell of are an error', async () => {
+  await ingest(db, cold, [Array.from({ length: 30 }, (_, n) => recordText('WRONG', n))]);
+  await freeze(db, cold, { tenant: 'WRONG', id: 'seg_wrong' });
+  await db.pool.query(
+    `update segment_days set count = count - 1 where tenant = 'WRONG' and first_row = 0`,
+  );
+  await expect(exportCsv({ tenant: 'WRONG' })).rejects.toMatchObject({ code: 'internal_error' });
+});
+
+async function objectKey(tenant: string): Promise<string> {
+  const { rows } = await db.pool.query<{ object_key: string }>(
+    'select object_key from segments where tenant = $1',
+    [tenant],
+  );
+  return rows[0]?.object_key ?? '';
+}

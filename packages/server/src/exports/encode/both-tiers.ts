@@ -1,0 +1,208 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import {
+  type Chunk,
+  isCounted,
+  type OpenSegments,
+  openSegments,
+  planSteps,
+  type Slice,
+  type Step,
+  usualCut,
+} from '../../records/index.ts';
+import { type ChunkFile, type ChunkFiles, createChunkFiles } from './chunk-files.ts';
+import { copyChunkSql } from './chunk-sql.ts';
+import { copyHotRows, readHotRows } from './hot-rows.ts';
+import { mergeRows } from './merge-rows.ts';
+import type { ExportSource, RowForm, TierRows } from './rows.ts';
+
+/** A connection that stands in the snapshot, and the slice with its tags. */
+export type Snapshot = ExportSource & {
+  connection: Connection;
+  slice: Slice;
+  /** Cancels what DuckDB is doing. */
+  signal: AbortSignal;
+};
+
+/** Cold rows to be read from the local files of their segments. */
+export type ColdPiece = { readonly chunk: Chunk; readonly pathOf: (segmentId: string) => string };
+
+/** Sorting a store-day of millions that lies in several segments takes its time. */
+const chunkMillis = 600_000;
+/** There are three chunk files at most, and a CSV may be twice as large as its records are as NDJSON. */
+const spillShare = 6;
+/** Steps whose chunks wait for their turn; between them there may be hot ones. */
+const stepsAhead = 8;
+
+/** A step whose chunks are being encoded. */
+type Started = { step: Step; files: Promise<ChunkFile>[] };
+
+type OnRows = (count: number) => void;
+
+/** How steps are read that are all cold. */
+type ColdSteps<Piece> = {
+  /** Whether DuckDB writes their chunks to files ahead. */
+  readonly isWritten: boolean;
+  read(started: Started, segments: OpenSegments, onRows: OnRows): AsyncGenerator<Piece>;
+};
+
+/**
+ * Reads a slice step by step in key order: hot ones by COPY, cold ones out of files that DuckDB writes
+ * ahead, mixed ones merged. The connection is needed until the last hot row. Throws 500
+ * `segment_damaged`, 503 `cold_tier_unavailable`.
+ */
+function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
+  return readSteps(snapshot, form, {
+    isWritten: true,
+    read: ({ files }, _segments, onRows) => readFiles(files, onRows),
+  });
+}
+
+/**
+ * The same, but what is all cold is handed on where it lies, until `close`; `rowCount` does not count it.
+ */
+export function readPieces(
+  snapshot: Snapshot,
+  form: RowForm,
+): Promise<TierRows<Buffer | ColdPiece>> {
+  // Nothing is sent before a row group is full: no need to hurry with a small chunk.
+  const cut = snapshot.cut ?? { ...usualCut, firstRows: usualCut.chunkRows };
+  return readSteps<Buffer | ColdPiece>({ ...snapshot, cut }, form, {
+    isWritten: false,
+    async *read({ step }, segments) {
+      for (const chunk of step.chunks) yield { chunk, pathOf: await openPaths(chunk, segments) };
+    },
+  });
+}
+
+async function readSteps<Piece>(
+  source: Snapshot,
+  form: RowForm,
+  coldSteps: ColdSteps<Piece | Buffer>,
+): Promise<TierRows<Piece | Buffer>> {
+  const { db, cold, connection, slice, signal } = source;
+  const segments = await openSegments(connection, slice, { objects: cold.objects, db, signal });
+  let files: ChunkFiles;
+  try {
+    files = await createChunkFiles({
+      spoolDir: source.spoolDir,
+      encoders: source.encoders,
+      encode: (chunk, target) => encodeChunk(chunk, { ...source, ...target, form, segments }),
+    });
+  } catch (error) {
+    await segments.release();
+    throw error;
+  }
+  const close = async () => {
+    await files.close();
+    await segments.release();
+  };
+  try {
+    const chunkBytes = Math.min(usualCut.chunkBytes, source.spillBytes / spillShare);
+    const plan = await planSteps(connection, slice, source.cut ?? { ...usualCut, chunkBytes });
+    const ahead: Started[] = [];
+    let rowCount = 0;
+    const onRows = (count: number) => {
+      rowCount += count;
+    };
+    const needsConnection = () =>
+      !plan.isComplete || plan.hotStepsLeft > 0 || ahead.some(({ step }) => step.hotCount > 0);
+    const startAhead = () => {
+      while (ahead.length < stepsAhead) {
+        const step = plan.take();
+        if (step === undefined) return;
+        const isKeyed = step.hotCount > 0;
+        const written = isKeyed || coldSteps.isWritten ? step.chunks : [];
+        ahead.push({ step, files: written.map((chunk) => files.start(chunk, isKeyed)) });
+      }
+    };
+    const readWhile = async function* (isWanted: () => boolean): AsyncGenerator<Piece | Buffer> {
+      for (;;) {
+        // What is known begins to be encoded while more is asked for.
+        startAhead();
+        await plan.readAhead();
+        startAhead();
+        const started = isWanted() ? ahead.shift() : undefined;
+        if (started === undefined) return;
+        if (started.step.hotCount === 0) yield* coldSteps.read(started, segments, onRows);
+        else yield* readHotStep(started, { connection, slice, form, onRows });
+      }
+    };
+    return {
+      whileConnected: () => readWhile(needsConnection),
+      afterwards: () => readWhile(() => true),
+      get rowCount() {
+        return rowCount;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function* readHotStep(
+  { step, files }: Started,
+  target: { connection: Connection; slice: Slice; form: RowForm; onRows: OnRows },
+): AsyncGenerator<Buffer> {
+  const { connection, slice, form, onRows } = target;
+  const { range } = step;
+  if (files.length === 0) {
+    const copy = copyHotRows(connection, slice, { form, range });
+    yield* copy as AsyncIterable<Buffer>;
+    onRows(copy.rowCount);
+    return;
+  }
+  const hot = copyHotRows(connection, slice, { form, range, isKeyed: true });
+  const cold = readFiles(files, () => {});
+  yield* mergeRows(hot, cold, { kind: form.kind, onRows });
+}
+
+async function* readFiles(
+  files: readonly Promise<ChunkFile>[],
+  onRows: OnRows,
+): AsyncGenerator<Buffer> {
+  for (const making of files) {
+    const file = await making;
+    yield* file.read();
+    onRows(file.rowCount);
+  }
+}
+
+async function encodeChunk(
+  chunk: Chunk,
+  target: Snapshot & { segments: OpenSegments; form: RowForm; isKeyed: boolean; path: string },
+): Promise<number> {
+  const { cold, slice, signal, segments } = target;
+  const pathOf = await openPaths(chunk, segments);
+  const [copied] = await cold.duckdb.run<{ Count: string }>(
+    copyChunkSql(chunk, { ...target, pathOf }),
+    { signal, timeoutMillis: chunkMillis },
+  );
+  const rowCount = Number(copied?.Count);
+  if (isCounted(slice) && rowCount !== chunk.count) {
+    throw new AppError('internal_error', {
+      cause: new Error(`DuckDB wrote ${rowCount} rows, the catalogue has ${chunk.count}`),
+    });
+  }
+  return rowCount;
+}
+
+async function openPaths(chunk: Chunk, segments: OpenSegments): Promise<ColdPiece['pathOf']> {
+  const paths = new Map<string, string>();
+  for (const { segmentId } of chunk.runs) {
+    if (!paths.has(segmentId)) paths.set(segmentId, await segments.path(segmentId));
+  }
+  return (segmentId) => paths.get(segmentId) ?? '';
+}
+
+/** The rows of a slice in a form, from whatever tiers they lie in. */
+export async function readRows(
+  snapshot: Snapshot,
+  form: RowForm,
+  isHot: boolean,
+): Promise<TierRows> {
+  if (isHot) return readHotRows(snapshot.connection, snapshot.slice, form);
+  return readBothTiers(snapshot, form);
+}

@@ -1,0 +1,98 @@
+import { mkdir, open, rm, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createGate, type Gate } from '../../kernel/gate.ts';
+import { randomText } from '../../kernel/ids.ts';
+import type { Chunk } from '../../records/index.ts';
+
+/** A chunk as CSV in a file. */
+export type ChunkFile = {
+  readonly rowCount: number;
+  /** Its bytes, once. The file has no name from here on, and its place is free at the end. */
+  read(): AsyncGenerator<Buffer>;
+};
+
+export type ChunkFiles = {
+  /**
+   * Begins to encode a chunk as soon as there is a place for its file. Chunks must be read in the order
+   * they were started in.
+   */
+  start(chunk: Chunk, isKeyed: boolean): Promise<ChunkFile>;
+  /** Removes all files. Cancel what still runs before. */
+  close(): Promise<void>;
+};
+
+type ChunkFilesOptions = {
+  /** A folder of this process; the export makes its own below it. */
+  spoolDir: string;
+  /** Chunks are encoded through it, of all exports that share it. */
+  encoders: Gate;
+  /** Writes the CSV to a path and answers how many rows there are. */
+  encode(chunk: Chunk, target: { isKeyed: boolean; path: string }): Promise<number>;
+};
+
+/** Two are encoded while the one before them is read. */
+const places = 3;
+const readBytes = 512 * 1024;
+
+export async function createChunkFiles(options: ChunkFilesOptions): Promise<ChunkFiles> {
+  const dir = join(options.spoolDir, `export-${randomText(12)}`);
+  await mkdir(dir, { mode: 0o700 });
+  const files = createGate(places);
+  let count = 0;
+  let isClosed = false;
+
+  const encode = async (chunk: Chunk, isKeyed: boolean, release: () => void) => {
+    const path = join(dir, `${count++}.csv`);
+    const rowCount = await options.encoders.run(async () => {
+      if (isClosed) throw new Error('the export was closed');
+      return options.encode(chunk, { isKeyed, path });
+    });
+    return { rowCount, read: () => readOnce(path, release) };
+  };
+  return {
+    start(chunk, isKeyed) {
+      const made = hold(files, (release) => encode(chunk, isKeyed, release));
+      // Whoever waits for the file hears of a failure; until then nobody may be waiting.
+      made.catch(() => {});
+      return made;
+    },
+    async close() {
+      isClosed = true;
+      // A query that was cancelled may write on for a moment: its file then goes with the folder.
+      await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    },
+  };
+}
+
+/** Takes a place of the gate until `release` is called, by `work` or by whoever it hands it to. */
+function hold<T>(gate: Gate, work: (release: () => void) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    void gate.run(
+      () =>
+        new Promise<void>((release) => {
+          work(release).then(resolve, (error: unknown) => {
+            release();
+            reject(error);
+          });
+        }),
+    );
+  });
+}
+
+async function* readOnce(path: string, release: () => void): AsyncGenerator<Buffer> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      await unlink(path);
+      for (;;) {
+        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(readBytes), 0, readBytes);
+        if (bytesRead === 0) return;
+        yield bytesRead === readBytes ? buffer : buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
+  } finally {
+    release();
+  }
+}

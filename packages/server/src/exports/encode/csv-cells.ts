@@ -1,0 +1,110 @@
+import type { Profile } from '../contract.ts';
+
+/** How a profile writes cells and rows. RFC 4180. */
+type Dialect = {
+  /** What comes before everything. */
+  readonly start: string;
+  readonly lineEnd: string;
+  encode(cell: Cell): string;
+};
+
+export const dialects = {
+  machine: { start: '', lineEnd: '\n', encode: encodeMachine },
+  spreadsheet: { start: '\ufeff', lineEnd: '\r\n', encode: encodeSpreadsheet },
+} as const satisfies Record<Profile, Dialect>;
+
+/** Text always quoted, numbers and times never, NULL nothing at all: NULL and "" differ. */
+function encodeMachine(cell: Cell): string {
+  if (cell === null) return '';
+  return cell.isText ? quoted(cell.text) : cell.text;
+}
+
+/**
+ * First characters that make a spreadsheet run a cell as a formula, and their full-width forms.
+ * https://owasp.org/www-community/attacks/CSV_Injection
+ */
+const formula = /^[=+\-@\t\r\n＝＋－＠]/;
+const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+const needsQuotes = /[",\r\n]/;
+
+function encodeSpreadsheet(cell: Cell): string {
+  if (cell === null) return '';
+  const isGuarded = formula.test(cell.text) && !number.test(cell.text);
+  const text = isGuarded ? `'${cell.text}` : cell.text;
+  return needsQuotes.test(text) ? quoted(text) : text;
+}
+
+function quoted(text: string): string {
+  return `"${text.includes('"') ? text.replaceAll('"', '""') : text}"`;
+}
+
+/** A cell of machine CSV: null = NULL; `isText` = it was quoted. */
+export type Cell = { text: string; isText: boolean } | null;
+
+const quote = 0x22;
+const comma = 0x2c;
+const lineFeed = 0x0a;
+
+/**
+ * Reads the one dialect the machine profile is written in (LF, text always quoted, NULL is nothing) from
+ * pieces of text that may end anywhere.
+ */
+export class MachineCsvReader {
+  #rest = '';
+
+  /** The rows that are whole after this piece. */
+  *read(piece: string): Generator<Cell[]> {
+    const text = this.#rest + piece;
+    let start = 0;
+    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
+      yield readRow(text, start, end);
+      start = end + 1;
+    }
+    this.#rest = text.slice(start);
+  }
+}
+
+/** Where the row that begins at `start` has its line feed; -1 if it is not whole yet. */
+export function rowEnd(text: string, start: number): number {
+  let from = start;
+  for (;;) {
+    const end = text.indexOf('\n', from);
+    if (end < 0) return -1;
+    const open = text.indexOf('"', from);
+    if (open < 0 || open > end) return end;
+    const close = closingQuote(text, open);
+    if (close < 0) return -1;
+    from = close + 1;
+  }
+}
+
+/** Where the quoted cell that opens here is closed; -1 if it is not whole yet. */
+export function closingQuote(text: string, open: number): number {
+  let at = text.indexOf('"', open + 1);
+  while (at >= 0 && text.charCodeAt(at + 1) === quote) at = text.indexOf('"', at + 2);
+  return at;
+}
+
+function readRow(text: string, start: number, end: number): Cell[] {
+  const cells: Cell[] = [];
+  let at = start;
+  for (;;) {
+    if (text.charCodeAt(at) === quote) {
+      const close = closingQuote(text, at);
+      const raw = text.slice(at + 1, close);
+      cells.push({ text: raw.includes('"') ? raw.replaceAll('""', '"') : raw, isText: true });
+      at = close + 1;
+    } else {
+      const next = bareEnd(text, at, end);
+      cells.push(next === at ? null : { text: text.slice(at, next), isText: false });
+      at = next;
+    }
+    if (at >= end || text.charCodeAt(at) === lineFeed) return cells;
+    if (text.charCodeAt(at) === comma) at += 1;
+  }
+}
+
+function bareEnd(text: string, start: number, end: number): number {
+  const next = text.indexOf(',', start);
+  return next < 0 || next > end ? end : next;
+}

@@ -1,0 +1,39 @@
+import { copyCsv } from '../../platform/postgres/copy-out.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import type { KeyRange, Slice } from '../../records/index.ts';
+import { quotedColumns } from '../columns.ts';
+import { selectRecords } from '../queries.ts';
+import { jsonDialect, type RowForm, type TierRows } from './rows.ts';
+
+/** A slice that is all hot: one COPY. */
+export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows {
+  let rowCount = 0;
+  return {
+    async *whileConnected() {
+      const copy = copyHotRows(connection, slice, { form });
+      yield* copy as AsyncIterable<Buffer>;
+      rowCount = copy.rowCount;
+    },
+    async *afterwards() {},
+    get rowCount() {
+      return rowCount;
+    },
+    async close() {},
+  };
+}
+
+/** The hot rows of a slice, or of a range of it. */
+export function copyHotRows(
+  connection: Connection,
+  slice: Slice,
+  part: { form: RowForm; range?: KeyRange; isKeyed?: boolean },
+) {
+  const { form, ...rest } = part;
+  const query = selectRecords(slice, form, rest);
+  if (form.kind === 'json') {
+    return copyCsv(connection, query, { header: false, quoted: [], dialect: jsonDialect });
+  }
+  const quoted: string[] = quotedColumns(form.columns);
+  if (part.isKeyed) quoted.push('key');
+  return copyCsv(connection, query, { header: false, quoted });
+}

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { dialects } from './csv-cells.ts';
+import { mergeRows } from './merge-rows.ts';
+
+const text = fc.string({ unit: fc.constantFrom(...'ab"!,\n\r #é\u{E000}\u{1F600}') });
+const keys = fc.uniqueArray(
+  text.map((own) => `k${own}`),
+  { maxLength: 30 },
+);
+const cuts = fc.array(fc.nat({ max: 40 }), { maxLength: 30 });
+
+/** Rows in the order of their keys' bytes, in pieces. */
+function* piecesOf(rows: readonly { key: string; cell: string }[], at: readonly number[]) {
+  const sorted = [...rows].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+  const bytes = Buffer.from(sorted.map(({ key, cell }) => row([key, cell])).join(''));
+  let start = 0;
+  for (const length of at) {
+    yield bytes.subarray(start, start + length);
+    start += length;
+  }
+  yield bytes.subarray(start);
+}
+
+function row(cells: readonly string[]): string {
+  return `${cells.map((cell) => dialects.machine.encode({ text: cell, isText: true })).join(',')}\n`;
+}
+
+test('merges any rows by the bytes of their keys, wherever the pieces are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(keys, fc.infiniteStream(text), cuts, cuts, async (all, cells, left, right) => {
+      const rows = all.map((key) => ({ key, cell: cells.next().value, side: key.length % 3 }));
+      let count = 0;
+      const merged = mergeRows(
+        stream(
+          piecesOf(
+            rows.filter(({ side }) => side !== 1),
+            left,
+          ),
+        ),
+        stream(
+          piecesOf(
+            rows.filter(({ side }) => side !== 0),
+            right,
+          ),
+        ),
+        {
+          kind: 'csv',
+          onRows: (number) => {
+            count = number;
+          },
+        },
+      );
+      const pieces: Buffer[] = [];
+      for await (const piece of merged) pieces.push(piece);
+      const sorted = rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+      expect(Buffer.concat(pieces).toString()).toBe(sorted.map(({ cell }) => row([cell])).join(''));
+      expect(count).toBe(rows.length);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test('a side that ends within a row is an error', async () => {
+  const merged = mergeRows(stream([Buffer.from('"k1","a')]), stream([]), {
+    kind: 'csv',
+    onRows: () => {},
+  });
+  await expect(merged.next()).rejects.toThrow('not whole');
+});
+
+test('both sides are let go of when the reader leaves early, or one of them fails', async () => {
+  const left: string[] = [];
+  const rows = Buffer.from(`"k1","${'a'.repeat(300_000)}"\n"k2","b"\n`);
+  const watched = async function* (name: string, isFailing: boolean) {
+    try {
+      yield rows;
+      if (isFailing) throw new Error('it failed');
+      yield rows;
+    } finally {
+      left.push(name);
+    }
+  };
+  const options = { kind: 'csv', onRows: () => {} } as const;
+  for await (const _ of mergeRows(watched('a', false), watched('b', false), options)) break;
+  expect(left.splice(0)).toEqual(['a', 'b']);
+  const failing = async () => {
+    for await (const _ of mergeRows(watched('a', false), watched('b', true), options));
+  };
+  await expect(failing()).rejects.toThrow('it failed');
+  expect(left.sort()).toEqual(['a', 'b']);
+});
+
+async function* stream(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* pieces;
+}

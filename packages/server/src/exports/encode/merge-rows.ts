@@ -1,0 +1,134 @@
+import { closingQuote, rowEnd } from './csv-cells.ts';
+import { jsonDialect, type RowForm } from './rows.ts';
+
+/**
+ * A row and the key that stood before it: store, time and event id, put together with U+0001, which none
+ * of them may hold. Both as Latin-1 text, a character a byte, so that keys compare by their bytes and no
+ * byte changes.
+ */
+type KeyedRow = { key: string; row: string };
+
+/** About so much is put together before it is handed on. */
+const pieceLength = 256 * 1024;
+
+/**
+ * Merges the rows of two tiers by their keys and cuts the keys off, whichever form they have. What both have is handed on once.
+ * Both sides are read piece by piece, so that neither has to fit into memory.
+ */
+export async function* mergeRows(
+  left: AsyncIterable<Buffer>,
+  right: AsyncIterable<Buffer>,
+  options: { kind: RowForm['kind']; onRows: (count: number) => void },
+): AsyncGenerator<Buffer> {
+  const { onRows } = options;
+  const cutRow = options.kind === 'csv' ? cutCsvRow : cutJsonRow;
+  const sides = [new KeyedRows(left, cutRow), new KeyedRows(right, cutRow)] as const;
+  try {
+    yield* merge(sides, onRows);
+  } finally {
+    // Whoever left early, or one of them: the other has a file open.
+    await Promise.all(sides.map((side) => side.close()));
+  }
+}
+
+async function* merge(
+  sides: readonly [KeyedRows, KeyedRows],
+  onRows: (count: number) => void,
+): AsyncGenerator<Buffer> {
+  let text = '';
+  let count = 0;
+  for (;;) {
+    for (const side of sides) if (side.isEmpty) await side.fill();
+    const [a, b] = [sides[0].head, sides[1].head];
+    if (a === undefined && b === undefined) break;
+    const isLeft = b === undefined || (a !== undefined && a.key <= b.key);
+    if (a !== undefined && a.key === b?.key) sides[1].skip();
+    const next = isLeft ? sides[0] : sides[1];
+    text += next.head?.row ?? '';
+    next.skip();
+    count += 1;
+    if (text.length < pieceLength) continue;
+    yield Buffer.from(text, 'latin1');
+    text = '';
+  }
+  onRows(count);
+  if (text !== '') yield Buffer.from(text, 'latin1');
+}
+
+/** The row that begins at `start`, and where the next one does; null if it is not whole yet. */
+type CutRow = (text: string, start: number) => (KeyedRow & { end: number }) | null;
+
+/** Machine CSV, whose first cell is the key. */
+function cutCsvRow(text: string, start: number): ReturnType<CutRow> {
+  const end = rowEnd(text, start);
+  if (end < 0) return null;
+  const close = closingQuote(text, start);
+  const cell = text.slice(start + 1, close);
+  const key = cell.includes('"') ? cell.replaceAll('""', '"') : cell;
+  return { key, row: text.slice(close + 2, end + 1), end: end + 1 };
+}
+
+/** A line of JSON behind its key. */
+function cutJsonRow(text: string, start: number): ReturnType<CutRow> {
+  const end = text.indexOf('\n', start);
+  if (end < 0) return null;
+  const close = text.indexOf(jsonDialect.keyEnd, start);
+  return { key: text.slice(start, close), row: text.slice(close + 1, end + 1), end: end + 1 };
+}
+
+/** The rows of one side, in order. */
+class KeyedRows {
+  readonly #pieces: AsyncIterator<Buffer>;
+  readonly #cutRow: CutRow;
+  #rows: KeyedRow[] = [];
+  #at = 0;
+  #rest = '';
+  #isEnded = false;
+
+  constructor(pieces: AsyncIterable<Buffer>, cutRow: CutRow) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
+    this.#cutRow = cutRow;
+  }
+
+  /** The next row; undefined at the end, if `fill` was waited for. */
+  get head(): KeyedRow | undefined {
+    return this.#rows[this.#at];
+  }
+
+  /** Whether `fill` has to be called before `head` tells anything. */
+  get isEmpty(): boolean {
+    return this.#at === this.#rows.length && !this.#isEnded;
+  }
+
+  skip(): void {
+    this.#at += 1;
+  }
+
+  async fill(): Promise<void> {
+    this.#rows = [];
+    this.#at = 0;
+    while (this.#rows.length === 0) {
+      const { value, done } = await this.#pieces.next();
+      if (done) {
+        if (this.#rest !== '') throw new Error('the last row of a tier is not whole');
+        this.#isEnded = true;
+        return;
+      }
+      this.#read(this.#rest + value.toString('latin1'));
+    }
+  }
+
+  /** Lets go of what the rows come from. */
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+
+  #read(text: string): void {
+    let start = 0;
+    for (let cut = this.#cutRow(text, 0); cut !== null; cut = this.#cutRow(text, start)) {
+      this.#rows.push(cut);
+      start = cut.end;
+    }
+    this.#rest = text.slice(start);
+  }
+}

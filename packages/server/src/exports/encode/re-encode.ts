@@ -1,0 +1,99 @@
+import { StringDecoder } from 'node:string_decoder';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isOwnColumn } from '../columns.ts';
+import type { ExportColumn, Profile } from '../contract.ts';
+import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
+import { pickField } from './field-path.ts';
+import type { TierRows } from './rows.ts';
+
+/** How to make the columns asked for out of columns that a tier can write. */
+type ColumnPlan = {
+  /** What the tier writes, as machine CSV. */
+  readonly source: readonly ExportColumn[];
+  /** What the file shows, in order. */
+  readonly names: readonly string[];
+  /** Whether there are field paths among them, so that the tier's columns are not enough. */
+  readonly hasPaths: boolean;
+  pick(row: readonly Cell[]): Cell[];
+};
+
+export function planColumns(
+  names: readonly string[],
+  pickPath: (json: string, path: readonly string[]) => Cell = pickField,
+): ColumnPlan {
+  const own = names.filter(isOwnColumn);
+  const hasPaths = own.length < names.length;
+  const source = hasPaths && !own.includes('enrichment') ? [...own, 'enrichment' as const] : own;
+  const enrichmentAt = source.indexOf('enrichment');
+  const picks = names.map((name) => {
+    if (isOwnColumn(name)) {
+      const at = source.indexOf(name);
+      return (row: readonly Cell[]) => row[at] ?? null;
+    }
+    const path = name.split('.').slice(1);
+    return (row: readonly Cell[]) => pickPath(row[enrichmentAt]?.text ?? '{}', path);
+  });
+  return {
+    source,
+    names,
+    hasPaths,
+    pick: (row) => picks.map((pick) => pick(row)),
+  };
+}
+
+/** Turns pieces of machine CSV without header, whatever tier wrote them, into the rows asked for. */
+type ReEncoder = {
+  /** The rows that are whole after this piece, which may end anywhere. */
+  encode(piece: Buffer): Buffer;
+};
+
+/** What comes before the rows. */
+export function csvHead(
+  names: readonly string[],
+  options: { profile: Profile; header: boolean },
+): Buffer {
+  const dialect = dialects[options.profile];
+  const header = names
+    .map((name) => dialect.encode({ text: name, isText: /[",\r\n]/.test(name) }))
+    .join(',');
+  return Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
+}
+
+/** One implementation for all tiers: it reads what they write alike. `encodeRow` has its line end. */
+export function createReEncoder(
+  plan: ColumnPlan,
+  encodeRow: (cells: readonly Cell[]) => string,
+): ReEncoder {
+  const decoder = new StringDecoder('utf8');
+  const reader = new MachineCsvReader();
+  return {
+    encode(piece) {
+      let text = '';
+      for (const row of reader.read(decoder.write(piece))) text += encodeRow(plan.pick(row));
+      return Buffer.from(text);
+    },
+  };
+}
+
+/** Re-encoded between two turns of the event loop, 2 ms or so: pages are answered in between. */
+const turnBytes = 64 * 1024;
+
+/** Rows of a tier, encoded otherwise. */
+export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows {
+  const encode = async function* (pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const piece of pieces) {
+      for (let at = 0; at < piece.length; at += turnBytes) {
+        yield encoder.encode(piece.subarray(at, at + turnBytes));
+        await nextTurn();
+      }
+    }
+  };
+  return {
+    whileConnected: () => encode(rows.whileConnected()),
+    afterwards: () => encode(rows.afterwards()),
+    get rowCount() {
+      return rows.rowCount;
+    },
+    close: () => rows.close(),
+  };
+}

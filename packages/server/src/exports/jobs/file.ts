@@ -1,0 +1,176 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Log } from '../../platform/log.ts';
+import { ObjectDamaged, ObjectMissing, type ObjectReader } from '../../platform/objects/objects.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { createFormat } from '../formats/index.ts';
+import { disposition, ReaderGone } from '../send-stream.ts';
+import type { FileEnds, StoredJob } from './job.ts';
+import { getJob, manifestOf } from './list.ts';
+import { listObjects } from './runner/queries.ts';
+import {
+  type ByteRange,
+  matchesEtag,
+  type Piece,
+  parseRange,
+  piecesOf,
+  sendPieces,
+  slicePieces,
+} from './send-pieces.ts';
+
+export type FileOptions = {
+  readonly objects: ObjectReader;
+  readonly stallMillis: number;
+  readonly audit: Audit;
+  readonly log: Log;
+};
+
+type FileCall = {
+  readonly id: string;
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+};
+
+/**
+ * Answers with the file of a job, or a range of it. Throws 404 `export_not_found`, 409 `export_unfinished`,
+ * `export_without_file`, 410 `export_file_gone`, 416 `range_unsatisfiable`, 500 `segment_damaged`.
+ */
+export async function sendFile(
+  db: Database,
+  call: FileCall,
+  options: FileOptions,
+): Promise<FastifyReply> {
+  const { request, reply } = call;
+  const job = await getJob(db, call.actor, call.id);
+  const file = fileOf(job);
+  const etag = `"${file.sha256.toString('hex')}"`;
+  if (matchesEtag(request.headers['if-none-match'], etag)) {
+    return reply.status(304).header('etag', etag).send();
+  }
+  const range = rangeOf(request, etag, file.sizeBytes);
+  if (range === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${file.sizeBytes}`);
+    throw new AppError('range_unsatisfiable', {
+      detail: `The file has ${file.sizeBytes} bytes. Ask for some of those, or leave the Range out.`,
+    });
+  }
+  const head = headers(job, file, { range, etag });
+  if (request.method === 'HEAD') {
+    reply.hijack();
+    reply.raw.writeHead(head.status, head.fields).end();
+    return reply;
+  }
+  const parts = await listObjects(db, job);
+  const all = { start: 0, end: file.sizeBytes };
+  const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
+  // A download that goes on is the same one.
+  if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
+  await send({ ...call, job, options, pieces }, head);
+  return reply;
+}
+
+type StoredFile = { ends: FileEnds; sha256: Buffer; sizeBytes: number; rows: number };
+
+function fileOf(job: StoredJob): StoredFile {
+  const { rows } = manifestOf(job);
+  const { ends, sha256, size_bytes: sizeBytes } = job;
+  if (job.has_file && ends !== null && sha256 !== null) return { ends, sha256, sizeBytes, rows };
+  throw new AppError('export_file_gone', {
+    detail:
+      job.state === 'erased'
+        ? (job.error ?? 'The file was removed, because records of its slice were erased.')
+        : 'The file was removed: it had expired or was deleted. Start the export again if you need it.',
+  });
+}
+
+/** Null = the whole file: also for who has another one begun. */
+function rangeOf(
+  { headers: { range, 'if-range': ifRange } }: FastifyRequest,
+  etag: string,
+  sizeBytes: number,
+): ByteRange | null | 'unsatisfiable' {
+  if (ifRange !== undefined && ifRange !== etag) return null;
+  return parseRange(range, sizeBytes);
+}
+
+function headers(
+  job: StoredJob,
+  { sha256, sizeBytes, rows }: StoredFile,
+  { range, etag }: { range: ByteRange | null; etag: string },
+): { status: number; fields: Record<string, string | number> } {
+  const { start, end } = range ?? { start: 0, end: sizeBytes };
+  return {
+    status: range === null ? 200 : 206,
+    fields: {
+      'content-type': createFormat(job.options).mediaType,
+      'content-length': end - start,
+      'content-disposition': disposition(job.file_name),
+      'accept-ranges': 'bytes',
+      etag,
+      'repr-digest': `sha-256=:${sha256.toString('base64')}:`,
+      'x-record-count': rows,
+      ...(range === null ? {} : { 'content-range': `bytes ${start}-${end - 1}/${sizeBytes}` }),
+    },
+  };
+}
+
+async function noteDownload(
+  db: Database,
+  { actor, request }: FileCall,
+  job: StoredJob,
+  audit: Audit,
+): Promise<void> {
+  await audit(db, {
+    actor,
+    request,
+    action: 'export.download',
+    target: job.id,
+    tenant: job.tenant,
+    after: { file_name: job.file_name, rows: job.rows_total, bytes: job.size_bytes },
+  });
+}
+
+async function send(
+  call: FileCall & { job: StoredJob; options: FileOptions; pieces: readonly Piece[] },
+  head: { status: number; fields: Record<string, string | number> },
+): Promise<void> {
+  const { reply, request, job, options, pieces } = call;
+  const response = reply.raw;
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new ReaderGone('the reader hung up'));
+  response.on('close', onClose);
+  try {
+    await sendPieces(response, {
+      ...options,
+      pieces,
+      signal: gone.signal,
+      onOpen: () => {
+        reply.hijack();
+        response.writeHead(head.status, head.fields);
+      },
+    });
+    response.end();
+  } catch (error) {
+    const isGone = gone.signal.aborted || error instanceof ReaderGone;
+    // Nobody is there any more whom an answer could reach.
+    if (isGone && !reply.sent) reply.hijack();
+    if (!reply.sent) throw toDamage(error, job);
+    const level = isGone ? 'info' : 'error';
+    options.log[level]({ err: error, reqId: request.id }, 'a download ended early');
+    // Short of its length, what arrived cannot look whole.
+    response.destroy();
+  } finally {
+    response.off('close', onClose);
+  }
+}
+
+function toDamage(error: unknown, { id }: StoredJob): unknown {
+  if (!(error instanceof ObjectMissing) && !(error instanceof ObjectDamaged)) return error;
+  return new AppError('segment_damaged', {
+    detail: `A part of the file of ${id} is missing or is not what was written. Start the export again; the records themselves are not concerned.`,
+    cause: error,
+  });
+}

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createLog } from '../../platform/log.ts';
+import type { Gone } from '../../records/index.ts';
+import { findOrphans } from '../../retention/verify/find-orphans.ts';
+import { jobFolder, toExportJob } from './job.ts';
+import { manifestOf } from './list.ts';
+import { cancelOpenJob } from './queries.ts';
+import { takeNextJob } from './runner/attempt.ts';
+import { hasLost, noteGoneExports, sweep } from './sweep.ts';
+import { startTestExports, type TestExports } from './testing/test-exports.ts';
+
+let exports: TestExports;
+beforeAll(async () => {
+  exports = await startTestExports();
+  await exports.ingest('T', 60);
+});
+afterAll(() => exports.stop());
+beforeEach(async () => {
+  await exports.db.query(sql`update exports set expires_at = now()`);
+  await clean();
+  await exports.db.query(sql`delete from exports`);
+  await exports.db.query(sql`delete from export_parts`);
+});
+
+const never = new AbortController().signal;
+const clean = (store = exports.cold.store) =>
+  sweep({ db: exports.db, store, fence: exports.fence, log: createLog('silent') }, never);
+async function completed(): Promise<string> {
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  await exports.work();
+  expect((await exports.job(id)).state).toBe('completed');
+  return id;
+}
+async function orphans(prefix = ''): Promise<string[]> {
+  const found: string[] = [];
+  await findOrphans(exports.db, exports.cold.store, [prefix], {
+    signal: never,
+    add: (problems) => void found.push(...problems.map(({ object_key }) => object_key ?? '')),
+  });
+  return found;
+}
+
+test('a sweep leaves a file alone until it expires, and then removes all of it', async () => {
+  const id = await completed();
+  await clean();
+  const keys = await exports.keys();
+  expect(keys.length).toBeGreaterThan(3);
+  expect((await exports.job(id)).has_file).toBe(true);
+  await exports.db.query(sql`update exports set expires_at = now()`);
+  expect((await exports.job(id)).has_file).toBe(false);
+  await clean();
+  expect(await exports.keys()).toEqual([]);
+  expect(await exports.db.query(sql`select from exports where files_removed_at is null`)).toEqual(
+    [],
+  );
+});
+
+test('a removal that was cut off is tried again', async () => {
+  await completed();
+  await exports.db.query(sql`update exports set expires_at = now()`);
+  let removals = 0;
+  await clean({
+    ...exports.cold.store,
+    async remove(key) {
+      removals += 1;
+      if (removals === 2) throw new Error('killed');
+      await exports.cold.store.remove(key);
+    },
+  });
+  expect((await exports.keys()).length).toBeGreaterThan(0);
+  await clean();
+  expect(await exports.keys()).toEqual([]);
+});
+
+test('a cancelled job is swept when nobody works on it any more', async () => {
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  const taken = await takeNextJob(exports.db, 2);
+  await cancelOpenJob(exports.db, { tenant: 'T', id });
+  const path = join(exports.cold.spoolDir, randomBytes(4).toString('hex'));
+  await writeFile(path, 'half');
+  await exports.cold.store.put(`${jobFolder({ tenant: 'T', id })}1.1`, path);
+  await clean();
+  expect(await exports.keys()).toHaveLength(1);
+  await taken?.session.close();
+  await expect
+    .poll(async () => {
+      await clean();
+      return exports.keys();
+    })
+    .toEqual([]);
+});
+
+test('jobs of more than 90 days are forgotten when their files are gone', async () => {
+  await completed();
+  const kept = await completed();
+  await exports.db.query(sql`
+    update exports set created_at = now() - interval '91 days',
+      expires_at = case when id = ${kept} then now() + interval '1 day' else now() end`);
+  await clean();
+  expect(await exports.db.query(sql`select id from exports`)).toEqual([{ id: kept }]);
+  expect(
+    await exports.db.query(
+      sql`select distinct export_id from export_parts where export_id <> ${kept}`,
+    ),
+  ).toEqual([]);
+});
+
+test('a verification knows the objects of files that are kept, and no others', async () => {
+  const id = await completed();
+  expect(await orphans()).toEqual([]);
+  expect(await orphans('exports/tenant=T/')).toEqual([]);
+  const keys = await exports.keys();
+  await exports.db.query(sql`update exports set files_removed_at = now() where id = ${id}`);
+  expect((await orphans()).sort()).toEqual(keys);
+  await exports.db.query(sql`update exports set files_removed_at = null where id = ${id}`);
+});
+
+test('an erasure removes the files that hold what it erases, and no others', async () => {
+  const id = await completed();
+  const gone = (more: Partial<Gone>) =>
+    exports.db.transaction((connection) =>
+      noteGoneExports(connection, {
+        tenant: 'T',
+        kind: 'erase',
+        days: [{ store: 'A', day: '2001-03-01' }],
+        window: null,
+        ...more,
+      }),
+    );
+  expect(await gone({ tenant: 'OTHER' })).toBe(0);
+  expect(await gone({ days: [] })).toBe(0);
+  expect((await exports.job(id)).has_file).toBe(true);
+  expect(await gone({})).toBe(1);
+  const job = await exports.job(id);
+  expect(job).toMatchObject({ state: 'erased', has_file: false, error_code: 'slice_erased' });
+  expect(job.error).toContain('erased on request, so its file was removed');
+  expect(toExportJob(job)).toMatchObject({ percent: 100, rows_done: 60, expires_at: null });
+  expect(manifestOf(job)).toMatchObject({ rows: 60 });
+  expect(await gone({})).toBe(0);
+  await clean();
+  expect(await exports.keys()).toEqual([]);
+});
+
+test('a slice has lost records if one of its days did', () => {
+  const days = ['2001-01-01', '2001-01-02', '2001-01-03', '2001-01-04'];
+  const day = fc.constantFrom(...days);
+  const store = fc.constantFrom('A', 'B');
+  const window = fc.record({
+    store: fc.option(store),
+    from: day,
+    until: day,
+  });
+  const slice = fc.record({
+    store: fc.option(store, { nil: undefined }),
+    from: fc.option(day, { nil: undefined }),
+    until: fc.option(day, { nil: undefined }),
+    dataset: fc.constantFrom('training' as const, undefined),
+    windows: fc.array(window, { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(slice, fc.array(fc.record({ store, day }), { maxLength: 3 }), (request, lost) => {
+      const { windows, ...own } = request;
+      const holds = (at: { store: string; day: string }) =>
+        (own.store ?? at.store) === at.store &&
+        (own.from ?? '0') <= at.day &&
+        at.day < (own.until ?? '9') &&
+        (own.dataset === undefined ||
+          windows.some(
+            (each) =>
+              (each.store ?? at.store) === at.store && each.from <= at.day && at.day < each.until,
+          ));
+      const tags = { training: windows, fine_tuning: [] };
+      expect(hasLost({ ...own, tags, tenant: 'T', tenants: null }, { days: lost })).toBe(
+        lost.some(holds),
+      );
+    }),
+  );
+});

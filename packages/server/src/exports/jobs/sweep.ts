@@ -1,0 +1,104 @@
+import { repeat } from '../../kernel/repeat.ts';
+import type { Log } from '../../platform/log.ts';
+import { isFenced, type StoreFence } from '../../platform/objects/fence.ts';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { DayWindow, Gone } from '../../records/index.ts';
+import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
+import { lockQueue } from './queries.ts';
+import * as queries from './runner/queries.ts';
+import { endJobs, listWithRecords } from './runner/queries.ts';
+
+type SweepContext = {
+  readonly db: Database;
+  readonly store: ObjectStore;
+  readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
+  readonly log: Log;
+};
+
+const batchJobs = 100;
+const lookMillis = 5000;
+
+/** Removes all that jobs leave behind, again and again, in every process of the role exports. */
+export function startSweeps(context: SweepContext): { poke(): void; stop(): Promise<void> } {
+  return repeat((signal) => sweep(context, signal), {
+    everyMillis: lookMillis,
+    onError: (err) => context.log.warn({ err }, 'exports could not be looked through'),
+  });
+}
+
+/** One look: what cannot be removed now is tried again with the next. */
+export async function sweep(context: SweepContext, signal: AbortSignal): Promise<void> {
+  const { db, log } = context;
+  for (const job of await queries.listSweepable(db, batchJobs)) {
+    signal.throwIfAborted();
+    await removeObjects(context, job, signal).catch((err: unknown) => {
+      // Each look finds the same; who watches the store says so once.
+      if (!signal.aborted && !isFenced(err))
+        log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
+    });
+  }
+  await queries.pruneJobs(db);
+}
+
+/**
+ * Removes the objects of a job that has none to keep, whatever attempt they are of, and says so in its row
+ * afterwards: what a kill leaves is removed by the next sweep.
+ */
+export async function removeObjects(
+  { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
+  job: JobId,
+  signal: AbortSignal,
+): Promise<void> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
+  // After the job let go of them: no copy of the database that may write from now on still needs them.
+  if (keys.length > 0) await fence.advance(signal);
+  for (const key of keys) {
+    // Who adopts the store meanwhile may keep the file.
+    await fence.assertOwn(signal);
+    await store.remove(key, signal);
+  }
+  await queries.markRemoved(db, job);
+}
+
+const causes = {
+  erase: 'Records of its slice were erased on request',
+  delete: 'Records of its slice were deleted by retention',
+} as const;
+
+/**
+ * Removes the files, and ends the jobs, whose slice has days that lost records: inside the transaction that
+ * lets the records go. A job made meanwhile waits for it, and pins what is left. Answers how many files.
+ */
+export async function noteGoneExports(connection: Connection, gone: Gone): Promise<number> {
+  const { tenant, kind } = gone;
+  await lockQueue(connection, tenant);
+  const jobs = await listWithRecords(connection, tenant);
+  const ids = jobs.filter(({ slice }) => hasLost(slice, gone)).map(({ id }) => id);
+  if (ids.length === 0) return 0;
+  return endJobs(connection, {
+    tenant,
+    ids,
+    text: `${causes[kind]}. Start the export again without them.`,
+    fileText: `${causes[kind]}, so its file was removed. Start the export again without them.`,
+  });
+}
+
+/** Whether any of the days is one of the slice. By kind or split it may be more than needed, never less. */
+export function hasLost(slice: PinnedJobSlice, { days }: Pick<Gone, 'days'>): boolean {
+  const windows = slice.dataset === undefined ? null : (slice.tags?.[slice.dataset] ?? []);
+  return days.some(
+    ({ store, day }) =>
+      (slice.store === undefined || slice.store === store) &&
+      (slice.from === undefined || day >= slice.from) &&
+      (slice.until === undefined || day < slice.until) &&
+      (windows === null || windows.some((window) => isIn(window, { store, day }))),
+  );
+}
+
+function isIn(window: DayWindow, { store, day }: { store: string; day: string }): boolean {
+  return (
+    (window.store === null || window.store === store) && day >= window.from && day < window.until
+  );
+}

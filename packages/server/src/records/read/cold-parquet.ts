@@ -1,0 +1,161 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
+import type { ColdReader } from '../segments/segment.ts';
+import { isCounted, type Slice } from '../slice.ts';
+import { scanLimit } from './hot-postgres.ts';
+import { readTwice, withSegments } from './open-segments.ts';
+import {
+  clip,
+  firstDayBeyond,
+  isDayOf,
+  type PlanOptions,
+  planScan,
+  type ScanPlan,
+  storeDayOf,
+} from './plan-scan.ts';
+import type { SegmentDay } from './queries.ts';
+import * as queries from './queries.ts';
+import {
+  type FilePart,
+  fetchSql,
+  findSql,
+  type Located,
+  locateSql,
+  positionSql,
+} from './scan-sql.ts';
+import { compareRows, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
+
+/** Days first looked up; most pages need no more. Then as many as a page of 500 single records takes. */
+const lookUps = [32, 600] as const;
+
+/** A day with more rows is not read whole to find where in it the cursor stands. */
+const largeDayRows = 10_000;
+
+/** Rows that are read and thrown away rather than located first: that would take 5 ms. */
+const spareRows = 1000;
+
+/** The records in segments: where they stand is told by the catalogue, DuckDB reads just these rows. */
+export function createColdTier(db: Queryable, cold: ColdReader): Tier {
+  return {
+    async scan(slice, options) {
+      return readTwice(async () => {
+        const found = await lookUp(db, slice, options);
+        const exact = await locateCursor(cold, found, options);
+        const plan = planScan(exact.days, exact.options);
+        if (plan.parts.length === 0) return { rows: [], end: plan.end };
+        return readPlan(cold, slice, { ...options, after: exact.options.after, plan });
+      });
+    },
+    find: (key) => readTwice(() => find(db, cold, key)),
+  };
+}
+
+type Found = { days: SegmentDay[]; options: PlanOptions };
+
+/** Finds in the catalogue which days of which segments hold the next records. */
+async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promise<Found> {
+  const { after, until = null, descending } = options;
+  const limit = isCounted(slice) ? options.limit : scanLimit;
+  for (const [attempt, size] of lookUps.entries()) {
+    const days = await queries.listSegmentDays(db, slice, {
+      from: after === null ? null : firstDayBeyond(after, descending),
+      to: until === null ? null : storeDayOf(until),
+      descending,
+      limit: size,
+    });
+    const mayBeMore = days.length >= size;
+    const found = { days, options: { after, descending, limit, mayBeMore } };
+    if (!mayBeMore || attempt === lookUps.length - 1) return found;
+    if (planScan(days, found.options).isFull) return found;
+  }
+  throw new Error('no look-up is the last');
+}
+
+/** Cuts a large day that the cursor stands in to the rows beyond it: then no key is compared any more. */
+async function locateCursor(
+  cold: ColdReader,
+  found: Found,
+  { after, isInclusive = false, descending }: ScanOptions,
+): Promise<Found> {
+  if (after === null) return found;
+  const begun = found.days.filter((day) => isDayOf(day, after));
+  if (begun.reduce((sum, { count }) => sum + count, 0) <= largeDayRows) return found;
+  const positions = await withSegments(cold, begun, (paths) =>
+    cold.duckdb.run<{ part: number; at_row: string }>(
+      positionSql(begun.map(wholeDay(paths)), after, { isInclusive, descending }),
+    ),
+  );
+  const cut = begun.map((day, n): SegmentDay => {
+    const at = positions.find(({ part }) => part === n);
+    const before = at === undefined ? day.count : Number(at.at_row) - day.first_row;
+    if (descending) return { ...day, count: before };
+    return { ...day, first_row: day.first_row + before, count: day.count - before };
+  });
+  const rest = found.days.filter((day) => !isDayOf(day, after));
+  return { days: [...cut, ...rest], options: { ...found.options, after: null } };
+}
+
+function wholeDay(paths: readonly string[]) {
+  return ({ first_row, count }: SegmentDay, n: number): FilePart => ({
+    path: paths[n] ?? '',
+    ranges: [[first_row, first_row + count - 1]],
+  });
+}
+
+async function readPlan(
+  cold: ColdReader,
+  slice: Slice,
+  options: ScanOptions & { plan: ScanPlan },
+): Promise<Scan> {
+  const { plan, limit, descending, after, isInclusive = false } = options;
+  const bound = { after, isInclusive, descending };
+  const segments = plan.parts.map(({ segment }) => segment);
+  return withSegments(cold, segments, async (paths) => {
+    let parts: FilePart[] = plan.parts.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges }));
+    let { end } = plan;
+    const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
+    if (!isCounted(slice) || !isSmall) {
+      const lookLimit = isCounted(slice) ? limit : scanLimit;
+      const located = await locate(cold, locateSql(parts, slice, { ...bound, limit, lookLimit }));
+      if (located.looked >= lookLimit) end = located.last;
+      parts =
+        located.parts?.map(({ part, first_row, last_row }) => ({
+          path: paths[part] ?? '',
+          ranges: clip(plan.parts[part]?.ranges ?? [], [first_row, last_row]),
+        })) ?? [];
+    }
+    const rows = parts.length === 0 ? [] : await fetchRows(cold, fetchSql(parts, slice, bound));
+    rows.sort((a, b) => (descending ? -compareRows(a, b) : compareRows(a, b)));
+    const shown = rows.slice(0, limit);
+    return { rows: shown, end: cutAt(shown, limit) ?? end };
+  });
+}
+
+async function find(
+  db: Queryable,
+  cold: ColdReader,
+  key: RecordKey,
+): Promise<RecordRow | undefined> {
+  const [tenant, store] = key;
+  const day = storeDayOf(key);
+  const days = await queries.listSegmentDays(
+    db,
+    { tenant, store, tenants: null },
+    { from: day, to: day, descending: false, limit: 1 },
+  );
+  if (days.length === 0) return undefined;
+  return withSegments(cold, days, async (paths) => {
+    const rows = await fetchRows(cold, findSql(days.map(wholeDay(paths)), key));
+    return rows[0];
+  });
+}
+
+async function locate(cold: ColdReader, statement: string): Promise<Located> {
+  const rows = await cold.duckdb.run<{ located: string }>(statement);
+  return JSON.parse(rows[0]?.located ?? '') as Located;
+}
+
+async function fetchRows(cold: ColdReader, statement: string): Promise<RecordRow[]> {
+  const rows = await cold.duckdb.run<{ record: string }>(statement);
+  return rows.map(({ record }) => JSON.parse(record) as RecordRow);
+}

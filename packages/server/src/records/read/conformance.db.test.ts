@@ -1,0 +1,326 @@
+import fc from 'fast-check';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { RecordKey } from '../queries.ts';
+import { digestSumSql } from '../segments/segment-sql.ts';
+import type { PageRequest } from './pages.ts';
+import { countSlice, measureSlice } from './sum-segments.ts';
+import { type ColdStore, openColdStore } from './testing/cold-store.ts';
+import { compact, freeze } from './testing/freeze.ts';
+import { bothTiers, ingest, page, walk } from './testing/walk.ts';
+import type { Tier } from './tier.ts';
+
+// One set of records, moved step by step. Whatever lies where, every answer is the same text.
+
+let db: TestDatabase;
+let cold: ColdStore;
+let records: Tier;
+
+/** In byte order; in UTF-16 order the last two change places. */
+const tenants = ['CA', 'Ünï', '\u{FFFD}', '\u{1F600}'];
+
+const awkward = [
+  {},
+  { kind: '', source: '', model: '' },
+  { kind: 'a "quoted" kind', source: "it's", model: 'a,b;c\\d' },
+  { kind: 'line\nfeed', source: 'carriage\rreturn', model: 'both\r\n' },
+  { kind: '\u{FEFF}marked', source: '\u{FEFF}', model: 'in\u{FEFF}side' },
+  { kind: '\u{1F600}', source: 'e\u{301} is not \u{E9}', model: '\t' },
+  { kind: 'null', source: '\\N', model: '#' },
+  { kind: ' spaces ', source: '=1+1', model: '\u{7F}\u{85}\u{2028}' },
+];
+const numbers = ['1.0', '-0', '1e-3', '0.10', '1', '0', '0.12345678901234567890'];
+const enrichments = [
+  '{}',
+  '{"n":12345678901234567890,"f":1.0,"e":1E+2,"z":-0}',
+  '{"text":"\\u0041\\n\\"\\\\ \u{FEFF}\u{1F600}","deep":{"a":[1,null,true,{"b":""}]}}',
+  '{"\u{FEFF}key":"\\ud83d\\ude00","k":"\r\\u007f"}'.replace('\r', '\\r'),
+];
+const ids = [
+  'a',
+  'A',
+  'aa',
+  'B',
+  'é',
+  '\u{FEFF}a',
+  '\u{E000}',
+  '\u{1F600}',
+  "it's",
+  '"',
+  '%',
+  '\\',
+];
+const times = ['00:00:00Z', '00:00:00.000001Z', '12:00:00.5Z', '23:59:59.999999Z'];
+const days = ['2001-01-31', '2001-02-01', '2001-02-02', '2001-03-01'];
+
+function recordText(n: number): string {
+  const { kind, source, model } = awkward[n % awkward.length] ?? {};
+  const labels = { kind, source, model };
+  const day = days[n % 3 === 0 ? 1 : n % days.length] ?? '';
+  // Several share a time and differ by their id alone.
+  const key = {
+    tenant: tenants[n % 5 === 0 ? 2 : n % 3],
+    store: n % 7 === 0 ? '\u{1F600}' : n % 2 === 0 ? 'A' : 'b',
+    event_id: `${ids[n % ids.length]}${n > 60 ? n : ''}`,
+    occurred_at: `${day}T${times[(n >> 2) % times.length]}`,
+  };
+  const head = JSON.stringify({ ...key, ...labels }).slice(0, -1);
+  const confidence = n % 4 === 0 ? '' : `,"confidence":${numbers[n % numbers.length]}`;
+  return `${head}${confidence},"enrichment":${enrichments[n % enrichments.length]}}`;
+}
+
+/** Later ones of the same key are left out. */
+const texts = [
+  ...new Map(
+    Array.from({ length: 110 }, (_, n) => recordText(n)).map((text) => {
+      const { tenant, store, occurred_at, event_id } = JSON.parse(text);
+      return [[tenant, store, occurred_at, event_id].join('/'), text] as const;
+    }),
+  ).values(),
+  ...tenants.slice(3).flatMap((tenant) =>
+    [3, 1, 2].map((n) =>
+      JSON.stringify({
+        tenant,
+        store: 'S',
+        event_id: `e${n}`,
+        occurred_at: '2001-02-01T00:00:00Z',
+        kind: 'late',
+        enrichment: { n },
+      }),
+    ),
+  ),
+];
+
+const requests: PageRequest[] = [
+  { limit: 1, tenant: 'CA' },
+  { limit: 2, tenant: 'Ünï', order: 'desc' },
+  { limit: 2, tenant: 'CA', store: 'A' },
+  { limit: 1, tenant: 'CA', store: 'A', order: 'desc' },
+  { limit: 7 },
+  { limit: 7, order: 'desc' },
+  { limit: 500 },
+  { limit: 500, order: 'desc' },
+  { limit: 7, month: '2001-02' },
+  { limit: 7, from: '2001-02-01', to: '2001-02-01', order: 'desc' },
+  { limit: 7, store: 'b', month: '2001-02' },
+  { limit: 3, tenant: '\u{1F600}' },
+  { limit: 2, kind: '\u{FEFF}marked' },
+  { limit: 2, kind: '\u{FEFF}marked', order: 'desc' },
+  { limit: 3, source: '' },
+  { limit: 1, kind: 'a "quoted" kind', source: "it's" },
+  { limit: 3, kind: 'line\nfeed', tenant: 'CA' },
+  { limit: 3, kind: 'nothing' },
+  { limit: 3, tenant: 'nobody' },
+  { limit: 2, tenant: 'CA', dataset: 'training' },
+  { limit: 2, tenant: 'CA', dataset: 'training', order: 'desc' },
+  { limit: 3, tenant: 'CA', dataset: 'training', store: 'A' },
+  { limit: 3, tenant: 'CA', dataset: 'training', month: '2001-02', order: 'desc' },
+  { limit: 1, tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
+  { limit: 500, tenant: 'Ünï', dataset: 'fine_tuning', order: 'desc' },
+  { limit: 2, tenant: 'Ünï', dataset: 'fine_tuning', source: '' },
+  { limit: 2, tenant: 'Ünï', dataset: 'training' },
+];
+
+/** Of some stores and days, and of all there are. */
+async function tag(): Promise<void> {
+  for (const [id, tenant, store, first, last, dataset] of [
+    ['1', 'CA', 'A', '2001-01-31', '2001-02-01', 'training'],
+    ['2', 'CA', '\u{1F600}', null, '2001-01-31', 'training'],
+    ['3', 'CA', null, '2001-02-02', '2001-02-02', 'training'],
+    ['4', 'CA', 'b', null, null, 'fine_tuning'],
+    ['5', 'Ünï', null, null, null, 'fine_tuning'],
+  ]) {
+    await db.query(sql`
+      insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+      values (${tenant}, ${id}, ${store}, ${first}::date, ${last}::date, ${dataset}, 'test')`);
+  }
+}
+
+type Answers = { walks: string[][]; records: (string | undefined)[]; sums: unknown[] };
+let asHot: Answers;
+
+async function answers(): Promise<Answers> {
+  const walks: string[][] = [];
+  for (const request of requests) walks.push(await walk(records, request));
+  const found: (string | undefined)[] = [];
+  for (const text of texts.slice(0, 40)) {
+    const row = await records.find(keyOfText(text));
+    found.push(JSON.stringify(row, Object.keys(row ?? {}).sort()));
+  }
+  const sums: unknown[] = [];
+  for (const filter of [
+    { kind: 'late' },
+    { source: '\u{FEFF}', store: 'A' },
+    { kind: '', from: '2001-02-01', until: '2001-02-02' },
+    { tenant: 'CA', dataset: 'training' },
+    { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
+    { tenant: 'Ünï', dataset: 'training', recordedBefore: '2100-01-01T00:00:00Z' },
+    { tenant: 'Ünï', dataset: 'fine_tuning', recordedBefore: '2100-01-01T00:00:00Z' },
+  ] as const) {
+    const slice = { ...filter, tenants: null };
+    const { count, bytes, digest } = await measureSlice(db, slice, cold);
+    expect(await countSlice(db, slice, cold)).toMatchObject({ count, bytes });
+    sums.push({ count, bytes, digest });
+  }
+  return { walks, records: found, sums };
+}
+
+function keyOfText(text: string): RecordKey {
+  const { tenant, store, occurred_at, event_id } = JSON.parse(text);
+  const micros = occurred_at.slice(20, -1).padEnd(6, '0');
+  return [tenant, store, `${occurred_at.slice(0, 19)}.${micros}Z`, event_id];
+}
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  records = bothTiers(db, cold);
+  await ingest(db, cold, [texts.slice(0, 50), texts.slice(50)]);
+  await tag();
+  asHot = await answers();
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+});
+
+async function freezeAll(id: string, options: { lastDay?: string; filter?: string } = {}) {
+  for (const [n, tenant] of tenants.entries()) {
+    await freeze(db, cold, { tenant, id: `seg_${id}_${n}`, ...options });
+  }
+}
+
+async function countHot(): Promise<number> {
+  const { rows } = await db.pool.query('select count(*)::int as count from enrichment_records');
+  return rows[0].count;
+}
+
+test('all hot: every record is there, and the walk back shows what the walk on showed', () => {
+  const whole = asHot.walks[requests.findIndex(({ limit }) => limit === 500)]?.[0] ?? '';
+  expect(JSON.parse(whole).data).toHaveLength(texts.length);
+  expect(asHot.records.every((row) => row !== undefined)).toBe(true);
+});
+
+// In this order: each goes on from where the one before left.
+test.each<[string, () => Promise<void>]>([
+  ['a part of each day', () => freezeAll('1', { filter: 'length(event_id) = 1' })],
+  ['each day in two segments and in hot', () => freezeAll('2', { filter: 'kind is not null' })],
+  ['whole days', () => freezeAll('3', { lastDay: '2001-01-31' })],
+  ['all', () => freezeAll('4')],
+])('the same answers to the letter with %s cold', async (_name, move) => {
+  const before = await countHot();
+  await move();
+  expect(await countHot()).toBeLessThan(before);
+  expect(await answers()).toEqual(asHot);
+});
+
+test('what is counted of a dataset is what its pages show, and equals the counters', async () => {
+  const [, , , counted, kind, none, read] = asHot.sums as { count: number; digest: string }[];
+  for (const [sum, request] of [
+    [counted, { tenant: 'CA', dataset: 'training' }],
+    [kind, { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' }],
+    [none, { tenant: 'Ünï', dataset: 'training' }],
+    [read, { tenant: 'Ünï', dataset: 'fine_tuning' }],
+  ] as const) {
+    expect((await page(records, { limit: 500, ...request })).data).toHaveLength(sum?.count ?? -1);
+  }
+  const slice = { tenant: 'Ünï', tenants: null };
+  expect(read).toEqual(await measureSlice(db, slice));
+  expect(counted?.count).toBeGreaterThan(kind?.count ?? 0);
+});
+
+test('nothing is hot by now, and single records are found in segments only', async () => {
+  expect(await countHot()).toBe(0);
+  const [tenant, store, at] = keyOfText(texts[0] ?? '');
+  expect(await records.find([tenant, store, at, 'never'])).toBeUndefined();
+  expect(await records.find([tenant, 'never', at, 'a'])).toBeUndefined();
+});
+
+test('the same answers with the segments merged into fewer', async () => {
+  for (const [n, tenant] of tenants.entries()) {
+    await compact(db, cold, { tenant, id: `seg_5_${n}` });
+  }
+  expect(await answers()).toEqual(asHot);
+});
+
+test('DuckDB alone reads the objects by their Hive paths, with the same count and digest', async () => {
+  const [sum] = await cold.duckdb.run<Record<'count' | 'bytes' | 'digest' | 'tenants', string>>(
+    `select count(*)::varchar as count, sum(bytes)::varchar as bytes, ${digestSumSql} as digest,
+      count(distinct tenant)::varchar as tenants
+    from read_parquet('${cold.dir}/**/*.parquet', hive_partitioning = true)`,
+  );
+  const { rows } = await db.pool.query(
+    `select sum(count)::text as count, sum(bytes)::text as bytes,
+      mod(sum(digest), 18446744073709551616)::text as digest, count(*)::text as tenants
+    from leaf_tenants`,
+  );
+  expect(sum).toEqual(rows[0]);
+  expect((await page(records, { limit: 500 })).data).toHaveLength(Number(sum?.count));
+});
+
+const label = fc.option(
+  fc.string({ unit: 'binary', maxLength: 12 }).filter((text) => !/[\0\u{1}\u{1F}]/u.test(text)),
+);
+const event = fc.record({
+  store: fc.constantFrom('A', 'a', '\u{1F600}', '\u{FFFD}'),
+  event_id: fc
+    .string({ unit: 'binary', minLength: 1, maxLength: 6 })
+    .filter((text) => !/\p{Cc}/u.test(text)),
+  day: fc.constantFrom('2001-01-31', '2001-02-01', '2001-02-02'),
+  micros: fc.constantFrom('000000', '000001', '999999'),
+  kind: label,
+  source: label,
+  enrichment: fc.dictionary(fc.string({ maxLength: 4 }), fc.string({ unit: 'binary' }), {
+    maxKeys: 2,
+  }),
+});
+const events = fc.uniqueArray(event, {
+  selector: ({ store, event_id, day, micros }) => [store, day, micros, event_id].join('/'),
+  minLength: 1,
+  maxLength: 40,
+});
+const moves = fc.array(
+  fc.record({
+    lastDay: fc.constantFrom('2001-01-31', '2001-02-01', '2001-02-02'),
+    part: fc.integer({ min: 0, max: 3 }),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+test('random records give the same pages wherever random moves put them', async () => {
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(events, moves, fc.integer({ min: 1, max: 9 }), async (list, layout, limit) => {
+      run += 1;
+      const tenant = `random ${run}`;
+      const lines = list.map(({ day, micros, enrichment, ...rest }) =>
+        JSON.stringify({
+          tenant,
+          ...rest,
+          occurred_at: `${day}T12:00:00.${micros}Z`,
+          enrichment: JSON.parse(JSON.stringify(enrichment).replaceAll('\\u0000', '')),
+        }),
+      );
+      await ingest(db, cold, [lines]);
+      const kind = list[0]?.kind;
+      const asked: PageRequest[] = [
+        { tenant, limit },
+        { tenant, limit, order: 'desc', month: '2001-02' },
+        { tenant, limit, ...(typeof kind === 'string' && { kind }) },
+      ];
+      const walkAll = async () => {
+        const walks: string[][] = [];
+        for (const request of asked) walks.push(await walk(records, request));
+        return walks;
+      };
+      const hot = await walkAll();
+      for (const [n, { lastDay, part }] of layout.entries()) {
+        const filter = part === 3 ? {} : { filter: `hash(event_id) % 3 = ${part}` };
+        await freeze(db, cold, { tenant, lastDay, id: `seg_random_${run}_${n}`, ...filter });
+        expect(await walkAll()).toEqual(hot);
+      }
+    }),
+    { numRuns: 15 },
+  );
+});

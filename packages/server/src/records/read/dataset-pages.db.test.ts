@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { datasetNames } from '../contract.ts';
+import type { PageRequest } from './pages.ts';
+import { type ColdStore, openColdStore } from './testing/cold-store.ts';
+import { freeze } from './testing/freeze.ts';
+import { bothTiers, ingest, page, type TestTier, walk } from './testing/walk.ts';
+import { compareText } from './tier.ts';
+
+let db: TestDatabase;
+let cold: ColdStore;
+let records: TestTier;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  records = bothTiers(db, cold);
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+});
+
+type Tag = { store: string | null; from: string | null; to: string | null; dataset: string };
+type Event = { store: string; event_id: string; day: string; micros: string; kind: string };
+
+async function putTags(tenant: string, tags: readonly Tag[]): Promise<void> {
+  await db.query(sql`delete from tags where tenant = ${tenant}`);
+  for (const [n, { store, from, to, dataset }] of tags.entries()) {
+    await db.query(sql`
+      insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
+      values (${tenant}, ${String(n)}, ${store}, ${from}::date, ${to}::date, ${dataset}, 'test')`);
+  }
+}
+
+const isIn = ({ store, day }: Event, tag: Tag) =>
+  (tag.store === null || tag.store === store) &&
+  (tag.from === null || tag.from <= day) &&
+  (tag.to === null || day <= tag.to);
+
+const stores = ['A', 'B', 'a', '\u{FFFD}', '\u{1F600}'];
+const dayNames = ['2001-01-30', '2001-01-31', '2001-02-01', '2001-02-02', '2001-12-31'];
+const event = fc.record({
+  store: fc.constantFrom(...stores),
+  event_id: fc.constantFrom('e1', 'e2', 'E1', 'é'),
+  day: fc.constantFrom(...dayNames),
+  micros: fc.constantFrom('00:00:00.000000', '00:00:00.000001', '23:59:59.999999'),
+  kind: fc.constantFrom('k', 'l'),
+});
+const events = fc.uniqueArray(event, {
+  selector: ({ store, event_id, day, micros }) => [store, day, micros, event_id].join('/'),
+  minLength: 20,
+  maxLength: 60,
+});
+const aDay = fc.constantFrom(...dayNames);
+const tag = fc
+  .record({
+    store: fc.option(fc.constantFrom(...stores, 'never')),
+    days: fc.tuple(fc.option(aDay), fc.option(aDay)),
+    dataset: fc.constantFrom(...datasetNames),
+  })
+  .map(({ days: [a, b], ...rest }): Tag => {
+    const [from, to] = a !== null && b !== null && a > b ? [b, a] : [a, b];
+    return { ...rest, from, to };
+  });
+const tagSets = fc.uniqueArray(tag, {
+  selector: (one) => JSON.stringify(one),
+  minLength: 1,
+  maxLength: 6,
+});
+const asked = fc.record(
+  {
+    store: fc.constantFrom(...stores),
+    month: fc.constantFrom('2001-01', '2001-02'),
+    kind: fc.constantFrom('k', 'l'),
+    order: fc.constantFrom('asc' as const, 'desc' as const),
+  },
+  { requiredKeys: ['order'] },
+);
+
+function expected(list: readonly Event[], tags: readonly Tag[], request: PageRequest): string[] {
+  const { store, month, kind, dataset, order } = request;
+  const keys = list
+    .filter((one) => tags.some((each) => each.dataset === dataset && isIn(one, each)))
+    .filter((one) => store === undefined || one.store === store)
+    .filter((one) => month === undefined || one.day.startsWith(month))
+    .filter((one) => kind === undefined || one.kind === kind)
+    .map((one) => `${one.store} ${one.day}T${one.micros}Z ${one.event_id}`)
+    .sort(compareText);
+  return order === 'desc' ? keys.reverse() : keys;
+}
+
+/** The keys that a walk shows from the first page to the last, and those it shows on the way back. */
+async function walked(request: PageRequest): Promise<{ on: string[]; back: string[] }> {
+  const pages = (await walk(records, request)).map((text) => {
+    const { data, next_cursor } = JSON.parse(text);
+    return {
+      keys: data.map(
+        (row: Record<string, string>) => `${row.store} ${row.occurred_at} ${row.event_id}`,
+      ),
+      isLast: next_cursor === null,
+    };
+  });
+  const last = pages.findIndex(({ isLast }) => isLast);
+  const on = pages.slice(0, last + 1).flatMap(({ keys }) => keys);
+  const back = pages
+    .slice(last + 1)
+    .reverse()
+    .flatMap(({ keys }) => keys);
+  return { on, back: last === 0 ? on : [...back, ...(pages[last]?.keys ?? [])] };
+}
+
+test('pages of a dataset show what lies in its tags, whatever lies where', async () => {
+  let run = 0;
+  const filters = [
+    'length(event_id) = 1',
+    "event_id = 'e1'",
+    `store in ('A', '\u{1F600}')`,
+    undefined,
+  ];
+  await fc.assert(
+    fc.asyncProperty(
+      events,
+      fc.array(tagSets, { minLength: 4, maxLength: 4 }),
+      fc.array(asked, { minLength: 3, maxLength: 3 }),
+      fc.integer({ min: 1, max: 9 }),
+      async (list, tagged, requests, limit) => {
+        run += 1;
+        const tenant = `tenant ${run}`;
+        const lines = list.map(({ day, micros, ...rest }) =>
+          JSON.stringify({ tenant, ...rest, occurred_at: `${day}T${micros}Z`, enrichment: {} }),
+        );
+        await ingest(db, cold, [lines]);
+        for (const [n, filter] of filters.entries()) {
+          const tags = tagged[n] ?? [];
+          await putTags(tenant, tags);
+          for (const dataset of datasetNames) {
+            for (const more of requests) {
+              const request = { tenant, dataset, limit, ...more };
+              const keys = expected(list, tags, request);
+              expect(await walked(request)).toEqual({ on: keys, back: keys });
+            }
+          }
+          await freeze(db, cold, { tenant, id: `seg_${run}_${n}`, ...(filter && { filter }) });
+        }
+      },
+    ),
+    { numRuns: 12 },
+  );
+});
+
+test('a page is full however few of the days are tagged, and its end is told', async () => {
+  const days = Array.from({ length: 700 }, (_, n) =>
+    new Date(Date.UTC(2001, 0, 1 + n)).toISOString().slice(0, 10),
+  );
+  const lines = days.flatMap((day, n) =>
+    ['A', 'B', 'C', 'D', 'E'].map((store) =>
+      JSON.stringify({
+        tenant: 'sparse',
+        store,
+        event_id: `e${n}`,
+        occurred_at: `${day}T12:00:00Z`,
+        kind: n % 100 === 0 ? 'rare' : 'usual',
+        enrichment: {},
+      }),
+    ),
+  );
+  await ingest(db, cold, [lines]);
+  const odd = days.filter((_, n) => n % 2 === 1);
+  const windows: Tag[] = odd.map((day) => ({
+    store: null,
+    from: day,
+    to: day,
+    dataset: 'training',
+  }));
+  await putTags('sparse', [
+    ...windows,
+    { store: null, from: null, to: null, dataset: 'fine_tuning' },
+  ]);
+  const check = async () => {
+    const request = { tenant: 'sparse', dataset: 'training', limit: 500 } as const;
+    const sizes: number[] = [];
+    let cursor: string | null = null;
+    do {
+      const shown: Awaited<ReturnType<typeof page>> = await page(records, {
+        ...request,
+        ...(cursor !== null && { cursor }),
+      });
+      sizes.push(shown.data.length);
+      cursor = shown.next;
+    } while (cursor !== null);
+    expect(sizes).toEqual([500, 500, 500, 250]);
+    // More days than are looked up for one page: it is short, but the walk goes on.
+    const rare = await walked({ ...request, dataset: 'fine_tuning', kind: 'rare' });
+    expect(rare.on).toHaveLength(35);
+    expect(rare.back).toEqual(rare.on);
+    expect((await page(records, { ...request, kind: 'rare' })).data).toEqual([]);
+  };
+  await check();
+  await freeze(db, cold, { tenant: 'sparse', id: 'seg_sparse_1', lastDay: '2001-12-31' });
+  await check();
+  await freeze(db, cold, { tenant: 'sparse', id: 'seg_sparse_2' });
+  await check();
+});
+
+test('a walk goes on when tags change between two of its pages', async () => {
+  const lines = Array.from({ length: 30 }, (_, n) =>
+    JSON.stringify({
+      tenant: 'changing',
+      store: 'S',
+      event_id: `e${String(n).padStart(2, '0')}`,
+      occurred_at: `2001-01-${String(n + 1).padStart(2, '0')}T00:00:00Z`,
+      enrichment: {},
+    }),
+  );
+  await ingest(db, cold, [lines]);
+  const training = { store: null, dataset: 'training' };
+  await putTags('changing', [{ ...training, from: null, to: null }]);
+  const request = { tenant: 'changing', dataset: 'training', limit: 10 } as const;
+  const first = await page(records, request);
+  await putTags('changing', [{ ...training, from: '2001-01-01', to: '2001-01-25' }]);
+  const second = await page(records, { ...request, cursor: first.next ?? '' });
+  const third = await page(records, { ...request, cursor: second.next ?? '' });
+  expect([first, second, third].map(({ data }) => data.length)).toEqual([10, 10, 5]);
+  await putTags('changing', []);
+  const none = await page(records, { ...request, cursor: second.next ?? '' });
+  expect(none).toMatchObject({ data: [], next: null });
+});

@@ -1,0 +1,82 @@
+import { AppError } from '../../kernel/errors.ts';
+import { ObjectDamaged, ObjectMissing, type OpenObject } from '../../platform/objects/objects.ts';
+import { DuckDbError } from '../../platform/parquet/duckdb.ts';
+import type { ColdReader } from '../segments/segment.ts';
+import type { Segment } from './queries.ts';
+
+/**
+ * Opens the objects of segments, a few at a time, lets `read` run over their local paths, and releases
+ * them. Throws 500 `segment_damaged` when one is missing or is not what was written.
+ */
+export async function withSegments<T>(
+  cold: ColdReader,
+  segments: readonly Segment[],
+  read: (paths: string[]) => Promise<T>,
+): Promise<T> {
+  const opened: OpenObject[] = [];
+  try {
+    const openings = await Promise.allSettled(segments.map((segment) => open(cold, segment)));
+    for (const opening of openings) {
+      if (opening.status === 'fulfilled') opened.push(opening.value);
+    }
+    for (const opening of openings) {
+      if (opening.status === 'rejected') throw opening.reason;
+    }
+    const paths = opened.map(({ path }) => path);
+    return await read(paths).catch((error: unknown) => {
+      throw explain(error, segments, paths);
+    });
+  } finally {
+    await Promise.all(opened.map((object) => object.release()));
+  }
+}
+
+/**
+ * Reads again, from the catalogue on, when an object is gone or cannot be read: it may have been replaced
+ * and removed since the catalogue was read. What the catalogue names then still is lost.
+ */
+export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'segment_damaged')) throw error;
+    return read();
+  }
+}
+
+async function open(cold: ColdReader, segment: Segment): Promise<OpenObject> {
+  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
+  try {
+    return await cold.objects.open({ key, sizeBytes, sha256 });
+  } catch (error) {
+    if (error instanceof ObjectMissing) throw damaged(segment, 'is missing', error);
+    if (error instanceof ObjectDamaged) throw damaged(segment, 'is not what was written', error);
+    throw error;
+  }
+}
+
+/** The files are what was written: what DuckDB cannot read in them was damaged before. */
+function explain(error: unknown, segments: readonly Segment[], paths: readonly string[]): unknown {
+  if (!(error instanceof DuckDbError)) return error;
+  if (/out of memory/i.test(error.message)) {
+    return new AppError('cold_tier_unavailable', {
+      detail:
+        'There is not enough memory to read cold data at the moment. Try again in a few seconds.',
+      retryAfterSeconds: 5,
+      cause: error,
+    });
+  }
+  const named = paths.findIndex((path) => error.message.includes(path));
+  const segment = segments[Math.max(0, named)];
+  return segment === undefined ? error : damaged(segment, 'cannot be read', error);
+}
+
+function damaged(segment: Segment, what: string, cause: unknown): AppError {
+  const { tenant, first_day: first, last_day: last, object_key: key } = segment;
+  return new AppError('segment_damaged', {
+    detail:
+      `Cold data of tenant ${tenant} from ${first} to ${last} cannot be read: ` +
+      `the object ${key} ${what}. Restore it from a backup, then run svcctl retention verify.`,
+    cause,
+  });
+}

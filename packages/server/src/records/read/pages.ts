@@ -1,0 +1,128 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import {
+  type CursorScope,
+  decodeCursor,
+  encodeCursor,
+  type Position,
+} from '../../kernel/cursor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { orders } from '../contract.ts';
+import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
+import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
+import { withTags } from '../tags/read-windows.ts';
+import { cutAt, type ScanOptions, type Tier } from './tier.ts';
+
+export type PageRequest = SliceRequest & {
+  order?: (typeof orders)[number];
+  limit?: number;
+  cursor?: string;
+};
+
+/** Where pages are read from: the records, and what their datasets mean. */
+type PageSource = { readonly db: Queryable; readonly records: Tier };
+
+/**
+ * One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`, and 500
+ * `segment_damaged` when cold records of the page cannot be read.
+ */
+export async function listRecords(
+  { db, records }: PageSource,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: PageRequest,
+): Promise<string> {
+  const { order = 'asc', limit = 100, cursor, ...filters } = request;
+  const slice = toSlice(filters, actor, '?');
+  const scope: CursorScope = { list: 'records', filters: { ...filters, order } };
+  const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
+  if (isOutOfReach(slice, actor)) return pageJson([], null, null);
+
+  // A page back is read towards the beginning and then turned round.
+  const isBack = position?.direction === 'prev';
+  const { shown, readOn } = await readPage(records, await withTags(db, slice), {
+    after: position === null ? null : (position.key as unknown as RecordKey),
+    isInclusive: position?.isInclusive,
+    descending: (order === 'desc') !== isBack,
+    limit,
+  });
+  const [onward, turned] = isBack ? (['prev', 'next'] as const) : (['next', 'prev'] as const);
+  const ahead = readOn === undefined ? null : encode({ direction: onward, key: readOn });
+  const behind = position === null ? null : encode(turnRound(position, shown[0], turned));
+  return isBack ? pageJson(shown.reverse(), behind, ahead) : pageJson(shown, ahead, behind);
+
+  function encode(at: Position): string {
+    return encodeCursor(cursorKey, scope, at);
+  }
+}
+
+/** The rows of a page in the order they are read, and the key to read on from if there may be more. */
+async function readPage(
+  records: Tier,
+  slice: Slice,
+  page: ScanOptions,
+): Promise<{ shown: RecordRow[]; readOn: RecordKey | undefined }> {
+  const limit = page.limit + 1;
+  const { rows, end } = await records.scan(slice, { ...page, limit });
+  const shown = rows.slice(0, page.limit);
+  const last = shown.at(-1);
+  if (last !== undefined && cutAt(rows, limit) !== null) return { shown, readOn: keyOf(last) };
+  return { shown, readOn: end ?? undefined };
+}
+
+/** Back from where the page began. If it shows nothing, the row it began beside is part of the way back. */
+function turnRound(
+  position: Position,
+  first: RecordRow | undefined,
+  direction: Position['direction'],
+): Position {
+  if (first !== undefined) return { direction, key: keyOf(first) };
+  return { direction, key: position.key, isInclusive: !position.isInclusive };
+}
+
+/** One record as JSON text. Throws 404 `record_not_found`. */
+export async function getRecord(
+  records: Tier,
+  actor: Actor,
+  request: { tenant: string; store: string; occurred_at: string; event_id: string },
+): Promise<string> {
+  const micros = parseInstant(request.occurred_at);
+  if (micros === null) {
+    const fault = instantFault(request.occurred_at);
+    throw invalidInput('?occurred_at', `must be the occurred_at of a record: ${fault}`);
+  }
+  const { tenant, store, event_id } = request;
+  const key = [tenant, store, formatMicros(micros), event_id] as const;
+  const row = mayTouchTenant(actor, tenant) ? await records.find(key) : undefined;
+  if (row === undefined) {
+    throw new AppError('record_not_found', {
+      detail: 'There is no record with this tenant, store, occurred_at and event_id.',
+    });
+  }
+  return recordJson(row);
+}
+
+/**
+ * The answer is put together as text: JSON.parse and stringify would bend the enrichment's number
+ * spellings and its integers above 2^53.
+ */
+function pageJson(rows: RecordRow[], next: string | null, prev: string | null): string {
+  const data = rows.map(recordJson).join(',');
+  return `{"data":[${data}],"next_cursor":${JSON.stringify(next)},"prev_cursor":${JSON.stringify(prev)}}`;
+}
+
+function recordJson(row: RecordRow): string {
+  const { confidence, enrichment, ...plain } = row;
+  const head = JSON.stringify({
+    tenant: plain.tenant,
+    store: plain.store,
+    event_id: plain.event_id,
+    occurred_at: plain.occurred_at,
+    recorded_at: plain.recorded_at,
+    kind: plain.kind,
+    source: plain.source,
+    model: plain.model,
+  });
+  return `${head.slice(0, -1)},"confidence":${confidence},"bytes":${plain.bytes},"enrichment":${enrichment}}`;
+}

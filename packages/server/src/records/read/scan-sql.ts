@@ -1,0 +1,164 @@
+import { literal } from '../../platform/parquet/duckdb.ts';
+import { coldConditions, coldLabelConditions as labelConditions } from '../conditions/cold-sql.ts';
+import { pageBytes, type RecordKey } from '../queries.ts';
+import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
+import type { Slice } from '../slice.ts';
+import type { RowRange } from './plan-scan.ts';
+
+// DuckDB's SQL of reading records out of segments.
+
+/** Rows of a local file. */
+export type FilePart = { readonly path: string; readonly ranges: readonly RowRange[] };
+
+type KeyBound = { after: RecordKey | null; isInclusive: boolean; descending: boolean };
+
+/** What locateSql answers, as JSON. */
+export type Located = {
+  /** How many records it looked at, and the last of them. */
+  looked: number;
+  last: RecordKey | null;
+  /** From the first to the last row that is shown, by the position of the part. */
+  parts: { part: number; first_row: number; last_row: number }[] | null;
+};
+
+/**
+ * A record as one JSON text: as a value of its own, a text would lose a byte order mark at its start.
+ */
+const recordJson = `to_json({tenant: tenant, store: store, event_id: event_id,
+  occurred_at: ${instantSql('occurred_at')}, recorded_at: ${instantSql('recorded_at')},
+  kind: kind, source: source, model: model, confidence: confidence::varchar, bytes: bytes,
+  enrichment: enrichment::varchar})::varchar as record`;
+
+/** The records themselves, in no certain order. */
+export function fetchSql(parts: readonly FilePart[], slice: Slice, bound: KeyBound): string {
+  const labels = labelConditions(slice);
+  return parts
+    .map(
+      (part) => `select ${recordJson} from ${rowsOf(part, [...labels, ...keyConditions(bound)])}`,
+    )
+    .join(' union all ');
+}
+
+/**
+ * Finds which rows a page shows, by the narrow columns alone: `limit` at most, 8 MiB at most, among the
+ * first `lookLimit` behind the bound.
+ */
+export function locateSql(
+  parts: readonly FilePart[],
+  slice: Slice,
+  options: KeyBound & { limit: number; lookLimit: number },
+): string {
+  const labels = labelConditions(slice);
+  const matches = labels.length === 0 ? 'true' : `coalesce(${labels.join(' and ')}, false)`;
+  const columns = `file_row_number as at_row, tenant, store, occurred_at, event_id, bytes, ${matches} as matches`;
+  const rows = parts
+    .map(
+      (part, n) => `select ${n} as part, ${columns} from ${rowsOf(part, keyConditions(options))}`,
+    )
+    .join(' union all ');
+  const [order, reverse] = options.descending
+    ? [ordered('desc'), ordered('asc')]
+    : [ordered('asc'), ordered('desc')];
+  return `
+    with looked as materialized (
+      select * from (${rows}) order by ${order} limit ${options.lookLimit}
+    ), shown as (
+      select *, sum(bytes) over (order by ${order} rows unbounded preceding) - bytes as bytes_before
+      from (select * from looked where matches order by ${order} limit ${options.limit})
+    ), bounds as (
+      select part, min(at_row) as first_row, max(at_row) as last_row
+      from shown where bytes_before < ${pageBytes} group by part
+    )
+    select to_json({
+      looked: (select count(*) from looked),
+      last: (select [tenant, store, ${instantSql('occurred_at')}, event_id]
+        from looked order by ${reverse} limit 1),
+      parts: (select list({part: part, first_row: first_row, last_row: last_row}) from bounds)
+    })::varchar as located`;
+}
+
+/**
+ * Where a key stands among the rows of its day, by the position of the part: the first row that is read
+ * after it. DuckDB leaves out the row groups before it and those behind: 3 to 5 ms in a day of a million rows.
+ */
+export function positionSql(
+  parts: readonly FilePart[],
+  key: RecordKey,
+  { isInclusive, descending }: Omit<KeyBound, 'after'>,
+): string {
+  const [, , occurredAt, eventId] = key;
+  const at = instant(occurredAt);
+  const from = isInclusive === descending ? '>' : '>=';
+  const conditions = [
+    `occurred_at >= ${at}`,
+    `(occurred_at <> ${at} or event_id ${from} ${literal(eventId)})`,
+  ];
+  return parts
+    .map(
+      (part, n) => `(select ${n} as part, file_row_number::varchar as at_row
+        from ${rowsOf(part, conditions)} order by file_row_number limit 1)`,
+    )
+    .join(' union all ');
+}
+
+/** The record of a key. */
+export function findSql(parts: readonly FilePart[], key: RecordKey): string {
+  const [, , occurredAt, eventId] = key;
+  const conditions = [`occurred_at = ${instant(occurredAt)}`, `event_id = ${literal(eventId)}`];
+  return parts
+    .map((part) => `select ${recordJson} from ${rowsOf(part, conditions)}`)
+    .join(' union all ');
+}
+
+/** Number and bytes of a slice's records in whole segments. */
+export function countSql(paths: readonly string[], slice: Slice): string {
+  return sumOf('', paths, slice);
+}
+
+/** The same with their digest: reads every column. */
+export function sumSql(paths: readonly string[], slice: Slice): string {
+  return sumOf(`, coalesce(${digestSumSql}, '0') as digest`, paths, slice);
+}
+
+function sumOf(more: string, paths: readonly string[], slice: Slice): string {
+  const conditions = coldConditions(slice);
+  const filter = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+  return `select count(*)::varchar as count, coalesce(sum(bytes), 0)::varchar as bytes${more}
+    from ${readSegments(paths)} ${filter}`;
+}
+
+/** Rows of a file that meet conditions. */
+export function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): string {
+  const first = ranges[0]?.[0] ?? 0;
+  const last = ranges.at(-1)?.[1] ?? -1;
+  // The whole span as a condition of its own: by it the row groups are chosen.
+  const all = [`file_row_number between ${first} and ${last}`, ...conditions];
+  if (ranges.length > 1) {
+    const each = ranges.map(([from, to]) => `file_row_number between ${from} and ${to}`);
+    all.push(`(${each.join(' or ')})`);
+  }
+  return `${readSegments([path])} where ${all.join(' and ')}`;
+}
+
+/** All rows of a plan lie in the store's day of `after` or beyond, so that only its store is compared. */
+function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
+  if (after === null) return [];
+  const [tenant, store, occurredAt, eventId] = after;
+  const at = instant(occurredAt);
+  const beyond = descending ? '<' : '>';
+  return [
+    `(occurred_at ${beyond} ${at}
+      or occurred_at = ${at} and event_id ${beyond}${isInclusive ? '=' : ''} ${literal(eventId)}
+      or store <> ${literal(store)} or tenant <> ${literal(tenant)})`,
+  ];
+}
+
+function ordered(direction: 'asc' | 'desc'): string {
+  return ['tenant', ...segmentOrder.split(', ')]
+    .map((column) => `${column} ${direction}`)
+    .join(', ');
+}
+
+function instant(text: string): string {
+  return `timestamptz ${literal(text)}`;
+}

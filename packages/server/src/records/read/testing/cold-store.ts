@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '../../../platform/log.ts';
+import { createFileStore } from '../../../platform/objects/file-system.ts';
+import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import { createObjectReader } from '../../../platform/objects/reader.ts';
+import { createDuckDb } from '../../../platform/parquet/duckdb.ts';
+import type { ColdReader } from '../../segments/segment.ts';
+
+export type ColdStore = ColdReader & {
+  /** Where the objects lie. */
+  readonly dir: string;
+  readonly store: ObjectStore;
+  /** For files in between. */
+  readonly spoolDir: string;
+  close(): Promise<void>;
+};
+
+/** A store of objects, in a folder of its own unless one is given, and a DuckDB to read them. */
+export async function openColdStore(blobDir?: string): Promise<ColdStore> {
+  const root = await mkdtemp(join(tmpdir(), 'svcctl-cold-'));
+  const log = createLog('silent');
+  const dir = blobDir ?? join(root, 'blobs');
+  const store = createFileStore(dir);
+  const objects = createObjectReader(store, {
+    dir: join(root, 'reader'),
+    maxBytes: 2 ** 28,
+    log,
+  });
+  const duckdb = createDuckDb({
+    memoryBytes: 256 * 2 ** 20,
+    threads: 2,
+    tempDir: join(root, 'duckdb'),
+    niceness: 0,
+    log,
+  });
+  return {
+    dir,
+    store,
+    objects,
+    duckdb,
+    spoolDir: root,
+    async close() {
+      await duckdb.close();
+      await objects.close();
+      await store.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { Actor } from '../../../kernel/actor.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import { createIngest } from '../../ingest/ingest.ts';
+import type { ColdReader } from '../../segments/segment.ts';
+import { createTiers } from '../merge.ts';
+import { listRecords, type PageRequest } from '../pages.ts';
+import type { Tier } from '../tier.ts';
+
+export const everybody: Actor = {
+  tokenId: 'tok_test',
+  name: 'test',
+  scopes: ['admin'],
+  tenants: null,
+  expiresAt: null,
+};
+
+const cursorKey = Buffer.alloc(32, 7);
+
+/** What pages are read from; without a database there are no tags to look up. */
+export type TestTier = Tier & { readonly db?: Queryable };
+
+export function bothTiers(db: Database, cold: ColdReader): TestTier {
+  return { ...createTiers(db, cold), db };
+}
+
+/** Ingests records given as JSON texts, each batch with a time of its own. */
+export async function ingest(
+  db: Database,
+  cold: ColdReader,
+  batches: readonly (readonly string[])[],
+): Promise<void> {
+  const sink = createIngest(db, {
+    maxRecords: 100_000,
+    maxBatchBytes: 2 ** 27,
+    maxEnrichmentBytes: 2 ** 18,
+    inFlightBytes: 2 ** 28,
+    writers: 2,
+    clock: systemClock,
+    cold,
+  });
+  for (const lines of batches) {
+    const body = {
+      isStream: false,
+      sizeBytes: null,
+      sentBytes: () => 0,
+      async *chunks() {
+        yield Buffer.from(`{"records":[${lines.join(',')}]}`);
+      },
+      discard: async () => {},
+    };
+    const answer = await sink.batch(body, everybody);
+    if (answer.accepted !== lines.length) throw new Error(JSON.stringify(answer));
+  }
+}
+
+export async function page(records: TestTier, request: PageRequest, actor = everybody) {
+  const { db = untagged } = records;
+  const text = await listRecords({ db, records }, cursorKey, actor, request);
+  const { next_cursor, prev_cursor, data } = JSON.parse(text) as {
+    data: { tenant: string; store: string; occurred_at: string; event_id: string }[];
+    next_cursor: string | null;
+    prev_cursor: string | null;
+  };
+  return { text, next: next_cursor, prev: prev_cursor, data };
+}
+
+const untagged: Queryable = {
+  query: () => Promise.reject(new Error('there is no database to look tags up in')),
+};
+
+/** The texts of all pages there are, first onwards to the end, then back to the beginning. */
+export async function walk(records: TestTier, request: PageRequest): Promise<string[]> {
+  const pages = [await page(records, request)];
+  for (const direction of ['next', 'prev'] as const) {
+    for (let step = 0; ; step++) {
+      const cursor = pages.at(-1)?.[direction] ?? null;
+      if (cursor === null) break;
+      if (step > 500) throw new Error('the walk does not end');
+      pages.push(await page(records, { ...request, cursor }));
+    }
+  }
+  return pages.map(({ text }) => text);
+}

@@ -1,0 +1,144 @@
+import { type DuckDb, DuckDbError } from '../../platform/parquet/duckdb.ts';
+import type { HotKeys } from './replace-segments.ts';
+import type { SegmentDay } from './segment.ts';
+import { digestSql, digestSumOf, instantSql, readSegments } from './segment-sql.ts';
+
+const timeoutMillis = 600_000;
+
+/** What a segment is not: whole, of its tenant, or in strictly ascending key order. */
+export class SegmentFault extends Error {
+  readonly kind: 'unreadable' | 'tenant' | 'order';
+
+  constructor(kind: SegmentFault['kind'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'SegmentFault';
+    this.kind = kind;
+  }
+}
+
+type ReadOptions = {
+  readonly tenant: string;
+  /** The segment as a local file. */
+  readonly path: string;
+  readonly signal?: AbortSignal | undefined;
+};
+
+type DayOfFile = Record<'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'last_at', string> &
+  Record<'first_row' | 'last_row' | 'count' | 'bytes', string>;
+type Misplaced = { store: string; day: string };
+
+/**
+ * Reads a segment whole and answers where each store's day stands in it and its triple, computed from
+ * content, in key order. Throws SegmentFault; DuckDbError when DuckDB has no space to work in.
+ */
+export async function readSegmentDays(
+  duckdb: DuckDb,
+  { tenant, path, signal }: ReadOptions,
+): Promise<SegmentDay[]> {
+  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
+  const [rows, [misplaced]] = await Promise.all([
+    duckdb.run<DayOfFile>(daysSql(path), options),
+    duckdb.run<Misplaced>(misplacedSql(path), options),
+  ]).catch((error: unknown) => {
+    if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
+    throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
+  });
+  for (const row of rows) {
+    if (parseText(row.tenant) !== tenant) {
+      throw new SegmentFault('tenant', `it holds records of the tenant ${parseText(row.tenant)}`);
+    }
+    const isScattered = Number(row.last_row) - Number(row.first_row) + 1 !== Number(row.count);
+    if (isScattered) throw notInOrder(row);
+  }
+  if (misplaced !== undefined) throw notInOrder(misplaced);
+  return rows.map((row) => ({
+    store: parseText(row.store),
+    day: row.day,
+    first_row: Number(row.first_row),
+    count: Number(row.count),
+    bytes: Number(row.bytes),
+    digest: row.digest,
+    first_at: row.first_at,
+    last_at: row.last_at,
+  }));
+}
+
+/** No memory or disk left: no fault of the segment. */
+function isForWantOfSpace(error: DuckDbError): boolean {
+  return /out of memory|no space left|interrupted/i.test(error.message);
+}
+
+function notInOrder({ store, day }: Misplaced): SegmentFault {
+  return new SegmentFault(
+    'order',
+    `its records of store ${parseText(store)} on ${day} are not in order`,
+  );
+}
+
+/** Names come as JSON, which keeps a byte order mark at their start. */
+function daysSql(path: string): string {
+  return `
+    select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
+      min(row_number) as first_row, max(row_number) as last_row, count(*) as count,
+      sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
+      ${instantSql('min(occurred_at)')} as first_at, ${instantSql('max(occurred_at)')} as last_at
+    from (
+      select tenant, store, occurred_at, ${dayOfRow} as day, bytes, file_row_number as row_number,
+        ${digestSql} as digest
+      from ${readSegments([path])}
+    )
+    group by tenant, store, day order by first_row`;
+}
+
+/**
+ * A record that does not come behind the one before. `over ()` looks at the row before in the order of the
+ * file: without sorting or keeping any, but in one thread, so that the digests are computed beside it.
+ */
+function misplacedSql(path: string): string {
+  return `
+    select to_json(store)::varchar as store, ${dayOfRow}::varchar as day
+    from (
+      select store, occurred_at, event_id, lag(store) over () as store_before,
+        lag(occurred_at) over () as occurred_before, lag(event_id) over () as event_before
+      from ${readSegments([path])}
+    )
+    where store_before is not null and
+      (store_before, occurred_before, event_before) >= (store, occurred_at, event_id)
+    limit 1`;
+}
+
+const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
+
+function parseText(json: string): string {
+  const value: unknown = JSON.parse(json);
+  return String(value);
+}
+
+const pageRows = 10_000;
+
+type KeysOptions = {
+  /** The segment as a local file. */
+  readonly path: string;
+  readonly first_row: number;
+  readonly count: number;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** Reads the times and event ids of rows that stand together in a segment, some at a time. */
+export async function* readSegmentKeys(
+  duckdb: DuckDb,
+  { path, first_row, count, signal }: KeysOptions,
+): AsyncGenerator<HotKeys> {
+  for (let row = first_row; row < first_row + count; row += pageRows) {
+    const last = Math.min(row + pageRows, first_row + count) - 1;
+    const rows = await duckdb.run<{ occurred_at: string; event_id: string }>(
+      `select ${instantSql('occurred_at')} as occurred_at, to_json(event_id)::varchar as event_id
+       from ${readSegments([path])} where file_row_number between ${row} and ${last}`,
+      signal === undefined ? {} : { signal },
+    );
+    yield {
+      occurredAt: rows.map((key) => key.occurred_at),
+      eventIds: rows.map((key) => String(JSON.parse(key.event_id))),
+    };
+  }
+}

@@ -1,0 +1,289 @@
+import type { Connection } from '../../platform/postgres/database.ts';
+import {
+  type CounterChange,
+  type CounterChanges,
+  type CounterTable,
+  changeCounters,
+  deleteEmptyCounters,
+  deleteHotKeys,
+  deleteHotSpan,
+  deleteSegments,
+  insertSegment,
+  insertSegmentDays,
+  type LockedDay,
+  listDaysOfSegments,
+  lockCounters,
+  lockDays,
+  renewTimes,
+  type StoredDay,
+} from './queries.ts';
+import {
+  type DayTriple,
+  dayKey,
+  emptyTriple,
+  isSameTriple,
+  type NewSegment,
+  SourceChanged,
+  type StoreDay,
+  shareStoredBytes,
+  subtractTriples,
+  sumByDay,
+  sumTriples,
+  type Triple,
+} from './segment.ts';
+
+export type SegmentChange = {
+  readonly tenant: string;
+  readonly add: readonly NewSegment[];
+  /** Ids of live segments. */
+  readonly remove: readonly string[];
+  /** Days without a part in these segments whose hot rows `removeHot` takes. */
+  readonly hotDays?: readonly StoreDay[];
+  /**
+   * Takes hot rows out, once the counters of all days at hand are locked. Answers, by store and day, those
+   * that leave for good: that lie in none of the added segments.
+   */
+  readonly removeHot?: (days: readonly LockedDay[]) => Promise<readonly DayTriple[]>;
+  /** Whether records of the removed segments that are in no added one leave for good. */
+  readonly isErasing?: boolean;
+};
+
+/**
+ * Replaces segments in the catalogue and brings the counters after: inside the caller's transaction,
+ * which commits soon. Locks and changes in the order of every other writer: days, hot rows, months, stores,
+ * tenants, each in key order. Answers what left for good, by store and day. Throws SourceChanged.
+ */
+export async function replaceSegments(
+  connection: Connection,
+  change: SegmentChange,
+): Promise<DayTriple[]> {
+  const { tenant, add, remove, hotDays = [], isErasing = false } = change;
+  const added = add.flatMap(storedDays);
+  const touched = [...(await listDaysOfSegments(connection, tenant, remove)), ...added, ...hotDays];
+  const days = [...new Map(touched.map((day) => [dayKey(day), day])).values()];
+  const locked = await lockDays(connection, tenant, days);
+  const removed = await deleteSegments(connection, tenant, remove);
+  if (removed.ids.length !== new Set(remove).size) {
+    throw new SourceChanged(
+      'a segment to be replaced is not in the catalogue any more; nothing was changed.',
+    );
+  }
+  await insertSegments(connection, tenant, add);
+  const hotGone = (await change.removeHot?.(locked)) ?? [];
+  const gone = isErasing ? [...hotGone, ...missing(removed.days, added)] : [...hotGone];
+  await changeCountersOf(connection, tenant, { removed: removed.days, added, gone });
+  return [...sumByDay(gone).values()];
+}
+
+async function insertSegments(
+  connection: Connection,
+  tenant: string,
+  segments: readonly NewSegment[],
+): Promise<void> {
+  for (const segment of segments) {
+    const days = segment.days.map(({ day }) => day).sort();
+    const [first_day, last_day] = [days[0], days.at(-1)];
+    if (first_day === undefined || last_day === undefined) throw new Error('a segment is empty');
+    const triple = sumTriples(segment.days);
+    await insertSegment(connection, tenant, { ...segment, ...triple, first_day, last_day });
+    await insertSegmentDays(connection, { tenant, id: segment.id }, storedDays(segment));
+  }
+}
+
+/** The days of a segment with their shares of the object's size. */
+function storedDays(segment: NewSegment) {
+  const shares = shareStoredBytes(
+    segment.days.map(({ bytes }) => bytes),
+    segment.size_bytes,
+  );
+  return segment.days.map((day, index) => ({ ...day, stored_bytes: shares[index] ?? 0 }));
+}
+
+/** What was in the removed segments and is not in the added ones, by store and day. */
+function missing(removed: readonly StoredDay[], added: readonly DayTriple[]): DayTriple[] {
+  const kept = sumByDay(added);
+  return [...sumByDay(removed).values()]
+    .map((day) => ({ ...day, ...subtractTriples(day, kept.get(dayKey(day)) ?? emptyTriple) }))
+    .filter(({ count }) => count !== 0);
+}
+
+/** By store and day: what left segments, what came into some, and what left for good from either tier. */
+type ColdChange = {
+  readonly removed: readonly StoredDay[];
+  readonly added: readonly StoredDay[];
+  readonly gone: readonly DayTriple[];
+};
+
+/** Changes the counters of days, months, stores, the tenant's days and the tenant, in this order and in key order. */
+async function changeCountersOf(
+  connection: Connection,
+  tenant: string,
+  change: ColdChange,
+): Promise<void> {
+  const levels = [
+    ['leaf_days', ({ store, day }: DayTriple) => ({ store, day })],
+    ['leaf_months', ({ store, day }: DayTriple) => ({ store, month: day.slice(0, 7) })],
+    ['leaf_stores', ({ store }: DayTriple) => ({ store })],
+    ['tenant_days', ({ day }: DayTriple) => ({ day })],
+    ['leaf_tenants', () => ({})],
+  ] as const;
+  for (const [table, keyOf] of levels) {
+    await changeLevel(connection, table, { tenant, changes: rollUp(change, keyOf) });
+  }
+}
+
+async function changeLevel(
+  connection: Connection,
+  table: CounterTable,
+  { tenant, changes }: CounterChanges,
+): Promise<void> {
+  if (changes.length === 0) return;
+  await lockCounters(connection, table, { tenant, changes });
+  const { found, wrong } = await changeCounters(connection, table, { tenant, changes });
+  if (found !== changes.length || wrong > 0) {
+    throw new SourceChanged(
+      `${table} of ${tenant}: ${changes.length - found} counters are missing and ${wrong} would be wrong; nothing was changed. Run retention verify.`,
+    );
+  }
+  const shrunk = changes.filter((counter) => counter.count !== 0);
+  if (shrunk.length === 0) return;
+  await deleteEmptyCounters(connection, table, { tenant, changes: shrunk });
+  await renewTimes(connection, table, { tenant, changes: shrunk });
+}
+
+type Key = Pick<CounterChange, 'store' | 'day' | 'month'>;
+type Sums = { key: Key; removed: StoredDay[]; added: StoredDay[]; gone: DayTriple[] };
+
+/** Sums a change of days up to one level. */
+function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterChange[] {
+  const sums = new Map<string, Sums>();
+  const sumsOf = (day: DayTriple): Sums => {
+    const key = keyOf(day);
+    const id = JSON.stringify(key);
+    const found = sums.get(id) ?? { key, removed: [], added: [], gone: [] };
+    sums.set(id, found);
+    return found;
+  };
+  for (const day of change.removed) sumsOf(day).removed.push(day);
+  for (const day of change.added) sumsOf(day).added.push(day);
+  for (const day of change.gone) sumsOf(day).gone.push(day);
+  return [...sums.values()].map(({ key, removed, added, gone }) => ({
+    ...key,
+    ...negative(sumTriples(gone)),
+    ...cold(subtractTriples(sumTriples(added), sumTriples(removed))),
+    cold_stored_bytes: storedBytes(added) - storedBytes(removed),
+  }));
+}
+
+function negative(triple: Triple): Triple {
+  return subtractTriples(emptyTriple, triple);
+}
+
+function cold({ count, bytes, digest }: Triple) {
+  return { cold_count: count, cold_bytes: bytes, cold_digest: digest };
+}
+
+function storedBytes(days: readonly StoredDay[]): number {
+  return days.reduce((sum, day) => sum + day.stored_bytes, 0);
+}
+
+/** Keys of records of one store's day: times as on the wire, one event id for each. */
+export type HotKeys = { readonly occurredAt: string[]; readonly eventIds: string[] };
+
+type HotRemoval = {
+  readonly tenant: string;
+  /** What was copied, by store and day. */
+  readonly copied: readonly DayTriple[];
+  /** Reads the keys that were copied of a store's day, some at a time. */
+  readonly readKeys: (day: DayTriple) => AsyncIterable<HotKeys>;
+};
+
+/**
+ * Deletes the hot rows that were copied, under the locks of `replaceSegments`. Where a day's hot counters
+ * are still those of the copy, all of its hot rows go; where late records came in between, exactly the
+ * copied ones. Throws SourceChanged, and so nothing happens, when they are not all there.
+ */
+export async function removeHotRows(
+  connection: Connection,
+  locked: readonly LockedDay[],
+  removal: HotRemoval,
+): Promise<void> {
+  const copied = [...sumByDay(removal.copied).values()];
+  const counters = new Map(locked.map((day) => [dayKey(day), day]));
+  const whole: DayTriple[] = [];
+  for (const day of copied) {
+    const counter = counters.get(dayKey(day));
+    if (counter !== undefined && isSameTriple(hotTriple(counter), day)) whole.push(day);
+    else await removeKeys(connection, removal, day);
+  }
+  for (const span of spansOf(whole)) await removeSpan(connection, removal.tenant, span);
+}
+
+/** What of a locked day is hot. */
+export function hotTriple(day: LockedDay) {
+  return subtractTriples(day, {
+    count: day.cold_count,
+    bytes: day.cold_bytes,
+    digest: day.cold_digest,
+  });
+}
+
+async function removeKeys(
+  connection: Connection,
+  { tenant, readKeys }: HotRemoval,
+  day: DayTriple,
+): Promise<void> {
+  let count = 0;
+  for await (const keys of readKeys(day)) {
+    count += await deleteHotKeys(connection, { tenant, store: day.store, day: day.day, ...keys });
+  }
+  if (count !== day.count) throw notThere(day.store, day.day);
+}
+
+function notThere(store: string, from: string): Error {
+  return new SourceChanged(
+    `the hot records of store ${store} from ${from} are not those that its counters tell; nothing was moved. Run retention verify.`,
+  );
+}
+
+/** Whole days of a store, in milliseconds since 1970. */
+type Span = { store: string; from: number; until: number; count: number };
+
+/** Enough to keep a statement short. */
+const statementRows = 200_000;
+const dayMillis = 86_400_000;
+
+async function removeSpan(connection: Connection, tenant: string, span: Span): Promise<void> {
+  const { store } = span;
+  const parts = Math.ceil(span.count / statementRows);
+  const cut = (part: number) =>
+    new Date(span.from + Math.round(((span.until - span.from) * part) / parts)).toISOString();
+  let count = 0;
+  for (let part = 0; part < parts; part++) {
+    const bounds = { from: cut(part), until: cut(part + 1) };
+    count += await deleteHotSpan(connection, { tenant, store, ...bounds });
+  }
+  if (count !== span.count) throw notThere(store, cut(0));
+}
+
+/** Days of a store that follow one another make one span, as long as it is small. */
+function spansOf(days: readonly DayTriple[]): Span[] {
+  const spans: Span[] = [];
+  for (const { store, day, count } of [...days].sort(compareDays)) {
+    const from = Date.parse(day);
+    const last = spans.at(-1);
+    const continues = last?.store === store && last.until === from;
+    if (continues && last.count + count <= statementRows) {
+      last.until = from + dayMillis;
+      last.count += count;
+    } else {
+      spans.push({ store, from, until: from + dayMillis, count });
+    }
+  }
+  return spans;
+}
+
+function compareDays(a: DayTriple, b: DayTriple): number {
+  if (a.store !== b.store) return a.store < b.store ? -1 : 1;
+  return a.day < b.day ? -1 : 1;
+}

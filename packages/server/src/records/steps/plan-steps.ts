@@ -1,0 +1,188 @@
+import { AppError } from '../../kernel/errors.ts';
+import {
+  ObjectDamaged,
+  ObjectMissing,
+  type ObjectReader,
+  type OpenObject,
+} from '../../platform/objects/objects.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { StoreDay } from '../segments/segment.ts';
+import type { Slice } from '../slice.ts';
+import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
+import { isLive, listIslands, listSegments, type SegmentRow } from './queries.ts';
+
+/** The steps of a slice, read in pages from the snapshot that `db` stands in. */
+export type StepPlan = {
+  /** The next of the steps that are read. */
+  take(): Step | undefined;
+  /** Reads a page more, if memory lets it; until there is a step to take or all is read. */
+  readAhead(): Promise<void>;
+  readonly isComplete: boolean;
+  /** Hot or mixed steps that are read and not taken yet. */
+  readonly hotStepsLeft: number;
+};
+
+/** The first page is small, so that the first byte comes soon. */
+const firstDays = 1_000;
+const pageDays = 20_000;
+/** So many runs are held; with a segment a day and 10,000 stores there are 3,650,000 of a year. */
+const heldRuns = 60_000;
+
+/** Cuts a slice of one tenant into steps; the first page of them is read when it returns. */
+export async function planSteps(
+  db: Queryable,
+  slice: Slice,
+  options: CutOptions = usualCut,
+): Promise<StepPlan> {
+  const cutter = new StepCutter(options);
+  const steps: Step[] = [];
+  let after: StoreDay | null = null;
+  let isComplete = false;
+  let hotStepsLeft = 0;
+  let held = 0;
+
+  const count = (step: Step, sign: 1 | -1) => {
+    if (step.hotCount > 0) hotStepsLeft += sign;
+    held += sign * step.chunks.reduce((sum, { runs }) => sum + runs.length, 1);
+  };
+  const keep = (made: readonly Step[]) => {
+    for (const step of made) {
+      count(step, 1);
+      steps.push(step);
+    }
+  };
+  const readPage = async () => {
+    const limit = after === null ? firstDays : pageDays;
+    const islands = await listIslands(db, slice, { after, limit });
+    for (const island of islands) keep(cutter.add(island));
+    const last = islands.at(-1);
+    if (last !== undefined) after = { store: last.last_store, day: last.last_day };
+    if (countDays(islands) === limit) return;
+    isComplete = true;
+    keep(cutter.end());
+  };
+
+  await readPage();
+  return {
+    take() {
+      const step = steps.shift();
+      if (step !== undefined) count(step, -1);
+      return step;
+    },
+    async readAhead() {
+      if (isComplete || held >= heldRuns) return;
+      do await readPage();
+      while (!isComplete && steps.length === 0);
+    },
+    get isComplete() {
+      return isComplete;
+    },
+    get hotStepsLeft() {
+      return hotStepsLeft;
+    },
+  };
+}
+
+/** Distinct store-days: a day in several segments has an island for each. */
+function countDays(islands: Awaited<ReturnType<typeof listIslands>>): number {
+  let days = 0;
+  let before: StoreDay | null = null;
+  for (const island of islands) {
+    const { first_store: store, first_day: day } = island;
+    if (before === null || before.store !== store || before.day !== day) days += island.days;
+    before = { store, day };
+  }
+  return days;
+}
+
+/** The segments of a slice as local files: each is read and checked once, and held until the end. */
+export type OpenSegments = {
+  /** Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`. */
+  path(segmentId: string): Promise<string>;
+  /** Lets go of all. Call it when nobody reads any more. */
+  release(): Promise<void>;
+};
+
+type OpenOptions = {
+  objects: ObjectReader;
+  /** For what the catalogue says now, when an object of the snapshot is gone. */
+  db: Queryable;
+  signal: AbortSignal;
+};
+
+/** Before the first byte so much is checked (0.2 s), the rest when it is needed. */
+const checkedAheadBytes = 256 * 1024 * 1024;
+
+/** Finds the slice's segments in the snapshot, and opens the first of them. */
+export async function openSegments(
+  snapshot: Queryable,
+  slice: Slice,
+  options: OpenOptions,
+): Promise<OpenSegments> {
+  const rows = await listSegments(snapshot, slice);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const opened = new Map<string, Promise<OpenObject>>();
+  const open = (row: SegmentRow) => {
+    const known = opened.get(row.id) ?? openSegment(row, slice, options);
+    opened.set(row.id, known);
+    return known;
+  };
+  const segments: OpenSegments = {
+    async path(segmentId) {
+      const row = byId.get(segmentId);
+      if (row === undefined) throw new Error(`${segmentId} is not in the catalogue of segments`);
+      return (await open(row)).path;
+    },
+    async release() {
+      for (const result of await Promise.allSettled(opened.values())) {
+        if (result.status === 'fulfilled') await result.value.release();
+      }
+      opened.clear();
+    },
+  };
+  try {
+    let ahead = 0;
+    for (const row of rows) {
+      ahead += row.size_bytes;
+      if (ahead > checkedAheadBytes) break;
+      await open(row);
+    }
+  } catch (error) {
+    await segments.release();
+    throw error;
+  }
+  return segments;
+}
+
+async function openSegment(
+  row: SegmentRow,
+  slice: Slice,
+  { objects, db, signal }: OpenOptions,
+): Promise<OpenObject> {
+  const { object_key: key, size_bytes: sizeBytes, sha256 } = row;
+  try {
+    return await objects.open({ key, sizeBytes, sha256 }, { anew: true, signal });
+  } catch (error) {
+    const tenant = slice.tenant ?? '';
+    if (error instanceof ObjectMissing && !(await isLive(db, tenant, row.id))) {
+      throw new AppError('cold_tier_unavailable', {
+        detail: `Cold data of ${tenant} was rewritten since this read began, and the old object is gone. Try again.`,
+        retryAfterSeconds: 1,
+        cause: error,
+      });
+    }
+    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
+      throw segmentDamaged(tenant, row, error);
+    }
+    throw error;
+  }
+}
+
+/** Tells whose data, which days and which object: what an operator has to restore. */
+function segmentDamaged(tenant: string, row: SegmentRow, cause: Error): AppError {
+  const days = `${row.first_day} … ${row.last_day}`;
+  return new AppError('segment_damaged', {
+    detail: `Cold data of ${tenant}, ${days}, cannot be read: ${cause.message}. Restore the object from a backup; retention verify lists all that is damaged.`,
+    cause,
+  });
+}

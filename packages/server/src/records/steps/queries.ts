@@ -1,0 +1,121 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { dayConditions, dayTable, tenantConditions, where } from '../conditions/queries.ts';
+import type { StoreDay } from '../segments/segment.ts';
+import type { Slice } from '../slice.ts';
+
+/** How many records the slice's days have, whatever their kind, and how many of these are cold. */
+export async function sumTiers(
+  db: Queryable,
+  slice: Slice,
+): Promise<{ count: number; cold_count: number }> {
+  const rows = await db.query<{ count: number; cold_count: number }>(sql`
+    select coalesce(sum(count), 0)::bigint as count,
+      coalesce(sum(cold_count), 0)::bigint as cold_count
+    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
+  return rows[0] ?? { count: 0, cold_count: 0 };
+}
+
+/**
+ * Neighbouring store-days that lie alike: all hot, or their rows one after another in one segment. A
+ * store-day with both hot and cold rows, or with rows in several segments, is an island for each of its
+ * segments.
+ */
+export type Island = {
+  tier: 'hot' | 'cold' | 'both';
+  first_store: string;
+  first_day: string;
+  last_store: string;
+  last_day: string;
+  min_day: string;
+  max_day: string;
+  days: number;
+  /** Records of both tiers. */
+  count: number;
+  /** Where its cold rows are; null when it is hot. */
+  segment_id: string | null;
+  first_row: number | null;
+  row_count: number;
+  /** Of its cold rows, as NDJSON. */
+  bytes: number;
+};
+
+/** The islands of the slice's next `limit` store-days, in key order. */
+export async function listIslands(
+  db: Queryable,
+  slice: Slice,
+  page: { after: StoreDay | null; limit: number },
+): Promise<Island[]> {
+  const { after, limit } = page;
+  const conditions = dayConditions(slice);
+  if (after !== null) {
+    conditions.push(
+      sql`(tenant, store, day) > (${slice.tenant}, ${after.store}, ${after.day}::date)`,
+    );
+  }
+  return db.query<Island>(sql`
+    with own as (
+      select tenant, store, day, count, cold_count from leaf_days ${where(conditions)}
+      order by tenant, store, day limit ${raw(String(limit))}
+    ), placed as (
+      select own.store, own.day, own.count, s.segment_id, s.first_row, s.count as row_count, s.bytes,
+        case when s.segment_id is null then 'hot'
+          when own.cold_count = own.count
+            and (lag(own.store) over near, lag(own.day) over near) is distinct from (own.store, own.day)
+            and (lead(own.store) over near, lead(own.day) over near) is distinct from (own.store, own.day)
+          then 'cold' else 'both' end as tier,
+        lag(s.segment_id) over near as segment_before,
+        lag(s.first_row + s.count) over near as row_before
+      from own left join segment_days s
+        on s.tenant = own.tenant and s.store = own.store and s.day = own.day
+      window near as (order by own.store, own.day, s.segment_id)
+    ), compared as (
+      select *, coalesce(lag(tier) over near = tier and (tier = 'hot'
+          or tier = 'cold' and segment_before = segment_id and row_before = first_row), false) as goes_on
+      from placed window near as (order by store, day, segment_id)
+    ), numbered as (
+      select *, count(*) filter (where not goes_on) over (order by store, day, segment_id) as island
+      from compared
+    )
+    select min(tier) as tier,
+      (array_agg(store order by store, day))[1] as first_store,
+      (array_agg(day order by store, day))[1] as first_day,
+      (array_agg(store order by store desc, day desc))[1] as last_store,
+      (array_agg(day order by store desc, day desc))[1] as last_day,
+      min(day) as min_day, max(day) as max_day, count(*) as days, sum(count)::bigint as count,
+      min(segment_id) as segment_id, min(first_row) as first_row,
+      coalesce(sum(row_count), 0)::bigint as row_count, coalesce(sum(bytes), 0)::bigint as bytes
+    from numbered group by island order by island`);
+}
+
+/** A live segment that may hold rows of a slice. */
+export type SegmentRow = {
+  id: string;
+  object_key: string;
+  size_bytes: number;
+  sha256: Buffer;
+  first_day: string;
+  last_day: string;
+};
+
+/** The live segments with days of the slice, oldest days first; some thousands at most. */
+export async function listSegments(db: Queryable, slice: Slice): Promise<SegmentRow[]> {
+  const conditions = tenantConditions({ ...slice, store: undefined });
+  if (slice.from !== undefined) conditions.push(sql`last_day >= ${slice.from}::date`);
+  if (slice.until !== undefined) conditions.push(sql`first_day < ${slice.until}::date`);
+  if (slice.store !== undefined) {
+    conditions.push(
+      sql`id in (select segment_id from segment_days ${where(dayConditions(slice))})`,
+    );
+  }
+  return db.query<SegmentRow>(sql`
+    select id, object_key, size_bytes, sha256, first_day, last_day
+    from segments ${where(conditions)} order by first_day, id`);
+}
+
+/** Whether the catalogue, as it is now, still holds this segment. */
+export async function isLive(db: Queryable, tenant: string, id: string): Promise<boolean> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from segments where tenant = ${tenant} and id = ${id}`);
+  return rows.length > 0;
+}

@@ -1,0 +1,150 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import {
+  type CounterRun,
+  type CounterSpan,
+  dayAfter,
+  runsOf,
+  type Scope,
+  type SignedSpan,
+} from './counters.ts';
+import { isSameWeight } from './plan-row.ts';
+import { type CounterSum, sumCounters, sumStores, sumTenants, type TagWindow } from './queries.ts';
+import { readTagWindows } from './read-windows.ts';
+import type { Weight } from './stretches.ts';
+import { beyondLastDay, firstDay, type Span } from './windows.ts';
+
+/** Where the counters of a tenant or a store are to be added. */
+export type Place = Scope & { readonly row: number };
+
+/**
+ * Counters whose sums are to be added to rows, as often as the weight says. Shares of the same rows have
+ * the very same `places`, which are all stores of one tenant, or all tenants.
+ */
+export type Share = {
+  readonly places: readonly Place[];
+  readonly run: CounterSpan;
+  readonly weight: Weight;
+};
+
+/**
+ * From how many rows on a pass over all of them takes less time than a probe for each row and span. A page
+ * has 500 rows: ten times as many at most share their days.
+ */
+const fewestPlaces = 50;
+
+/** Tells of each share what its counters add up to, in pieces: how much, where and how often. */
+export async function sumShares(
+  db: Queryable,
+  shares: readonly Share[],
+  add: (row: number, weight: Weight, count: number) => void,
+): Promise<void> {
+  const passes = toPasses(shares.filter(({ places }) => places.length >= fewestPlaces));
+  for (const pass of passes) {
+    const { places, weight } = pass;
+    const counts = await readPass(db, pass);
+    for (const { row, tenant, store } of places) add(row, weight, counts.get(store ?? tenant) ?? 0);
+  }
+  const singles = shares.flatMap(({ places, run, weight }) =>
+    places.length >= fewestPlaces
+      ? []
+      : places.map(({ row, tenant, store }) => ({ row, weight, run: { ...run, tenant, store } })),
+  );
+  const sums = await sumRuns(
+    db,
+    singles.map(({ run }) => run),
+  );
+  for (const [i, { row, weight }] of singles.entries()) add(row, weight, sums[i]?.count ?? 0);
+}
+
+/** Spans of the same places that count the same, but for the sign. */
+type Pass = Pick<Share, 'places' | 'weight'> & { readonly runs: SignedSpan[] };
+
+function toPasses(shares: readonly Share[]): Pass[] {
+  const passes: Pass[] = [];
+  const byPlaces = new Map<readonly Place[], Pass[]>();
+  for (const { places, run, weight } of shares) {
+    const own = byPlaces.get(places) ?? [];
+    byPlaces.set(places, own);
+    const plus = own.find((pass) => isSameWeight(pass.weight, weight));
+    const minus = own.find((pass) => isSameWeight(pass.weight, negative(weight)));
+    const pass = plus ?? minus ?? { places, weight, runs: [] };
+    pass.runs.push({ ...run, sign: pass === minus ? -1 : 1 });
+    if (pass === plus || pass === minus) continue;
+    own.push(pass);
+    passes.push(pass);
+  }
+  return passes;
+}
+
+function negative({ covered, training, fine_tuning }: Weight): Weight {
+  return { covered: 0 - covered, training: 0 - training, fine_tuning: 0 - fine_tuning };
+}
+
+/** The records of each store or tenant of a pass. */
+async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<string, number>> {
+  const [first] = places;
+  const names = [...new Set(places.map(({ tenant, store }) => store ?? tenant))];
+  const sums =
+    first === undefined || first.store === null
+      ? await sumTenants(db, names, runs)
+      : await sumStores(db, { tenant: first.tenant, stores: names }, runs);
+  return new Map(sums.map(({ name, count }) => [name, count]));
+}
+
+/** Records and bytes in each window now, from counters. */
+export async function sumWindows(
+  db: Queryable,
+  windows: readonly Omit<TagWindow, 'dataset'>[],
+): Promise<CounterSum[]> {
+  const runs = windows.flatMap((window, place) =>
+    runsOf(window, spanOf(window)).map((run) => ({ place, run })),
+  );
+  const sums: CounterSum[] = windows.map(() => ({ count: 0, bytes: 0 }));
+  const found = await sumRuns(
+    db,
+    runs.map(({ run }) => run),
+  );
+  for (const [i, { place }] of runs.entries()) {
+    const sum = sums[place];
+    if (sum === undefined) continue;
+    sum.count += found[i]?.count ?? 0;
+    sum.bytes += found[i]?.bytes ?? 0;
+  }
+  return sums;
+}
+
+/** How many records of a window are in the other dataset too, by whatever tags. */
+export async function countInOther(db: Queryable, window: TagWindow): Promise<number> {
+  const { tenant, store, dataset } = window;
+  const tags = await readTagWindows(db, tenant);
+  const own = spanOf(window);
+  const runs = tags[dataset === 'training' ? 'fine_tuning' : 'training']
+    .filter((other) => other.store === null || store === null || other.store === store)
+    .flatMap((other): CounterRun[] => {
+      const from = other.from > own.from ? other.from : own.from;
+      const until = other.until < own.until ? other.until : own.until;
+      return runsOf({ tenant, store: store ?? other.store }, { from, until });
+    });
+  return (await sumRuns(db, runs)).reduce((sum, { count }) => sum + count, 0);
+}
+
+function spanOf({ from, to }: Pick<TagWindow, 'from' | 'to'>): Span {
+  return { from: from ?? firstDay, until: to === null ? beyondLastDay : dayAfter(to) };
+}
+
+const tables = ['tenant_days', 'leaf_months', 'leaf_days'] as const;
+
+/** Records and bytes of each run, in their order. One statement for each table that is in question. */
+async function sumRuns(db: Queryable, runs: readonly CounterRun[]): Promise<CounterSum[]> {
+  const sums: CounterSum[] = runs.map(() => ({ count: 0, bytes: 0 }));
+  for (const table of tables) {
+    const places = [...runs.keys()].filter((place) => runs[place]?.table === table);
+    if (places.length === 0) continue;
+    const own = runs.filter((run) => run.table === table);
+    for (const { number, count, bytes } of await sumCounters(db, table, own)) {
+      const place = places[number - 1];
+      if (place !== undefined) sums[place] = { count, bytes };
+    }
+  }
+  return sums;
+}

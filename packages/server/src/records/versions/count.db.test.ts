@@ -1,0 +1,206 @@
+import { hash } from 'node:crypto';
+import { rename } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+import {
+  addRecords,
+  makeRecords,
+  startTestMover,
+  type TestMover,
+} from '../../retention/mover/testing/test-mover.ts';
+import type { Shares } from '../versions.contract.ts';
+import { lockCounting } from './queries.ts';
+import { countNow } from './testing/count-now.ts';
+import { addTag, freezeVersion } from './testing/freeze-version.ts';
+import { readVersionSlice } from './version.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+
+const days = ['2001-03-30', '2001-03-31', '2001-04-01'];
+const [first = '', second = '', third = ''] = days;
+const shares: Shares = { train: 60, validation: 30, test: 10 };
+
+const count = (more: { duckdb?: DuckDb } = {}, signal?: AbortSignal) =>
+  countNow({ ...mover, dir: mover.context().spoolDir, ...more }, signal);
+
+/** Sixty records a day in two stores; two days of one of them are tagged, and one of both. */
+async function freeze(tenant: string, options: { shares?: Shares } = {}): Promise<string> {
+  await addRecords(mover.db, makeRecords(tenant, { days, perDay: 30 }));
+  await addTag(mover.db, tenant, { store: 'DFW', from: first, to: second });
+  await addTag(mover.db, tenant, { from: third });
+  return (await freezeVersion(mover.db, tenant, options)).id;
+}
+
+async function read(id: string) {
+  const rows = await mover.db.query<{
+    state: string;
+    error: string | null;
+    splits: Record<string, { count: number; digest: string }> | null;
+    is_whole: boolean;
+  }>(sql`
+    select state, error, splits, (count, bytes, digest)
+      is not distinct from (current_count, current_bytes, current_digest) as is_whole
+    from dataset_versions where id = ${id}`);
+  return rows[0];
+}
+
+const countAgain = (id: string) =>
+  mover.db.query(sql`
+    update dataset_versions set state = 'counting', splits = null, current_count = null where id = ${id}`);
+
+function splitOf(eventId: string): string {
+  const place = Math.floor((Number.parseInt(hash('md5', eventId).slice(0, 8), 16) * 100) / 2 ** 32);
+  if (place < shares.train) return 'train';
+  return place < shares.train + shares.validation ? 'validation' : 'test';
+}
+
+test('nothing is done while nothing waits, and by one process at a time', async () => {
+  expect(await count()).toEqual([]);
+  const id = await freeze('one');
+  const session = await mover.db.openSession();
+  expect(await lockCounting(session)).toBe(true);
+  expect(await count()).toEqual([]);
+  expect(await read(id)).toMatchObject({ state: 'counting' });
+  await session.close();
+  await expect
+    .poll(async () => {
+      await count();
+      return (await read(id))?.state;
+    })
+    .toBe('ready');
+});
+
+test('a version has the same triple and splits wherever its records lie', async () => {
+  const id = await freeze('tiers', { shares });
+  const expected = { train: 0, validation: 0, test: 0 } as Record<string, number>;
+  for (let n = 0; n < 30; n += 1) {
+    // Each event is on all four store-days of the version.
+    const split = splitOf(`e-${n}`);
+    expected[split] = (expected[split] ?? 0) + 4;
+  }
+  const found: unknown[] = [];
+  for (const lastDay of [null, first, third]) {
+    if (lastDay !== null) await mover.move('tiers', lastDay);
+    await countAgain(id);
+    expect(await count()).toEqual([]);
+    const version = await read(id);
+    expect(version).toMatchObject({ state: 'ready', error: null, is_whole: true });
+    for (const split of ['train', 'validation', 'test']) {
+      expect(version?.splits?.[split]?.count).toBe(expected[split]);
+    }
+    found.push(version?.splits);
+  }
+  expect(found).toEqual([found[0], found[0], found[0]]);
+});
+
+test('what arrives later, moves and is untagged changes nothing', async () => {
+  const id = await freeze('later');
+  await addRecords(mover.db, makeRecords('later', { days, prefix: 'late', perDay: 3 }));
+  await mover.move('later', first);
+  await mover.db.query(sql`delete from tags where tenant = 'later'`);
+  expect(await count()).toEqual([]);
+  expect(await read(id)).toMatchObject({ state: 'ready', is_whole: true, splits: null });
+});
+
+test('a record that is not what was frozen fails the version, which tells both sums', async () => {
+  const id = await freeze('differs');
+  await mover.db.query(sql`
+    update enrichment_records set enrichment = '{"n": 99}'
+    where tenant = 'differs' and store = 'DFW' and event_id = 'e-3'
+      and occurred_at < ${`${second}T00:00:00Z`}::timestamptz`);
+  expect(await count()).toEqual([]);
+  const version = await read(id);
+  expect(version).toMatchObject({ state: 'failed', is_whole: false });
+  expect(version?.error).toMatch(/^120 records .* were frozen, 120 records .* are read\./);
+});
+
+test('a version that cannot be read waits, says why, and is counted once it can', async () => {
+  const id = await freeze('damaged');
+  await mover.move('damaged', third);
+  const [row] = await mover.db.query<{ object_key: string }>(
+    sql`select object_key from segments where tenant = 'damaged'`,
+  );
+  const path = mover.store.pathOf(row?.object_key ?? '') ?? '';
+  await rename(path, `${path}.away`);
+  expect(await count()).toEqual([id]);
+  const version = await read(id);
+  expect(version?.state).toBe('counting');
+  expect(version?.error).toMatch(/^Not counted yet\. .*Restore it from a backup/);
+  await rename(`${path}.away`, path);
+  expect(await count()).toEqual([]);
+  expect(await read(id)).toMatchObject({ state: 'ready', error: null, is_whole: true });
+});
+
+/** Does something right after cold records were read. */
+function thenDo(work: () => Promise<unknown>): DuckDb {
+  let isDone = false;
+  return {
+    ...mover.duckdb,
+    async run(statements, options) {
+      const rows = await mover.duckdb.run(statements, options);
+      if (!isDone) {
+        isDone = true;
+        await work();
+      }
+      return rows as never;
+    },
+  };
+}
+
+test('what goes while a version is read is counted again', async () => {
+  const id = await freeze('changes');
+  await mover.move('changes', first);
+  const duckdb = thenDo(() =>
+    mover.db.query(sql`
+      with gone as (
+        delete from enrichment_records where tenant = 'changes' and event_id = 'e-3'
+      ) update dataset_versions set change = 'erased', changed_at = clock_timestamp() where id = ${id}`),
+  );
+  expect(await count({ duckdb })).toEqual([]);
+  const rows = await mover.db.query(
+    sql`select state, change, count, current_count from dataset_versions where id = ${id}`,
+  );
+  // One of the four store-days is cold.
+  expect(rows).toEqual([{ state: 'ready', change: 'erased', count: 120, current_count: 117 }]);
+});
+
+test('a process that ends while it counts leaves the version to the next', async () => {
+  const id = await freeze('killed');
+  await mover.move('killed', third);
+  const ending = new AbortController();
+  const duckdb = thenDo(async () => ending.abort());
+  await expect(count({ duckdb }, ending.signal)).rejects.toThrow();
+  expect(await read(id)).toMatchObject({ state: 'counting', error: null });
+  await expect
+    .poll(async () => {
+      await count();
+      return (await read(id))?.state;
+    })
+    .toBe('ready');
+});
+
+test('a version that is deleted while it is read is no fault', async () => {
+  const id = await freeze('deleted');
+  await mover.move('deleted', third);
+  const duckdb = thenDo(() => mover.db.query(sql`delete from dataset_versions where id = ${id}`));
+  expect(await count({ duckdb })).toEqual([]);
+  expect(await read(id)).toBeUndefined();
+});
+
+test('the parts of a version hold all its records, each once', async () => {
+  const id = await freeze('parts');
+  const { parts } = await readVersionSlice(mover.db, { tenant: 'parts', id, tenants: null });
+  expect(parts).toEqual([
+    {
+      first: { store: 'DFW', day: first },
+      last: { store: 'ORD', day: third },
+      minDay: first,
+      maxDay: third,
+    },
+  ]);
+});

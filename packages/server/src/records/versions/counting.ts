@@ -1,0 +1,213 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { AppError, type ErrorCode } from '../../kernel/errors.ts';
+import { type Repeated, repeat } from '../../kernel/repeat.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { coldConditions, coldSplitSql } from '../conditions/cold-sql.ts';
+import { readTwice, withSegments } from '../read/open-segments.ts';
+import { maxSegments } from '../read/plan-scan.ts';
+import type { Segment } from '../read/queries.ts';
+import {
+  type ColdReader,
+  emptyTriple,
+  isSameTriple,
+  sumTriples,
+  type Triple,
+} from '../segments/segment.ts';
+import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
+import type { KeyRange, Slice } from '../slice.ts';
+import { sumTiers } from '../steps/queries.ts';
+import { splitNames } from '../versions.contract.ts';
+import * as queries from './queries.ts';
+import { type Counted, listSegmentsWith, type SplitSum, sumHotContent } from './queries.ts';
+import { readVersionSlice } from './version.ts';
+
+export type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
+
+/** Also looked for by itself: other processes freeze versions, and leave some uncounted when killed. */
+const lookMillis = 2000;
+/** What could not be read is read again after this long. */
+const pauseMillis = 60_000;
+
+/** Counts the versions that wait for it, one at a time over all processes. */
+export function startCounting(options: CountingOptions): Repeated {
+  const { log, clock } = options;
+  const pausedUntil = new Map<string, number>();
+  return repeat(
+    async (signal) => {
+      for (const [id, until] of pausedUntil) if (until <= clock()) pausedUntil.delete(id);
+      const failed = await countVersions(options, { except: [...pausedUntil.keys()], signal });
+      for (const id of failed) pausedUntil.set(id, clock() + pauseMillis);
+    },
+    {
+      everyMillis: lookMillis,
+      onError: (err) => log.warn({ err }, 'the counting of a dataset version starts anew'),
+    },
+  );
+}
+
+/**
+ * Counts all that wait but those of `except`, unless another process is at it: the lock is a session's, and
+ * ends with the process, however that ends. Answers which could not be read.
+ */
+export async function countVersions(
+  options: Omit<CountingOptions, 'clock'>,
+  { except = [], signal }: { except?: readonly string[]; signal: AbortSignal },
+): Promise<string[]> {
+  const { db, log } = options;
+  if ((await queries.findCounting(db, except)) === undefined) return [];
+  const failed: string[] = [];
+  const session = await db.openSession();
+  try {
+    if (!(await queries.lockCounting(session))) return [];
+    const ending = AbortSignal.any([signal, session.lost]);
+    for (;;) {
+      ending.throwIfAborted();
+      const version = await queries.findCounting(db, [...except, ...failed]);
+      if (version === undefined) return failed;
+      try {
+        await countVersion(options, version, ending);
+      } catch (error) {
+        if (ending.aborted || isFault(error, 'database_unavailable')) throw error;
+        // Deleted meanwhile.
+        if (isFault(error, 'version_not_found')) continue;
+        const about = { tenant: version.tenant, version: version.id };
+        log.error({ err: error, ...about }, 'a dataset version could not be counted');
+        await queries.setTrouble(db, version, reasonOf(error));
+        failed.push(version.id);
+      }
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+/** Reads a version and compares it with what was frozen, or after a change with nothing. */
+async function countVersion(
+  options: Omit<CountingOptions, 'clock'>,
+  version: queries.CountingVersion,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, log } = options;
+  const { tenant, id } = version;
+  const { slice, parts } = await readVersionSlice(db, { tenant, id, tenants: null });
+  const counted = await readContent(options, { slice, parts }, signal);
+  signal.throwIfAborted();
+  const difference = differenceOf(version, counted.triple);
+  // When records of it went meanwhile it is counted anew: it waits for that still.
+  if (!(await queries.setCounted(db, version, counted, difference))) return;
+  if (difference === null) log.debug({ tenant, version: id }, 'a dataset version is counted');
+  else log.error({ tenant, version: id, difference }, 'a dataset version is not what was frozen');
+}
+
+type CountedTriple = queries.Counted['triple'];
+
+/** Null when all is there, or, once records of it went, when there is less. */
+function differenceOf(version: queries.CountingVersion, found: CountedTriple): string | null {
+  if (isSameTriple(version, found)) return null;
+  if (version.change !== null && found.count < version.count) return null;
+  return `${tell(version)} were frozen, ${tell(found)} are read. svcctl retention verify tells where data differs from its counters; freeze a new version once that is mended.`;
+}
+
+function tell({ count, bytes, digest }: CountedTriple): string {
+  return `${count} records (${bytes} bytes, digest ${BigInt(digest).toString(16).padStart(16, '0')})`;
+}
+
+function isFault(error: unknown, code: ErrorCode): boolean {
+  return error instanceof AppError && error.code === code;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof AppError
+    ? `Not counted yet. ${error.detail}`
+    : 'Not counted yet: the service made a mistake, its log tells which. It is tried again in a minute.';
+}
+
+type ContentTools = { readonly db: Database; readonly cold: ColdReader };
+
+const coldMillis = 600_000;
+
+/**
+ * Reads all records of a version in both tiers and answers what they are, computed from content. Throws
+ * 500 `segment_damaged`, 503 `cold_tier_unavailable`.
+ */
+export async function readContent(
+  { db, cold }: ContentTools,
+  { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
+  signal: AbortSignal,
+): Promise<Counted> {
+  return readTwice(async () => {
+    // One snapshot: what moves in between would be counted twice or not at all.
+    const { hot, segments } = await db.transaction(
+      async (connection) => ({
+        hot: await sumHot(connection, { slice, parts }, signal),
+        segments: await listSegmentsWith(connection, slice),
+      }),
+      { isolation: 'repeatable read' },
+    );
+    const sums = [...hot, ...(await sumCold(cold, { slice, segments }, signal))];
+    return { triple: sumTriples(sums), splits: slice.shares === undefined ? null : bySplit(sums) };
+  });
+}
+
+/** Part by part, so that no statement takes long. */
+async function sumHot(
+  db: Queryable,
+  { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
+  signal: AbortSignal,
+): Promise<SplitSum[]> {
+  const sums: SplitSum[] = [];
+  for (const range of parts) {
+    signal.throwIfAborted();
+    const ranged = { ...slice, range };
+    const { count, cold_count } = await sumTiers(db, ranged);
+    if (count > cold_count) sums.push(...(await sumHotContent(db, ranged)));
+  }
+  return sums;
+}
+
+/** Each segment once, a few at a time. */
+async function sumCold(
+  cold: ColdReader,
+  { slice, segments }: { slice: Slice; segments: readonly Segment[] },
+  signal: AbortSignal,
+): Promise<SplitSum[]> {
+  const sums: SplitSum[] = [];
+  for (let at = 0; at < segments.length; at += maxSegments) {
+    signal.throwIfAborted();
+    const some = segments.slice(at, at + maxSegments);
+    const rows = await withSegments(cold, some, (paths) =>
+      cold.duckdb.run<Record<keyof SplitSum, string>>(sumContentSql(paths, slice), {
+        signal,
+        timeoutMillis: coldMillis,
+      }),
+    );
+    for (const { split, count, bytes, digest } of rows) {
+      sums.push({ split, count: Number(count), bytes: Number(bytes), digest });
+    }
+  }
+  return sums;
+}
+
+function bySplit(sums: readonly SplitSum[]): NonNullable<Counted['splits']> {
+  const splits = new Map<string, Triple>(splitNames.map((name) => [name, emptyTriple]));
+  for (const sum of sums) {
+    splits.set(sum.split, sumTriples([splits.get(sum.split) ?? emptyTriple, sum]));
+  }
+  return Object.fromEntries(
+    [...splits].map(([name, { count, digest }]) => [name, { count, digest }]),
+  );
+}
+
+/** Records of a slice in segments, computed from content, by split; without shares the split is empty. */
+function sumContentSql(paths: readonly string[], slice: Slice): string {
+  const split = slice.shares === undefined ? `''` : coldSplitSql(slice.shares);
+  const conditions = coldConditions({ ...slice, split: undefined });
+  return `
+    select split, count(*)::varchar as count, sum(bytes)::varchar as bytes,
+      ${digestSumOf('digest')} as digest
+    from (
+      select ${split} as split, bytes, ${digestSql} as digest
+      from ${readSegments(paths)} where ${conditions.join(' and ')}
+    ) group by split`;
+}

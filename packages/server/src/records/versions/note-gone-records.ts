@@ -1,0 +1,94 @@
+import type { Connection } from '../../platform/postgres/database.ts';
+import type { StoreDay } from '../segments/segment.ts';
+import type { DayWindow } from '../slice.ts';
+import * as queries from './queries.ts';
+
+/**
+ * Has the versions counted again that may have lost records, and deletes those of which an erasure left
+ * none. Runs in the transaction that lets the records go, under `lockRemovals`. Answers how many these are.
+ */
+export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<number> {
+  const { tenant, kind, window } = gone;
+  const hasLost = createLookUp(gone.days);
+  const byVersion = groupBy(
+    await queries.listVersionWindows(connection, tenant),
+    ({ version_id }) => version_id,
+  );
+  const changed: string[] = [];
+  const ended: string[] = [];
+  for (const [id, windows] of byVersion) {
+    const isWithin = (own: DayWindow) => window !== null && contains(window, own);
+    if (kind === 'erase' && windows.every(isWithin)) ended.push(id);
+    else if (windows.some(hasLost)) changed.push(id);
+  }
+  const change = kind === 'erase' ? 'erased' : 'deleted';
+  if (changed.length > 0) await queries.setChanged(connection, { tenant, ids: changed }, change);
+  if (ended.length > 0) await queries.deleteVersions(connection, { tenant, ids: ended });
+  return changed.length + ended.length;
+}
+
+/** Deletes the tags that lie wholly on erased days; answers how many. */
+export async function removeErasedTags(
+  connection: Connection,
+  { tenant, kind, window }: Gone,
+): Promise<number> {
+  if (kind !== 'erase' || window === null) return 0;
+  return queries.deleteTagsWithin(connection, tenant, window);
+}
+
+export function contains(outer: DayWindow, inner: DayWindow): boolean {
+  const isOfStore = outer.store === null || outer.store === inner.store;
+  return isOfStore && outer.from <= inner.from && inner.until <= outer.until;
+}
+
+/** Tells whether one of the store-days lies in a window: there may be a million of them. */
+export function createLookUp(days: readonly StoreDay[]): (window: DayWindow) => boolean {
+  const sorted = new Map<string | null, string[]>();
+  for (const [store, own] of groupBy(days, (day) => day.store)) {
+    sorted.set(store, own.map(({ day }) => day).sort());
+  }
+  sorted.set(null, [...new Set(days.map(({ day }) => day))].sort());
+  return ({ store, from, until }) => {
+    const own = sorted.get(store) ?? [];
+    const first = own[firstFrom(own, from)];
+    return first !== undefined && first < until;
+  };
+}
+
+/** Where the first of sorted days stands that is not before `from`. */
+function firstFrom(days: readonly string[], from: string): number {
+  let [low, high] = [0, days.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((days[middle] ?? '') < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(keyOf(row));
+    if (group === undefined) groups.set(keyOf(row), [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+/** Records that left for good: erased on request, or deleted by policy. */
+export type Gone = {
+  readonly tenant: string;
+  readonly kind: 'erase' | 'delete';
+  /** Each store's days that lost records. */
+  readonly days: readonly StoreDay[];
+  /** Whole days of a store, or of all, that keep no record at all; null: only certain records went. */
+  readonly window: DayWindow | null;
+};
+
+/** What else went or changed with them. */
+export type GoneEffects = {
+  readonly tagsRemoved: number;
+  readonly versionsChanged: number;
+  readonly exportsRemoved: number;
+};

@@ -1,0 +1,210 @@
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLog } from '../../platform/log.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
+import { createObjectReader } from '../../platform/objects/reader.ts';
+import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
+import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
+import { testActor } from '../../retention/mover/testing/world.ts';
+import { createIngest, type Ingest } from '../ingest/ingest.ts';
+import type { Slice } from '../slice.ts';
+import { readContent } from './counting.ts';
+import { lockPins } from './pin-queries.ts';
+import { cutParts, type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';
+import { addTag } from './testing/freeze-version.ts';
+
+let mover: TestMover;
+let objects: ObjectReader;
+let ingest: Ingest;
+beforeAll(async () => {
+  mover = await startTestMover();
+  const dir = join(mover.context().spoolDir, 'reader');
+  objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log: createLog('silent') });
+  ingest = createIngest(mover.db, {
+    ...{ maxRecords: 1000, maxBatchBytes: 2 ** 22, maxEnrichmentBytes: 2 ** 18 },
+    ...{ inFlightBytes: 2 ** 26, writers: 6 },
+    clock: () => Date.parse('2026-06-01T00:00:00Z'),
+    cold: { objects, duckdb: mover.duckdb },
+  });
+});
+afterAll(async () => {
+  await objects.close();
+  await mover.stop();
+});
+
+const never = new AbortController().signal;
+
+/** Some ids come again and again, some of these with other content. */
+function record(tenant: string, n: number) {
+  const id = n % 170;
+  return {
+    tenant,
+    store: `S${id % 3}`,
+    event_id: `e${id}`,
+    occurred_at: `2001-03-0${1 + (id % 4)}T00:00:00.${String(id % 50).padStart(6, '0')}Z`,
+    enrichment: { n: n % 7 === 0 ? n : id },
+  };
+}
+
+async function send(records: readonly unknown[]) {
+  const body = {
+    isStream: false,
+    sizeBytes: null,
+    sentBytes: () => 0,
+    async *chunks() {
+      yield Buffer.from(JSON.stringify({ records }));
+    },
+    discard: async () => {},
+  };
+  return ingest.batch(body, testActor);
+}
+
+/** `meanwhile` runs in the snapshot, before it is read. */
+const pin = (
+  slice: Slice & { tenant: string },
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<PinnedSlice> =>
+  withPin(mover.db, slice.tenant, {
+    async read(snapshot, recordedBefore) {
+      await meanwhile();
+      return pinSlice(snapshot, slice, recordedBefore);
+    },
+    write: async (_connection, pinned) => pinned,
+  });
+
+/** What the pinned slice has now, read from content in both tiers. */
+async function read({ slice }: PinnedSlice) {
+  const cold = { objects, duckdb: mover.duckdb };
+  const parts = await cutParts(mover.db, { ...slice, recordedBefore: undefined });
+  return (await readContent({ db: mover.db, cold }, { slice, parts }, never)).triple;
+}
+
+const waiting = (mode: string) => () =>
+  mover.db.query(sql`
+    select pid from pg_locks where locktype = 'advisory' and not granted and mode = ${mode}
+      and database = (select oid from pg_database where datname = current_database())`);
+
+test('a slice is pinned once the part in flight is stored, and has its records', async () => {
+  const tenant = 'flight';
+  await send([record(tenant, 1)]);
+  let pinned: Promise<PinnedSlice> | undefined;
+  let sent: Promise<unknown> | undefined;
+  await mover.db.transaction(async (connection) => {
+    // Keeps the part from its last step.
+    await connection.query(sql`update leaf_tenants set count = count where tenant = ${tenant}`);
+    sent = send([record(tenant, 2), record(tenant, 3)]);
+    await expect
+      .poll(() => mover.db.query(sql`select pid from pg_locks where not granted`))
+      .toHaveLength(1);
+    pinned = pin({ tenant, tenants: null });
+    await expect.poll(waiting('ExclusiveLock')).toHaveLength(1);
+  });
+  await sent;
+  const found = await pinned;
+  expect(found?.triple?.count).toBe(3);
+  if (found !== undefined) expect(await read(found)).toEqual(found.triple);
+});
+
+test('what is stored while a slice is read is answered at once, and not part of it', async () => {
+  const tenant = 'after';
+  await send([record(tenant, 1)]);
+  const pinned = await pin({ tenant, tenants: null }, async () => {
+    expect(await send([record(tenant, 2)])).toMatchObject({ accepted: 1 });
+    await addTag(mover.db, tenant);
+  });
+  expect(pinned.triple?.count).toBe(1);
+  expect(pinned.slice.tags.training).toEqual([]);
+  expect(await read(pinned)).toEqual(pinned.triple);
+});
+
+test('what is moved while a slice is read is the same in it', async () => {
+  const tenant = 'moved';
+  await send([record(tenant, 1), record(tenant, 2)]);
+  const pinned = await pin({ tenant, tenants: null }, async () => {
+    await mover.move(tenant, '2001-03-04');
+  });
+  expect(pinned.triple?.count).toBe(2);
+  expect(await read(pinned)).toEqual(pinned.triple);
+});
+
+test('what is erased waits until the pin is written, and finds what was', async () => {
+  const tenant = 'erased';
+  await send([record(tenant, 1), record(tenant, 2)]);
+  const order: string[] = [];
+  let erasing: Promise<unknown> | undefined;
+  await pin({ tenant, tenants: null }, async () => {
+    erasing = eraseOnce(mover, { tenant, event_ids: ['e1'] }).then(() => order.push('erased'));
+    await expect.poll(waiting('ExclusiveLock'), { timeout: 20_000 }).toHaveLength(1);
+    order.push('read');
+  });
+  await erasing;
+  expect(order).toEqual(['read', 'erased']);
+});
+
+test('a pin that fails keeps nobody waiting', async () => {
+  const tenant = 'failed';
+  await expect(
+    pin({ tenant, tenants: null }, async () => {
+      throw new Error('cannot be read');
+    }),
+  ).rejects.toThrow('cannot be read');
+  await send([record(tenant, 1), record(tenant, 2)]);
+  expect((await pin({ tenant, tenants: null })).triple?.count).toBe(2);
+  await eraseOnce(mover, { tenant, event_ids: ['e1'] });
+  expect((await pin({ tenant, tenants: null })).triple?.count).toBe(1);
+});
+
+test('tenants are locked in one order, and others are not waited for', async () => {
+  await mover.db.transaction(async (connection) => {
+    await lockPins(connection, ['one', 'two', 'one']);
+    const other = await pin({ tenant: 'three', tenants: null });
+    expect(other.triple).toEqual({ count: 0, bytes: 0, digest: '0' });
+  });
+});
+
+test('a slice of a kind is pinned without a count', async () => {
+  const pinned = await pin({ tenant: 'flight', kind: 'flight', tenants: null });
+  expect(pinned.triple).toBeNull();
+});
+
+test('whatever is written at once, each pin has what its time tells, then and ever after', async () => {
+  const tenant = 'race';
+  await addTag(mover.db, tenant, { store: 'S1' });
+  await addTag(mover.db, tenant, { from: '2001-03-02', to: '2001-03-03' });
+  let serial = 0;
+  const next = (count: number) =>
+    Array.from({ length: count }, () => {
+      serial += 13;
+      return record(tenant, serial);
+    });
+  await send(next(20));
+  // Records of two days are cold: what comes to them is late.
+  await mover.move(tenant, '2001-03-02');
+  const pins: PinnedSlice[] = [];
+  const outcomes = { accepted: 0, duplicates: 0, conflicts: 0 };
+  let isPinning = true;
+  const write = async () => {
+    while (isPinning) {
+      const answer = await send(next(6));
+      outcomes.accepted += answer.accepted;
+      outcomes.duplicates += answer.duplicates;
+      outcomes.conflicts += answer.rejected_count;
+    }
+  };
+  const writers = Array.from({ length: 6 }, write);
+  for (let n = 0; n < 14; n += 1) {
+    const dataset = n % 2 === 0 ? {} : { dataset: 'training' as const };
+    const pinned = await pin({ tenant, tenants: null, ...dataset });
+    pins.push(pinned);
+    expect(await read(pinned)).toEqual(pinned.triple);
+    if (n === 7) await mover.move(tenant, '2001-03-03');
+  }
+  isPinning = false;
+  await Promise.all(writers);
+  await mover.move(tenant, '2001-03-04');
+  for (const pinned of pins) expect(await read(pinned)).toEqual(pinned.triple);
+  const counts = new Set(pins.map(({ triple }) => triple?.count));
+  expect(counts.size).toBeGreaterThan(2);
+  expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(0);
+});

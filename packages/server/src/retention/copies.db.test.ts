@@ -1,0 +1,256 @@
+import type { FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createLog } from '../platform/log.ts';
+import { createStoreWatch } from '../platform/objects/store-watch.ts';
+import type { MoveState } from './contract.ts';
+import { planMove } from './mover/plan-move.ts';
+import { removeObjects } from './mover/remove-objects.ts';
+import { runMove } from './mover/run-move.ts';
+import { eraseOnce } from './mover/testing/eraser.ts';
+import {
+  addRecords,
+  makeRecords,
+  startTestMover,
+  type TestMover,
+} from './mover/testing/test-mover.ts';
+import { differences, totals } from './mover/testing/truth.ts';
+import { testActor } from './mover/testing/world.ts';
+import { adoptStore } from './store.ts';
+import { findOrphans, ourFolders } from './verify/find-orphans.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+beforeEach(() => mover.fence.adopt());
+
+const signal = new AbortController().signal;
+const days = ['2001-03-01'];
+const lastDay = '2001-03-01';
+const later = { graceSeconds: 3600 };
+
+/** Dies at an arrow of the merge, or of the move before it, as a process would that is killed there. */
+function dieAt(kind: 'move' | 'compact', state: MoveState, when: 'before' | 'after') {
+  return {
+    ...later,
+    onArrow: async (to: MoveState, moment: 'before' | 'after', move: { kind: string }) => {
+      if (move.kind === kind && to === state && moment === when) throw new Error('killed');
+    },
+  };
+}
+
+/** A segment, and more records of its day: a run moves them, and merges the two. */
+async function prepare(tenant: string): Promise<void> {
+  await addRecords(mover.db, makeRecords(tenant, { days }));
+  await mover.move(tenant, lastDay, later);
+  await addRecords(mover.db, makeRecords(tenant, { days, prefix: 'late' }));
+}
+
+/** Removes all that waits for its removal, as if the grace were over. */
+async function removeAll(on: TestMover): Promise<number> {
+  await on.db.query(sql`update object_removals set remove_after = now()`);
+  return removeObjects(on, signal);
+}
+
+const points = (['move', 'compact'] as const).flatMap((kind) => [
+  { kind, state: 'planned' as const, when: 'after' as const },
+  { kind, state: 'copied' as const, when: 'after' as const },
+  { kind, state: 'verified' as const, when: 'after' as const },
+  { kind, state: 'switched' as const, when: 'before' as const },
+  { kind, state: 'switched' as const, when: 'after' as const },
+]);
+
+test.each(
+  points.flatMap((point) => [
+    { ...point, first: 'the original' },
+    { ...point, first: 'the clone' },
+  ]),
+)(
+  'cloned when a $kind was killed $when $state: $first goes on, the other stands still',
+  async ({ first: name, ...point }) => {
+    const tenant = `${point.kind} ${point.when} ${point.state} ${name}`;
+    await prepare(tenant);
+    const before = await totals(mover, tenant);
+    await expect(
+      mover.move(tenant, lastDay, dieAt(point.kind, point.state, point.when)),
+    ).rejects.toThrow('killed');
+    const clone = await startTestMover(mover);
+    try {
+      const isOriginal = name === 'the original';
+      const [first, second] = isOriginal ? [mover, clone] : [clone, mover];
+      await first.move(tenant, lastDay, later);
+      await expect(second.move(tenant, lastDay, later)).rejects.toMatchObject({
+        code: 'store_fenced',
+      });
+      // What the first has replaced is still there: both read all.
+      for (const each of [first, second]) {
+        expect(await differences(each, tenant)).toEqual([]);
+        expect(await totals(each, tenant)).toEqual(before);
+      }
+      expect(await removeAll(second)).toBe(0);
+      expect(await removeAll(first)).toBeGreaterThan(0);
+      expect(await removeAll(second)).toBe(0);
+      expect(await differences(first, tenant)).toEqual([]);
+      expect(await totals(first, tenant)).toEqual(before);
+      const [live] = await first.db.query(
+        sql`select count(*) as count from segments where tenant = ${tenant}`,
+      );
+      expect(live).toEqual({ count: 1 });
+    } finally {
+      await clone.stop();
+    }
+  },
+);
+
+test('records that only the original has are not lost with the objects of a move that the clone gives up', async () => {
+  const tenant = 'in flight';
+  await addRecords(mover.db, makeRecords(tenant, { days }));
+  const context = mover.context(later);
+  await mover.fence.advance();
+  // What the tests before have left to remove: below only the move's own object counts.
+  await removeAll(mover);
+  const move = await planMove(context, { tenant, runId: null, after: null, lastDay });
+  if (move === null) throw new Error('nothing is due');
+  // The clone knows the token, and the object that the original is about to write.
+  const clone = await startTestMover(mover);
+  try {
+    await addRecords(mover.db, makeRecords(tenant, { days, prefix: 'late' }));
+    const before = await totals(mover, tenant);
+    const going = {
+      ...context,
+      onArrow: async (to: MoveState, when: 'before' | 'after') => {
+        if (to !== 'verified' || when !== 'after') return;
+        // The original is suspended here. The clone gives the move other objects, and removes the first.
+        await clone.move(tenant, lastDay, later);
+        expect(await removeAll(clone)).toBe(1);
+      },
+    };
+    await expect(runMove(going, move, signal)).rejects.toMatchObject({ code: 'store_fenced' });
+    expect(await totals(mover, tenant)).toEqual(before);
+    expect(await differences(mover, tenant)).toEqual([]);
+    const [hot] = await mover.db.query(
+      sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+    );
+    expect(hot).toEqual({ count: 20 });
+    expect(await differences(clone, tenant)).toEqual([]);
+  } finally {
+    await clone.stop();
+  }
+});
+
+/** As an operator has it taken over. */
+async function adopt(on: TestMover): Promise<void> {
+  const watch = createStoreWatch({ ...on, log: createLog('silent') });
+  const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
+  await adoptStore(on.db, { fence: on.fence, watch }, act);
+}
+
+async function keysOf(on: TestMover, tenant: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of on.store.list(`records/tenant=${encodeURIComponent(tenant)}/`)) {
+    keys.push(key);
+  }
+  return keys.sort();
+}
+
+async function orphansOf(on: TestMover): Promise<(string | null)[]> {
+  const keys: (string | null)[] = [];
+  await findOrphans(on.db, on.store, ourFolders, {
+    signal,
+    add: (problems) => void keys.push(...problems.map(({ object_key }) => object_key)),
+  });
+  return keys;
+}
+
+test.each([
+  { state: 'copied' as const, when: 'before' as const },
+  { state: 'copied' as const, when: 'after' as const },
+  { state: 'verified' as const, when: 'after' as const },
+])(
+  'the second erases hot records although a move was killed $when $state, and writes nothing',
+  async (point) => {
+    const tenant = `hot-${point.when}-${point.state}`;
+    await addRecords(mover.db, makeRecords(tenant, { days }));
+    await expect(
+      mover.move(tenant, lastDay, dieAt('move', point.state, point.when)),
+    ).rejects.toThrow('killed');
+    const clone = await startTestMover(mover);
+    try {
+      await mover.fence.advance();
+      const before = await keysOf(clone, tenant);
+      expect(before).toHaveLength(1);
+      const scope = { tenant, store: 'DFW', from: lastDay, to: lastDay };
+      expect(await eraseOnce(clone, scope)).toMatchObject({ erased: { count: 5 }, cold_count: 0 });
+      expect(await keysOf(clone, tenant)).toEqual(before);
+      const left = await totals(clone, tenant);
+      expect(left).not.toEqual(await totals(mover, tenant));
+      // What the move had copied of them does not come back when it goes on.
+      await adopt(clone);
+      await clone.move(tenant, lastDay, later);
+      await clone.move(tenant, lastDay, later);
+      expect(await totals(clone, tenant)).toEqual(left);
+      expect(await differences(clone, tenant)).toEqual([]);
+      const [hot] = await clone.db.query(
+        sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+      );
+      expect(hot).toEqual({ count: 0 });
+    } finally {
+      await clone.stop();
+    }
+  },
+);
+
+test('an object that was planned when the two parted, and that the original made live, outlives an adoption', async () => {
+  const tenant = 'parted';
+  await addRecords(mover.db, makeRecords(tenant, { days }));
+  const context = mover.context(later);
+  await mover.fence.advance();
+  const move = await planMove(context, { tenant, runId: null, after: null, lastDay });
+  if (move === null) throw new Error('nothing is due');
+  const clone = await startTestMover(mover);
+  try {
+    await addRecords(mover.db, makeRecords(tenant, { days, prefix: 'only here' }));
+    await runMove(context, move, signal);
+    const live = await keysOf(mover, tenant);
+    expect(live).toHaveLength(1);
+    const whole = await totals(mover, tenant);
+    await adopt(clone);
+    await clone.move(tenant, lastDay, later);
+    await removeAll(clone);
+    expect(await keysOf(clone, tenant)).toEqual(expect.arrayContaining(live));
+    expect(await orphansOf(clone)).toEqual(expect.arrayContaining(live));
+    expect(await totals(mover, tenant)).toEqual(whole);
+    expect(await differences(mover, tenant)).toEqual([]);
+    expect(await differences(clone, tenant)).toEqual([]);
+  } finally {
+    await clone.stop();
+  }
+});
+
+test('who adopts the store while the other one removes loses no object after the one that is under way', async () => {
+  const tenant = 'page';
+  await prepare(tenant);
+  await removeAll(mover);
+  await mover.move(tenant, lastDay, later);
+  const clone = await startTestMover(mover);
+  try {
+    const before = await keysOf(mover, tenant);
+    const removed: string[] = [];
+    const store = {
+      ...mover.store,
+      async remove(key: string) {
+        await clone.fence.adopt();
+        await mover.store.remove(key);
+        removed.push(key);
+      },
+    };
+    await mover.db.query(sql`update object_removals set remove_after = now()`);
+    expect(await removeObjects({ ...mover, store }, signal)).toBe(1);
+    const left = before.filter((key) => !removed.includes(key));
+    expect(await keysOf(mover, tenant)).toEqual(left);
+  } finally {
+    await clone.stop();
+  }
+});

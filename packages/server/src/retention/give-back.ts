@@ -1,0 +1,135 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Log } from '../platform/log.ts';
+import {
+  type Database,
+  longestTimerMillis,
+  type Queryable,
+  type Session,
+  sqlState,
+} from '../platform/postgres/database.ts';
+import type { HotSpace } from './contract.ts';
+import type { MonthSpace } from './queries.ts';
+import * as queries from './queries.ts';
+
+/** Less is not worth a lock. */
+const worthBytes = 2 ** 17;
+/** Live records of a month that are written anew at once: 0.7 s on two cores. */
+export const rewriteBytes = 32 * 2 ** 20;
+/** Of a month whose live records are few: so much is read, to write those anew, in a second. */
+const readBytes = 8 * rewriteBytes;
+const workMillis = 3000;
+const tries = 5;
+const pauseMillis = 200;
+
+/** Canceled (it took too long), lock not available, deadlock: somebody else is at it, and comes first. */
+export function isPassing(error: unknown): boolean {
+  return ['57014', '55P03', '40P01'].includes(sqlState(error) ?? '');
+}
+
+/**
+ * Gives the space of hot records that have gone back to the disk, and answers how many bytes that were. A month with
+ * few records is written anew. Any other is vacuumed, which frees what lies at the end of its files and blocks nobody,
+ * and is written anew if few records keep more than that. What a snapshot or somebody's lock holds now is given back
+ * by a later run.
+ */
+export async function giveBackSpace(
+  db: Database,
+  { log, signal }: { log: Log; signal: AbortSignal },
+): Promise<number> {
+  const before = await queries.listMonthSpaces(db);
+  const isWorthIt = (month: MonthSpace) => month.dead_bytes >= worthBytes;
+  if (!before.some(isWorthIt)) return 0;
+  await inSession(db, signal, async (session) => {
+    for (const month of before.filter(isWorthIt)) {
+      signal.throwIfAborted();
+      await giveBackMonth(session, month, log);
+    }
+  });
+  const after = await queries.listMonthSpaces(db);
+  const freedBytes = Math.max(0, sumOf(before, 'size_bytes') - sumOf(after, 'size_bytes'));
+  log.info({ freedBytes, deadBytes: sumOf(after, 'dead_bytes') }, 'hot space was given back');
+  return freedBytes;
+}
+
+/** What hot records take on the disk, and how much of it is dead. */
+export async function measureHotSpace(db: Queryable): Promise<HotSpace> {
+  const months = await queries.listMonthSpaces(db);
+  return {
+    size_bytes: sumOf(months, 'size_bytes'),
+    dead_bytes: sumOf(months, 'dead_bytes'),
+    snapshot_since: await queries.findOldSnapshot(db),
+  };
+}
+
+async function giveBackMonth(session: Session, before: MonthSpace, log: Log): Promise<void> {
+  const month = before.name;
+  try {
+    await rewriteInstead(session, before);
+    await queries.vacuum(session, month);
+    const { held, live } = await queries.countRows(session, month);
+    const space = (await queries.listMonthSpaces(session)).find(({ name }) => name === month);
+    if (space === undefined || !isMostlyDead(space) || space.live_bytes > rewriteBytes) return;
+    // They would be written anew, too.
+    if (held > 1000 + live) return log.info({ month, held }, 'a snapshot holds dead hot records');
+    await rewriteSoon(session, month);
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+    log.info({ month, err: error }, 'dead hot records stay for now: their month is in use');
+  }
+}
+
+function isMostlyDead({ dead_bytes, live_bytes }: MonthSpace): boolean {
+  return dead_bytes >= Math.max(worthBytes, live_bytes);
+}
+
+/**
+ * Spares a month with few records among many dead ones a long vacuum, which the server may have been told to do
+ * slowly: it is written anew in one try. Afterwards a vacuum is short, or finds what it would have found anyway.
+ */
+export async function rewriteInstead(session: Session, space: MonthSpace): Promise<void> {
+  const isQuick = space.live_bytes <= rewriteBytes && space.size_bytes <= readBytes;
+  if (!isQuick || !isMostlyDead(space)) return;
+  // What an old snapshot sees would be written anew, too, run after run.
+  if ((await queries.findOldSnapshot(session)) !== null) return;
+  try {
+    await queries.rewrite(session, space.name, { workMillis });
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+  }
+}
+
+/** Whoever queued behind a try that found the table in use gets through before the next one. */
+export async function rewriteSoon(session: Session, table: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await queries.rewrite(session, table, { workMillis });
+    } catch (error) {
+      if (attempt === tries || sqlState(error) !== '55P03') throw error;
+      await setTimeout(pauseMillis, undefined, { signal: session.lost });
+    }
+  }
+}
+
+/** On a connection of its own, which an abort ends: a vacuum takes as long as it takes. */
+export async function inSession<T>(
+  db: Database,
+  signal: AbortSignal,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await db.openSession({ answerMillis: longestTimerMillis });
+  const end = () => void session.close();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await work(session);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', end);
+    await session.close();
+  }
+}
+
+function sumOf(months: readonly MonthSpace[], what: 'size_bytes' | 'dead_bytes'): number {
+  return months.reduce((sum, month) => sum + month[what], 0);
+}

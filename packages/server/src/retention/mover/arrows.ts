@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/index.ts';
+import type { MoveKind } from '../contract.ts';
+import { compactKind } from './compact.ts';
+import { deleteKind, eraseKind } from './erase-steps.ts';
+import { MoveFault, refuseHold, takeArrow, toPassingFault } from './fail.ts';
+import { toGone } from './gone.ts';
+import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
+import { moveKind } from './move-hot-days.ts';
+import {
+  deleteOutSegments,
+  insertMoveDays,
+  listMoveSegments,
+  lockPolicies,
+  queueRemovals,
+  setCopied,
+  setEffects,
+  setSwitched,
+  setWritten,
+} from './queries.ts';
+
+type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
+
+/** planned → copied: the new objects are in the store, durable, and the journal knows what they must hold. */
+export async function copyMove(context: MoverContext, work: MoveWork): Promise<MoveWork> {
+  const { move } = work;
+  await refuseHold(context.db, move);
+  const copied = await copy(context, work);
+  // The kind may have named more of them meanwhile.
+  const out = await listMoveSegments(context.db, move, 'out');
+  const written: Written[] = [];
+  for (const { segment_id, path } of copied.files) {
+    const segment = out.find((row) => row.segment_id === segment_id);
+    if (segment === undefined) throw new Error(`the move ${move.id} has no segment ${segment_id}`);
+    const { size } = await stat(path);
+    const sha256 = await hashFile(path, work.signal);
+    await context.store.put(segment.object_key, path, work.signal);
+    written.push({ ...segment, size_bytes: size, sha256 });
+  }
+  const next = await takeArrow(context, move, {
+    to: 'copied',
+    async change(connection) {
+      await deleteOutSegments(
+        connection,
+        move,
+        written.map((segment) => segment.segment_id),
+      );
+      for (const { segment_id: segmentId, size_bytes: sizeBytes, sha256 } of written) {
+        await setWritten(connection, move, { segmentId, sizeBytes, sha256 });
+      }
+      await insertMoveDays(connection, move, copied.days);
+      const storedBytes = written.reduce((sum, segment) => sum + segment.size_bytes, 0);
+      await setCopied(connection, move, { ...sumTriples(copied.days), storedBytes });
+    },
+  });
+  return { ...work, move: next, out: written };
+}
+
+/** Reads the source. One in the cold tier that is damaged ends the move. */
+async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
+  try {
+    return await stepsOf(work.move).copy(context, work);
+  } catch (error) {
+    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
+      throw new MoveFault(
+        'segment_damaged',
+        `A segment that the move reads cannot be trusted: ${error.message}. Run retention verify.`,
+        error,
+      );
+    }
+    work.signal.throwIfAborted();
+    throw toPassingFault(error, work.dir);
+  }
+}
+
+async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { signal, highWaterMark: 256 * 1024 })) {
+    hash.update(chunk as Buffer);
+  }
+  return hash.digest();
+}
+
+/**
+ * verified → switched: catalogue, hot rows, counters and journal in one transaction. Policies are asked
+ * last and kept until the commit: a hold that was acknowledged before stops it.
+ */
+export async function switchMove(
+  context: MoverContext,
+  work: MoveWork,
+  segments: readonly VerifiedSegment[],
+): Promise<MoveWork> {
+  const { move } = work;
+  const steps = stepsOf(move);
+  const next = await takeArrow(context, move, {
+    to: 'switched',
+    async change(connection) {
+      const letsGo = move.kind === 'delete' || move.kind === 'erase';
+      // First of all locks: a version that is being frozen either is known here, or lacks what goes now.
+      if (letsGo) await lockRemovals(connection, move.tenant);
+      const gone = await steps
+        .switch(connection, { context, work, segments })
+        .catch((error: unknown) => {
+          throw error instanceof SourceChanged ? sourceChanged(error) : error;
+        });
+      const keys = work.in.map(({ object_key }) => object_key);
+      const { graceSeconds } = context;
+      await queueRemovals(connection, move, { keys, graceSeconds });
+      await setSwitched(connection, move, sumTriples(gone));
+      await tellGone(context, connection, { move, days: gone });
+      await lockPolicies(connection);
+      await refuseHold(connection, move);
+      const refusal = await steps.refuse(connection, move);
+      if (refusal !== null) throw new MoveFault(refusal.code, refusal.message);
+    },
+  });
+  const { tenant, id, kind } = move;
+  context.log.debug({ tenant, move: id, kind }, 'a move is switched');
+  return { ...work, move: next };
+}
+
+/** Last but for the policies: what follows is on record with the move. */
+async function tellGone(
+  { onGone }: MoverContext,
+  connection: Connection,
+  { move, days }: { move: Move; days: readonly DayTriple[] },
+): Promise<void> {
+  const gone = toGone(move, days);
+  if (gone === null || onGone === undefined) return;
+  await setEffects(connection, move, await onGone(connection, gone));
+}
+
+function sourceChanged(cause: SourceChanged): MoveFault {
+  return new MoveFault(
+    'source_changed',
+    `What was copied is not what is there now: ${cause.message} The next run begins anew.`,
+    cause,
+  );
+}
+
+/** What the move's kind does by itself. */
+export function stepsOf({ kind }: Move): KindSteps {
+  return stepsOfKinds[kind];
+}
+
+const stepsOfKinds: Record<MoveKind, KindSteps> = {
+  move: moveKind,
+  compact: compactKind,
+  delete: deleteKind,
+  erase: eraseKind,
+};

@@ -1,0 +1,169 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import type { MoveState } from '../contract.ts';
+import { chunkDays, deleteTenant } from './delete-tenant.ts';
+import type { MoverContext } from './move.ts';
+import { removeObjects } from './remove-objects.ts';
+import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { differences, journal, objectKeys, totals } from './testing/truth.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+  // Everything before today may go.
+  await mover.db.query(sql`update retention_policies set delete_days = 1 where tenant = '*'`);
+});
+afterAll(() => mover.stop());
+
+const days = ['2001-03-30', '2001-03-31', '2001-04-01', '2001-04-02'];
+const never = new AbortController().signal;
+
+function remove(tenant: string, lastDay: string, more: Partial<MoverContext> = {}) {
+  return deleteTenant(mover.context(more), { tenant, lastDay, runId: null, signal: never });
+}
+
+/** Two days cold in one segment, one cold in another, the last hot, and late hot records on the first. */
+async function seed(tenant: string): Promise<void> {
+  await addRecords(mover.db, makeRecords(tenant, { days: days.slice(0, 2) }));
+  await mover.move(tenant, days[1] ?? '');
+  await addRecords(mover.db, makeRecords(tenant, { days: days.slice(2, 3) }));
+  await mover.move(tenant, days[2] ?? '');
+  await addRecords(mover.db, makeRecords(tenant, { days: days.slice(3) }));
+  const late = makeRecords(tenant, { days: days.slice(0, 1), prefix: 'late', perDay: 2 });
+  await addRecords(mover.db, late);
+}
+
+/** What the tenant's counters must be when only these days are left. */
+async function expectOnly(tenant: string, kept: readonly string[]): Promise<void> {
+  expect(await differences(mover, tenant)).toEqual([]);
+  const found = await totals(mover, tenant);
+  expect([...new Set(found.days.map(({ day }) => day))]).toEqual(kept);
+  const copy = `${tenant}-kept-${kept.length}`;
+  if (kept.length === 0) {
+    expect(found).toEqual({ days: [], months: [], stores: [], tenantDays: [], tenants: [] });
+    return;
+  }
+  // The digest covers the tenant's name: all else is that of a tenant that never had more.
+  await addRecords(mover.db, makeRecords(copy, { days: kept }));
+  const plain = (rows: object[]) => rows.map((row) => ({ ...row, digest: '' }));
+  const wanted = await totals(mover, copy);
+  for (const level of ['days', 'months', 'stores', 'tenants'] as const) {
+    expect(plain(found[level]), level).toEqual(plain(wanted[level]));
+  }
+}
+
+test('a policy that keeps the days refuses the deletion in the switch and nothing is gone', async () => {
+  await seed('kept');
+  const before = await totals(mover, 'kept');
+  await mover.db.query(
+    sql`insert into retention_policies (tenant, hot_days, delete_days) values ('kept', 3, 20000)`,
+  );
+  expect(await remove('kept', '2001-03-31')).toEqual({
+    deletedCount: 0,
+    failedMoves: 0,
+    isBusy: false,
+  });
+  expect((await journal(mover, 'kept')).at(-1)).toMatchObject({
+    kind: 'delete',
+    state: 'failed',
+    error_code: 'not_due',
+  });
+  expect(await totals(mover, 'kept')).toEqual(before);
+  expect(await differences(mover, 'kept')).toEqual([]);
+});
+
+test('a hold set while it copies keeps everything', async () => {
+  await seed('held');
+  const before = await totals(mover, 'held');
+  const outcome = await remove('held', '2001-03-30', {
+    async onArrow(to, when) {
+      if (to !== 'verified' || when !== 'after') return;
+      await mover.db.query(
+        sql`insert into retention_policies (tenant, hot_days, delete_days, hold) values ('held', 3, 1, true)`,
+      );
+    },
+  });
+  expect(outcome).toMatchObject({ deletedCount: 0, failedMoves: 0 });
+  expect((await journal(mover, 'held')).at(-1)).toMatchObject({ error_code: 'tenant_on_hold' });
+  expect(await totals(mover, 'held')).toEqual(before);
+});
+
+test('a tenant that another mover holds is busy', async () => {
+  await seed('busy');
+  const session = await mover.db.openSession();
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('busy'))`);
+  expect(await remove('busy', '2001-03-30')).toMatchObject({ deletedCount: 0, isBusy: true });
+  await session.close();
+});
+
+test.each([
+  ['the first day, out of the middle of nothing', '2001-03-30', 14, days.slice(1)],
+  ['whole segments', '2001-03-31', 24, days.slice(2)],
+  ['all cold days', '2001-04-01', 34, days.slice(3)],
+  ['everything', '2001-04-02', 44, []],
+  ['nothing', '2001-03-29', 0, null],
+])('deletes %s', async (name, lastDay, count, kept) => {
+  const tenant = `days ${name}`;
+  await seed(tenant);
+  const before = await totals(mover, tenant);
+  const keysBefore = await objectKeys(mover);
+  expect(await remove(tenant, lastDay)).toEqual({
+    deletedCount: count,
+    failedMoves: 0,
+    isBusy: false,
+  });
+  if (kept === null) expect(await totals(mover, tenant)).toEqual(before);
+  else await expectOnly(tenant, kept);
+  await removeObjects(mover.context(), never);
+  const live = await mover.db.query<{ object_key: string }>(sql`select object_key from segments`);
+  const keys = await objectKeys(mover);
+  expect(keys).toEqual(live.map((row) => row.object_key).sort());
+  if (kept === null) expect(keys).toEqual(keysBefore);
+  expect((await journal(mover, tenant)).map(({ state }) => state)).not.toContain('switched');
+});
+
+const arrows = ['copied', 'verified', 'switched'].flatMap((to) => [`${to} before`, `${to} after`]);
+
+test.each(['planned after', ...arrows, 'removed before'])(
+  'killed at %s, the next one finishes it',
+  async (arrow) => {
+    const tenant = `kill ${arrow}`;
+    await seed(tenant);
+    const onArrow = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === arrow) throw new Error('killed');
+    };
+    await expect(remove(tenant, '2001-03-30', { onArrow })).rejects.toThrow('killed');
+    expect(await differences(mover, tenant)).toEqual([]);
+    const isSwitched = arrow === 'switched after' || arrow === 'removed before';
+    expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
+    await expectOnly(tenant, days.slice(1));
+    await removeObjects(mover.context(), never);
+    expect((await journal(mover, tenant)).at(-1)).toMatchObject({
+      kind: 'delete',
+      state: 'removed',
+    });
+  },
+);
+
+test('late records of a deleted day that come while it copies go with it', async () => {
+  await seed('late');
+  await remove('late', '2001-03-30', {
+    async onArrow(to, when) {
+      if (to !== 'copied' || when !== 'after') return;
+      await addRecords(
+        mover.db,
+        makeRecords('late', { days: days.slice(0, 1), stores: ['NEW'], prefix: 'x' }),
+      );
+    },
+  });
+  await expectOnly('late', days.slice(1));
+});
+
+test('a move deletes a bounded number of hot records, and one day at least', () => {
+  const hot = (...counts: number[]) => counts.map((hot_count) => ({ hot_count }));
+  expect(chunkDays(hot(3, 3, 3), 6)).toHaveLength(2);
+  expect(chunkDays(hot(9, 1), 6)).toHaveLength(1);
+  expect(chunkDays(hot(1, 0, 0), 6)).toHaveLength(3);
+  expect(chunkDays([], 6)).toEqual([]);
+});

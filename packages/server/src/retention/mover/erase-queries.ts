@@ -1,0 +1,252 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { DayTriple, GoneEffects } from '../../records/index.ts';
+import type { MoveState } from '../contract.ts';
+import type { EraseScope } from './scope.ts';
+
+const digestSum = sql`mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616,
+  18446744073709551616)`;
+
+/** The days in the scope that have hot records, with all of these, by the counters. */
+export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<DayTriple[]> {
+  return db.query<DayTriple>(sql`
+    select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
+      mod(digest - cold_digest + 18446744073709551616, 18446744073709551616) as digest
+    from leaf_days where ${join(dayConditions(scope), ' and ')} and count > cold_count
+    order by store, day`);
+}
+
+/** A day's triple of what matches, or (store null) one of the event ids that match. */
+export type HotMatch =
+  | (DayTriple & { event_id: null })
+  | { store: null; day: null; count: number; bytes: number; digest: string; event_id: string };
+
+/** One month of hot records is looked through, along the key of its partition. */
+export async function matchHotMonth(
+  db: Queryable,
+  scope: EraseScope,
+  month: string,
+): Promise<HotMatch[]> {
+  return db.query<HotMatch>(sql`
+    select store, day::text as day, event_id, count(*) as count, sum(bytes) as bytes,
+      ${digestSum} as digest
+    from (
+      select store, (occurred_at at time zone 'UTC')::date as day, event_id, bytes, digest
+      from enrichment_records where ${join(recordConditions(scope, month), ' and ')}
+    ) matched
+    group by grouping sets ((store, day), (event_id)) order by store, day`);
+}
+
+/** Days of a store that follow one another. */
+export type DaySpan = { store: string; from: string; to: string };
+
+/** Deletes what matches of a span of days whose counters are locked; answers what went, by day. */
+export async function deleteHotMatches(
+  db: Queryable,
+  { tenant, eventIds }: EraseScope,
+  { store, from, to }: DaySpan,
+): Promise<DayTriple[]> {
+  const isMeant = eventIds === null ? sql`true` : sql`event_id = any(${eventIds}::text[])`;
+  return db.query<DayTriple>(sql`
+    with gone as (
+      delete from enrichment_records
+      where tenant = ${tenant} and store = ${store}
+        and occurred_at >= ${`${from}T00:00:00Z`}::timestamptz
+        and occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day' and ${isMeant}
+      returning (occurred_at at time zone 'UTC')::date as day, bytes, digest
+    )
+    select ${store}::text as store, day::text as day, count(*) as count, sum(bytes) as bytes,
+      ${digestSum} as digest
+    from gone group by day order by day`);
+}
+
+/** A live segment that may hold matches. */
+export type SegmentRow = {
+  id: string;
+  object_key: string;
+  size_bytes: number;
+  sha256: Buffer;
+  first_day: string;
+  last_day: string;
+};
+
+export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<SegmentRow[]> {
+  return db.query<SegmentRow>(sql`
+    select id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
+    from segments where tenant = ${scope.tenant} and id in (
+      select segment_id from segment_days where ${join(dayConditions(scope), ' and ')}
+    ) order by first_day, id`);
+}
+
+/** The days in the scope that a segment has, with all records of them. */
+export async function listSegmentDaysOf(
+  db: Queryable,
+  scope: EraseScope,
+  segmentIds: readonly string[],
+): Promise<(DayTriple & { segment_id: string })[]> {
+  return db.query(sql`
+    select segment_id, store, day::text as day, count, bytes, digest
+    from segment_days where ${join(dayConditions(scope), ' and ')}
+      and segment_id = any(${segmentIds}::text[])
+    order by segment_id, store, day`);
+}
+
+function dayConditions({ tenant, store, from, to }: EraseScope): Sql[] {
+  const conditions = [sql`tenant = ${tenant}`];
+  if (store !== null) conditions.push(sql`store = ${store}`);
+  if (from !== null) conditions.push(sql`day >= ${from}::date`);
+  if (to !== null) conditions.push(sql`day <= ${to}::date`);
+  return conditions;
+}
+
+function recordConditions({ tenant, store, eventIds, from, to }: EraseScope, month: string): Sql[] {
+  const start = `${month}-01T00:00:00Z`;
+  const conditions = [
+    sql`tenant = ${tenant}`,
+    sql`occurred_at >= ${start}::timestamptz`,
+    sql`occurred_at < ${start}::timestamptz + interval '1 month'`,
+  ];
+  if (store !== null) conditions.push(sql`store = ${store}`);
+  if (from !== null) conditions.push(sql`occurred_at >= ${`${from}T00:00:00Z`}::timestamptz`);
+  if (to !== null) {
+    conditions.push(sql`occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day'`);
+  }
+  if (eventIds !== null) conditions.push(sql`event_id = any(${eventIds}::text[])`);
+  return conditions;
+}
+
+/** How far a journalled erasure is. */
+export type ErasureState = {
+  state: MoveState;
+  gone_count: number;
+  gone_bytes: number;
+  gone_digest: string;
+  switched_at: string | null;
+  error_code: string | null;
+  error: string | null;
+  /** When the last of the objects that it replaces is removed; null when none waits for it. */
+  objects_removed_after: string | null;
+  /** What else went or changed; null until the switch. */
+  effects: GoneEffects | null;
+  /** Tables whose files may still have what was deleted. */
+  scrub_due: string[] | null;
+  /** Null until it was tried. */
+  scrubbed: Scrubbed | null;
+};
+
+export async function findErasureState(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<ErasureState | undefined> {
+  const rows = await db.query<ErasureState>(sql`
+    select state, gone_count, gone_bytes, gone_digest, ${instantText('switched_at')} as switched_at,
+      error_code, error, (
+        select ${instantText('max(remove_after)')} from object_removals removal
+        where removal.tenant = moves.tenant and removal.move_id = moves.id
+      ) as objects_removed_after, effects, scrub_due, scrubbed
+    from moves where tenant = ${tenant} and id = ${id}`);
+  return rows[0];
+}
+
+/** What came of taking the deleted rows out of PostgreSQL's files. */
+export type Scrubbed = {
+  /** Tables too large to be written anew. */
+  readonly kept: readonly string[];
+  readonly hasCheckpoint: boolean;
+};
+
+/**
+ * Notes, with the switch, that the months of what goes and the journal are to be scrubbed. Also those of cold records:
+ * what the move deleted when they became cold may still lie in the pages of their month.
+ */
+export async function queueScrub(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+  gone: readonly DayTriple[],
+): Promise<void> {
+  const months = new Set(gone.map(({ day }) => day.slice(0, 7)));
+  await db.query(sql`
+    update moves set scrub_due = array(
+      select relname from pg_inherits join pg_class on pg_class.oid = inhrelid
+      where inhparent = 'enrichment_records'::regclass
+        and replace(right(relname, 7), '_', '-') = any(${[...months]}::text[])
+      order by relname
+    ) || case when request->>'event_ids' is null then '{}' else '{moves}' end::text[]
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+/** What is still to be scrubbed, and what earlier tries have given up. */
+export async function findScrub(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<{ due: readonly string[]; kept: readonly string[] }> {
+  const rows = await db.query<{ due: string[] | null; scrubbed: Scrubbed | null }>(
+    sql`select scrub_due as due, scrubbed from moves where tenant = ${tenant} and id = ${id}`,
+  );
+  return { due: rows[0]?.due ?? [], kept: rows[0]?.scrubbed?.kept ?? [] };
+}
+
+export async function setScrubbed(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+  { due, scrubbed }: { due: readonly string[]; scrubbed: Scrubbed },
+): Promise<void> {
+  await db.query(sql`
+    update moves set scrub_due = nullif(${due}::text[], '{}'), scrubbed = ${JSON.stringify(scrubbed)}::json
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+/**
+ * Days with records from behind `after` up to `lastDay`, the oldest first. Those of dataset versions are
+ * left out, and so is all behind the next one of them: what is answered may go as one range of days.
+ */
+export async function listDaysToGo(
+  db: Queryable,
+  tenant: string,
+  page: { after: string | null; lastDay: string; limit: number; deleteVersioned: boolean },
+): Promise<{ day: string; hot_count: number }[]> {
+  const { after, lastDay, limit, deleteVersioned } = page;
+  const windows = sql`dataset_version_windows
+        where tenant = ${tenant} and not ${deleteVersioned}::boolean`;
+  return db.query(sql`
+    with own as materialized (
+      select leaf_days.day, sum(count - cold_count)::bigint as hot_count from leaf_days
+      where tenant = ${tenant} and leaf_days.day <= ${lastDay}::date
+        and (${after}::date is null or leaf_days.day > ${after}::date)
+      group by leaf_days.day
+    ), free as materialized (
+      select own.day, hot_count from own cross join (
+        select range_agg(daterange(first_day, until)) as days from ${windows}
+      ) kept
+      where not coalesce(own.day <@ kept.days, false)
+    )
+    select day::text as day, hot_count from free where day < coalesce(
+      (select min(first_day) from ${windows} and first_day > (select min(day) from free)),
+      'infinity'::date)
+    order by free.day limit ${raw(String(limit))}`);
+}
+
+/** Which event ids were erased is nobody's business once they are. */
+export async function forgetRequest(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<void> {
+  await db.query(sql`update moves set request = null where tenant = ${tenant} and id = ${id}`);
+}
+
+/** Moves of a tenant that are done but for the removal of objects. */
+export async function listSwitched(db: Queryable, tenant: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    sql`select id from moves where tenant = ${tenant} and state = 'switched'`,
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Runs `work` and leaves nothing of what it did but its answer. */
+export async function doAndUndo<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.client.query('savepoint before');
+  const result = await work();
+  await connection.client.query('rollback to savepoint before');
+  return result;
+}

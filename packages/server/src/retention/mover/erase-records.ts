@@ -1,0 +1,251 @@
+import { setTimeout } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError, type ErrorCode } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
+import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { segmentKey } from '../../records/index.ts';
+import type { EraseReceipt } from '../contract.ts';
+import { findDueDays } from '../policies/plan.ts';
+import { findErasureState } from './erase-queries.ts';
+import { findMatches, type Matches } from './find-matches.ts';
+import type { Move, MoverContext, MoveSegment } from './move.ts';
+import { insertMove, insertMoveSegment, lockTenant } from './queries.ts';
+import { dryReceipt, foretell, receiptOf } from './receipt.ts';
+import { resumeMoves, runMove } from './run-move.ts';
+import { type EraseScope, toJournal } from './scope.ts';
+
+export type EraseContext = MoverContext & {
+  readonly objects: ObjectReader;
+  readonly audit: Audit;
+  /** How long to wait for a mover that has the tenant. */
+  readonly lockMillis: number;
+};
+
+/** Who has records erased, and when that was asked. */
+export type EraseAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly requestedAt: string;
+};
+
+/**
+ * Erases records in both tiers and answers the receipt. `onJournalled` is told the receipt as soon as
+ * nothing but time stands between the request and its end: a kill is survived from there on. Throws 409
+ * `tenant_on_hold`, `tenant_busy`, `store_fenced`, 500 `segment_damaged`, 503; the journal tells when it goes on by itself.
+ */
+export async function eraseRecords(
+  context: EraseContext,
+  scope: EraseScope,
+  job: { act: EraseAct; signal: AbortSignal; onJournalled: (receipt: EraseReceipt) => void },
+): Promise<EraseReceipt> {
+  await refuseHold(context.db, scope.tenant);
+  return waitForTenant(context.db, scope.tenant, {
+    waitMillis: context.lockMillis,
+    signal: job.signal,
+    async work(signal) {
+      // What a killed process left unfinished may have copied what is to go now. A move that has to wait, as
+      // another database has the store, finds its source changed when it goes on, and lets go of what it copied.
+      await resumeMoves(context, scope.tenant, signal);
+      const matches = await findMatches(context, scope, signal);
+      // Hot records can go whoever has the store.
+      if (matches.cold.length > 0) await context.fence.advance(signal);
+      const effects = await foretell(context, scope, matches);
+      const planned = dryReceipt(scope, matches, { requestedAt: job.act.requestedAt, effects });
+      const move = await journal(context, { scope, matches, planned, act: job.act });
+      if (move === null) return nothingErased(planned);
+      job.onJournalled({ ...planned, id: move.id, dry_run: false, state: 'planned' });
+      await runMove(context, move, signal);
+      return readReceipt(context.db, planned, move);
+    },
+  });
+}
+
+/** Throws 409 `tenant_on_hold`. */
+export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant): Promise<void> {
+  const { hold } = await findDueDays(db, tenant);
+  if (!hold) return;
+  throw new AppError('tenant_on_hold', {
+    detail: `${shownAs} is under legal hold: nothing of it may be erased. PUT /retention/policies/:tenant lifts a hold.`,
+  });
+}
+
+/** The receipt when no record fits: there is no move then. */
+export function nothingErased(planned: EraseReceipt): EraseReceipt {
+  return { ...planned, dry_run: false, erased_at: planned.requested_at };
+}
+
+/** The receipt as it stands. Throws when the journal says that the erasure has failed. */
+export async function readReceipt(
+  db: Queryable,
+  planned: EraseReceipt,
+  move: { tenant: string; id: string },
+): Promise<EraseReceipt> {
+  const state = await findErasureState(db, move);
+  if (state === undefined) throw new Error(`the erasure ${move.id} is not in the journal`);
+  if (state.state !== 'failed') return receiptOf(planned, { id: move.id, state });
+  throw new AppError(faultCodes[state.error_code ?? ''] ?? 'internal_error', {
+    detail: `Nothing was erased (${move.id} in the journal of moves). ${state.error}`,
+  });
+}
+
+const faultCodes: Readonly<Record<string, ErrorCode>> = {
+  segment_damaged: 'segment_damaged',
+  tenant_on_hold: 'tenant_on_hold',
+  out_of_memory: 'cold_tier_unavailable',
+};
+
+/** Null when nothing fits. Either is on record. */
+async function journal(
+  context: EraseContext,
+  {
+    scope,
+    matches,
+    planned,
+    act,
+  }: { scope: EraseScope; matches: Matches; planned: EraseReceipt; act: EraseAct },
+): Promise<Move | null> {
+  const note = (connection: Connection, move: Move | null) =>
+    noteErasure(connection, context.audit, { scope, planned, act, moveId: move?.id ?? null });
+  const days = [...matches.hot, ...matches.cold.flatMap((found) => found.days)]
+    .map(({ day }) => day)
+    .sort();
+  const [firstDay, lastDay] = [days[0], days.at(-1)];
+  if (firstDay === undefined || lastDay === undefined) {
+    await context.db.transaction((connection) => note(connection, null));
+    return null;
+  }
+  return journalErasure(context, {
+    tenant: scope.tenant,
+    runId: null,
+    kind: 'erase',
+    firstDay,
+    lastDay,
+    request: toJournal(scope),
+    matches,
+    note,
+  });
+}
+
+/** The event ids are counted, not kept: the audit log must not remember who was erased. */
+export async function noteErasure(
+  db: Queryable,
+  audit: Audit,
+  {
+    scope,
+    planned,
+    act,
+    moveId,
+  }: { scope: EraseScope; planned: EraseReceipt; act: EraseAct; moveId: string | null },
+): Promise<void> {
+  const { tenant, store, from, to, eventIds } = scope;
+  const { erased, hot_count, cold_count } = planned;
+  const event_ids = eventIds?.length ?? null;
+  await audit(db, {
+    actor: act.actor,
+    request: act.request,
+    action: 'records.erase',
+    target: moveId,
+    tenant,
+    after: { store, from, to, event_ids, ...erased, hot_count, cold_count },
+  });
+}
+
+const pauseMillis = 250;
+
+/** `withTenantLock` that waits for its turn. Throws 409 `tenant_busy` when it does not come in time. */
+async function waitForTenant<T>(
+  db: Database,
+  tenant: string,
+  options: { waitMillis: number; signal: AbortSignal; work: (signal: AbortSignal) => Promise<T> },
+): Promise<T> {
+  for (let leftMillis = options.waitMillis; ; leftMillis -= pauseMillis) {
+    const result = await withTenantLock(db, tenant, options);
+    if (result !== busy) return result;
+    if (leftMillis <= 0) break;
+    await setTimeout(pauseMillis, undefined, { signal: options.signal });
+  }
+  throw new AppError('tenant_busy', {
+    detail: `Data of ${tenant} is being moved, and nothing was erased. Ask again in a minute.`,
+    retryAfterSeconds: 60,
+  });
+}
+
+type Erasure = {
+  readonly tenant: string;
+  readonly runId: string | null;
+  readonly kind: 'delete' | 'erase';
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly request?: unknown;
+  readonly matches: Matches;
+  /** Runs in the transaction that journals the move. */
+  readonly note?: (connection: Connection, move: Move) => Promise<void>;
+};
+
+/** Journals a move that lets records go: from here on it happens, if need be after a restart. */
+export async function journalErasure(context: MoverContext, erasure: Erasure): Promise<Move> {
+  const { tenant, matches, note } = erasure;
+  const touched = matches.cold
+    .map(({ segment: { id: segment_id, ...segment } }) => ({ segment_id, ...segment }))
+    .sort((a, b) => (a.segment_id < b.segment_id ? -1 : 1));
+  const ids = touched.map(() => newId('seg')).sort();
+  const renewed = touched.map(({ first_day: firstDay, last_day: lastDay }, index): MoveSegment => {
+    const id = ids[index] ?? '';
+    const object_key = segmentKey({ tenant, firstDay, lastDay, id });
+    return { segment_id: id, object_key, size_bytes: null, sha256: null };
+  });
+  const move = await context.db.transaction(async (connection) => {
+    const row = await insertMove(connection, {
+      ...erasure,
+      id: newId('mov'),
+      runner: context.runner,
+    });
+    if (row === undefined) throw new Error('a move was not journalled');
+    for (const segment of touched) {
+      await insertMoveSegment(connection, row, { ...segment, role: 'in' });
+    }
+    for (const segment of renewed) {
+      await insertMoveSegment(connection, row, { ...segment, role: 'out' });
+    }
+    await note?.(connection, row);
+    return row;
+  });
+  await context.onArrow?.('planned', 'after', move);
+  return move;
+}
+
+/** Another mover has the tenant. */
+export const busy = Symbol('busy');
+
+/**
+ * Works on a tenant while nobody else does, in whatever process: the lock is that of a session, and ends
+ * with it. The signal given to `work` is aborted by the caller's and when the session is lost.
+ */
+export async function withTenantLock<T>(
+  db: Database,
+  tenant: string,
+  options: { signal: AbortSignal; work: (signal: AbortSignal) => Promise<T> },
+): Promise<T | typeof busy> {
+  options.signal.throwIfAborted();
+  const session = await db.openSession();
+  try {
+    if (!(await lockTenant(session, tenant))) return busy;
+    const lost = new AbortController();
+    session.lost.addEventListener('abort', () => lost.abort(sessionLost()), { once: true });
+    if (session.lost.aborted) lost.abort(sessionLost());
+    return await options.work(AbortSignal.any([options.signal, lost.signal]));
+  } finally {
+    await session.close();
+  }
+}
+
+function sessionLost(): AppError {
+  return new AppError('database_unavailable', {
+    detail:
+      'The lock on the tenant was lost with its connection. The move goes on with the next run.',
+    retryAfterSeconds: 5,
+  });
+}

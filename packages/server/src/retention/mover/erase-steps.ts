@@ -1,0 +1,213 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Connection } from '../../platform/postgres/database.ts';
+import {
+  type DayTriple,
+  dayKey,
+  hotTriple,
+  type LockedDay,
+  replaceSegments,
+  subtractTriples,
+  sumByDay,
+  sumTriples,
+  writeSegmentFromSegments,
+} from '../../records/index.ts';
+import { findDueDays } from '../policies/plan.ts';
+import { type DaySpan, deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
+import { findHot, keepFilter, matchFile } from './find-matches.ts';
+import type {
+  Copied,
+  KindSteps,
+  Move,
+  MoverContext,
+  MoveSegment,
+  MoveWork,
+  Refusal,
+} from './move.ts';
+import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
+import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
+import { scrub } from './scrub.ts';
+import { fetchSegment } from './verify-copy.ts';
+
+/**
+ * Steps of a move that lets records go for good: those of its segments that stay are written anew, one new
+ * segment for each that has some, and hot ones are deleted in the switch.
+ */
+function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy' | 'switch'> {
+  return {
+    async copy(context, work) {
+      const scope = scopeOf(work.move);
+      const files: { segment_id: string; path: string }[] = [];
+      const days: DayTriple[] = [];
+      // Any segment may go into any new one: both lists are in the order of their ids.
+      for (const [index, segment] of work.in.entries()) {
+        const target = work.out[index];
+        if (target === undefined) throw new Error(`the move ${work.move.id} has too few segments`);
+        const kept = await copyKept(context, work, { scope, segment, target });
+        files.push(...kept.files);
+        days.push(...kept.days);
+      }
+      return { files, days: [...sumByDay(days).values()] };
+    },
+
+    async switch(connection, { work, segments }) {
+      const scope = scopeOf(work.move);
+      return replaceSegments(connection, {
+        tenant: work.move.tenant,
+        add: segments,
+        remove: work.in.map(({ segment_id }) => segment_id),
+        hotDays: await findHot(connection, scope, { signal: work.signal }),
+        removeHot: (locked) => removeHotMatches(connection, scope, locked),
+        isErasing: true,
+      });
+    },
+  };
+}
+
+/**
+ * What stays of a segment as a file. What it must hold is what the catalogue says of the segment less what
+ * is found to go, not what the file turns out to hold: a copy that loses a record is found out.
+ */
+async function copyKept(
+  context: MoverContext,
+  { move, dir, signal }: MoveWork,
+  { scope, segment, target }: { scope: EraseScope; segment: MoveSegment; target: MoveSegment },
+): Promise<Copied> {
+  const { db, duckdb } = context;
+  const source = await fetchSegment(context, segment, { dir, signal });
+  const before = await listDaysOfSegments(db, move.tenant, [segment.segment_id]);
+  const going = sumByDay((await matchFile(duckdb, { path: source, scope, signal })).days);
+  const days = before
+    .map((day) => {
+      const gone = going.get(dayKey(day));
+      return gone === undefined ? day : { ...day, ...subtractTriples(day, gone) };
+    })
+    .filter(({ count }) => count !== 0);
+  if (days.length === 0) return { files: [], days };
+  const path = join(dir, `${target.segment_id}.parquet`);
+  const { count, bytes } = sumTriples(days);
+  const rowCount = sumTriples(before).count;
+  const filter = await keepFilter(duckdb, { path: source, rowCount, scope, signal });
+  await writeSegmentFromSegments(duckdb, {
+    paths: [source],
+    filter,
+    target: path,
+    count,
+    bytes,
+    signal,
+  });
+  // Fetched copies of all segments at once could fill the disk.
+  await rm(source, { force: true });
+  return { files: [{ segment_id: target.segment_id, path }], days };
+}
+
+const steps = eraseSteps(fromJournal);
+
+/** What is erased must be gone soon: readers that are longer under way read on by what they hold open. */
+const maxGraceSeconds = 60;
+
+/** Records leave for good because someone asked for it. */
+export const eraseKind: KindSteps = {
+  copy: steps.copy,
+
+  async switch(connection, switching) {
+    const { context, work } = switching;
+    // The first to queue an object decides how long it is kept.
+    await queueRemovals(connection, work.move, {
+      keys: work.in.map(({ object_key }) => object_key),
+      graceSeconds: Math.min(maxGraceSeconds, context.graceSeconds),
+    });
+    const gone = await steps.switch(connection, switching);
+    await queueScrub(connection, work.move, gone);
+    await forgetRequest(connection, work.move);
+    return gone;
+  },
+
+  cleanUp: (context, { move, signal }) => scrub(context, move, signal),
+
+  refuse: async () => null,
+};
+
+/** Whole days leave for good by policy. */
+export const deleteKind: KindSteps = {
+  ...eraseSteps(({ tenant, first_day, last_day }) => scopeOfDays(tenant, first_day, last_day)),
+
+  async refuse(connection, move) {
+    const { tenant, last_day } = move;
+    const { lastDeleteDay } = await findDueDays(connection, tenant);
+    if (lastDeleteDay === null || last_day > lastDeleteDay) {
+      return {
+        code: 'not_due',
+        message: `The policy keeps days ${lastDeleteDay === null ? 'for ever' : `after ${lastDeleteDay}`} by now. Nothing was deleted.`,
+      };
+    }
+    return refuseVersioned(connection, move);
+  },
+};
+
+/** A version may have been frozen since the days were planned; none can be until this is committed. */
+async function refuseVersioned(connection: Connection, move: Move): Promise<Refusal | null> {
+  if (isTold(move)) return null;
+  const { tenant, first_day: firstDay, last_day: lastDay } = move;
+  const names = await listKeepers(connection, { tenant, firstDay, lastDay });
+  if (names.length === 0) return null;
+  return {
+    code: 'kept_by_version',
+    message: `The dataset version ${names.join(', ')} has days from ${firstDay} to ${lastDay} by now. Nothing was deleted; the next run leaves out its days.`,
+  };
+}
+
+/** How the journal tells that days of versions go too (moves.request). */
+export type DeleteRequest = { readonly delete_versioned: true };
+
+function isTold({ request }: Move): boolean {
+  return typeof request === 'object' && request !== null && 'delete_versioned' in request;
+}
+
+/** Enough to keep a statement short. */
+const statementRows = 200_000;
+const dayMillis = 86_400_000;
+
+/**
+ * Deletes the hot records in the scope on days whose counters are locked; answers what went, by store and
+ * day. The scope decides, not what was found when the erasure was planned: what came since goes too.
+ */
+async function removeHotMatches(
+  connection: Connection,
+  scope: EraseScope,
+  locked: readonly LockedDay[],
+): Promise<DayTriple[]> {
+  const gone: DayTriple[] = [];
+  for (const span of spansOf(locked.filter((day) => isInScope(scope, day)))) {
+    gone.push(...(await deleteHotMatches(connection, scope, span)));
+  }
+  return gone;
+}
+
+function isInScope({ store, from, to }: EraseScope, day: LockedDay): boolean {
+  if (store !== null && day.store !== store) return false;
+  if (from !== null && day.day < from) return false;
+  if (to !== null && day.day > to) return false;
+  return hotTriple(day).count > 0;
+}
+
+/** Days of a store that follow one another go in one statement, as long as that stays short. */
+export function spansOf(days: readonly LockedDay[]): DaySpan[] {
+  const spans: (DaySpan & { count: number })[] = [];
+  for (const day of [...days].sort(byKey)) {
+    const { count } = hotTriple(day);
+    const last = spans.at(-1);
+    const isNext =
+      last?.store === day.store && Date.parse(last.to) + dayMillis === Date.parse(day.day);
+    if (isNext && last.count + count <= statementRows) {
+      last.to = day.day;
+      last.count += count;
+    } else spans.push({ store: day.store, from: day.day, to: day.day, count });
+  }
+  return spans.map(({ store, from, to }) => ({ store, from, to }));
+}
+
+function byKey(a: DayTriple, b: DayTriple): number {
+  if (a.store !== b.store) return a.store < b.store ? -1 : 1;
+  return a.day < b.day ? -1 : 1;
+}

@@ -1,0 +1,345 @@
+import { writeFile } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordDigest } from '../../kernel/digest.ts';
+import { literal } from '../../platform/parquet/duckdb.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { subtractTriples, sumTriples, tenantFolder } from '../../records/index.ts';
+import type { EraseReceipt, MoveState } from '../contract.ts';
+import { removeObjects } from './remove-objects.ts';
+import type { EraseRequest } from './scope.ts';
+import { auditOf, eraseOnce } from './testing/eraser.ts';
+import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { differences, journal, objectKeys, totals } from './testing/truth.ts';
+import { testActor } from './testing/world.ts';
+
+let mover: TestMover;
+beforeAll(async () => {
+  mover = await startTestMover();
+});
+afterAll(() => mover.stop());
+
+const never = new AbortController().signal;
+const days = ['2001-03-30', '2001-03-31', '2001-04-01'];
+const [first = '', second = '', third = ''] = days;
+
+/** Two segments and a hot day, with late hot records on the first. Event ids e-0 … e-4 on every day. */
+async function seed(tenant: string): Promise<void> {
+  for (const day of [first, second]) {
+    await addRecords(mover.db, makeRecords(tenant, { days: [day] }));
+    await mover.move(tenant, day);
+  }
+  await addRecords(mover.db, makeRecords(tenant, { days: [third] }));
+  await addRecords(mover.db, makeRecords(tenant, { days: [first], prefix: 'late', perDay: 1 }));
+}
+
+async function tenantTriple(tenant: string) {
+  const rows = await mover.db.query<{ count: number; bytes: number; digest: string }>(
+    sql`select count, bytes, digest from leaf_tenants where tenant = ${tenant}`,
+  );
+  return sumTriples(rows);
+}
+
+function erasedTriple({ erased }: EraseReceipt) {
+  return { ...erased, digest: BigInt(`0x${erased.digest}`).toString() };
+}
+
+/** Erases, and holds the receipt against what the counters lost. */
+async function erase(request: EraseRequest, more: Parameters<typeof eraseOnce>[2] = {}) {
+  const before = await tenantTriple(request.tenant);
+  const receipt = await eraseOnce(mover, request, more);
+  const after = await tenantTriple(request.tenant);
+  expect(erasedTriple(receipt)).toEqual(subtractTriples(before, after));
+  expect(receipt.hot_count + receipt.cold_count).toBe(receipt.erased.count);
+  expect(await differences(mover, request.tenant)).toEqual([]);
+  return receipt;
+}
+
+/** How many records of both tiers have such an event id, by what the tables and files hold. */
+async function countOf(tenant: string, eventId: string): Promise<number> {
+  const [hot] = await mover.db.query<{ count: number }>(
+    sql`select count(*) as count from enrichment_records where tenant = ${tenant} and event_id = ${eventId}`,
+  );
+  let count = hot?.count ?? 0;
+  for (const key of await objectKeysOf(tenant)) {
+    const [cold] = await mover.duckdb.run<{ count: string }>(
+      `select count(*) as count from ${literal(mover.store.pathOf(key) ?? '')}
+      where tenant = ${literal(tenant)} and event_id = ${literal(eventId)}`,
+    );
+    count += Number(cold?.count);
+  }
+  return count;
+}
+
+async function objectKeysOf(tenant: string): Promise<string[]> {
+  return (await objectKeys(mover)).filter((key) => key.includes(`${tenantFolder(tenant)}/`));
+}
+
+async function state(tenant: string) {
+  return [await totals(mover, tenant), await journal(mover, tenant), await objectKeysOf(tenant)];
+}
+
+test.each([
+  ['nothing but a tenant', {}],
+  ['a day without its end', { from: first }],
+  ['an end without its day', { store: 'DFW', to: first }],
+  ['days in the wrong order', { from: second, to: first }],
+])('refuses %s with 400', async (_name, more) => {
+  await expect(eraseOnce(mover, { tenant: 'any', ...more })).rejects.toMatchObject({
+    code: 'request_invalid',
+  });
+});
+
+test('a legal hold refuses, whether the own or the default policy has it', async () => {
+  await seed('held');
+  const before = await state('held');
+  await mover.db.query(
+    sql`insert into retention_policies (tenant, hot_days, hold) values ('held', 3, true)`,
+  );
+  await expect(eraseOnce(mover, { tenant: 'held', store: 'DFW' })).rejects.toMatchObject({
+    code: 'tenant_on_hold',
+  });
+  expect(await state('held')).toEqual(before);
+  expect(
+    (await eraseOnce(mover, { tenant: 'held', store: 'DFW', dry_run: true })).erased.count,
+  ).toBe(16);
+});
+
+test('a hold set while it copies stops it', async () => {
+  await seed('late-hold');
+  const before = await totals(mover, 'late-hold');
+  const onArrow = async (to: MoveState, when: string) => {
+    if (to !== 'verified' || when !== 'after') return;
+    await mover.db.query(
+      sql`insert into retention_policies (tenant, hot_days, hold) values ('late-hold', 3, true)`,
+    );
+  };
+  await expect(
+    eraseOnce(mover, { tenant: 'late-hold', store: 'DFW' }, { onArrow }),
+  ).rejects.toMatchObject({ code: 'tenant_on_hold' });
+  expect(await totals(mover, 'late-hold')).toEqual(before);
+  expect(await differences(mover, 'late-hold')).toEqual([]);
+});
+
+test('a tenant that a mover has answers 409 with when to come back', async () => {
+  await seed('busy');
+  const before = await state('busy');
+  const session = await mover.db.openSession();
+  await session.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('busy'))`);
+  const refused = eraseOnce(mover, { tenant: 'busy', store: 'DFW' }, { lockMillis: 0 });
+  await expect(refused).rejects.toMatchObject({ code: 'tenant_busy', retryAfterSeconds: 60 });
+  expect(await state('busy')).toEqual(before);
+  await session.close();
+});
+
+test('a foreign tenant looks like one without records, and nothing happens to it', async () => {
+  await seed('foreign');
+  const before = await state('foreign');
+  const actor = { ...testActor, tenants: ['mine'] };
+  for (const dry_run of [true, false]) {
+    const request = { store: 'DFW', event_ids: ['e-1'], dry_run };
+    const foreign = await eraseOnce(mover, { tenant: 'foreign', ...request }, { actor });
+    const empty = await eraseOnce(mover, { tenant: 'mine', ...request }, { actor });
+    expect(foreign).toEqual({ ...empty, tenant: 'foreign' });
+    expect(foreign).toMatchObject({ id: null, erased: { count: 0 }, not_found: ['e-1'] });
+  }
+  expect(await state('foreign')).toEqual(before);
+});
+
+test('a segment that is damaged refuses the erasure before anything is journalled', async () => {
+  await seed('damaged');
+  const [key = ''] = await objectKeysOf('damaged');
+  const path = mover.store.pathOf(key) ?? '';
+  const before = await state('damaged');
+  await writeFile(path, 'no segment');
+  await expect(eraseOnce(mover, { tenant: 'damaged', event_ids: ['e-1'] })).rejects.toMatchObject({
+    code: 'segment_damaged',
+  });
+  expect(await state('damaged')).toEqual(before);
+});
+
+const cases = [
+  ['event ids', { event_ids: ['e-1', 'late-0', 'none'] }, { hot: 4, cold: 4, segments: 2 }],
+  [
+    'an event id of one day',
+    { event_ids: ['e-1'], from: second, to: second },
+    { hot: 0, cold: 2, segments: 1 },
+  ],
+  ['days of both tiers', { from: first, to: second }, { hot: 2, cold: 20, segments: 2 }],
+  ['a hot day', { from: third, to: third }, { hot: 10, cold: 0, segments: 0 }],
+  ['a store', { store: 'DFW' }, { hot: 6, cold: 10, segments: 2 }],
+  ['a store on a day', { store: 'ORD', from: first, to: first }, { hot: 1, cold: 5, segments: 1 }],
+  ['all days', { from: first, to: third }, { hot: 12, cold: 20, segments: 2 }],
+] as const;
+
+test.each(cases)('erases by %s in both tiers, and a dry run told so', async (name, more, found) => {
+  const tenant = `by ${name}`;
+  await seed(tenant);
+  const request = { tenant, ...structuredClone(more) } as EraseRequest;
+  const before = await state(tenant);
+  const dry = await eraseOnce(mover, { ...request, dry_run: true });
+  expect(await state(tenant)).toEqual(before);
+  const receipt = await erase(request);
+  expect(receipt).toMatchObject({
+    dry_run: false,
+    hot_count: found.hot,
+    cold_count: found.cold,
+    segments_rewritten: found.segments,
+    not_found: request.event_ids?.includes('none') ? ['none'] : [],
+    requested_at: '2026-06-01T00:00:00.000000Z',
+    erased_at: expect.stringMatching(/^2\d{3}-/),
+  });
+  const { erased, hot_count, cold_count, segments_rewritten, not_found } = receipt;
+  expect(dry).toMatchObject({ erased, hot_count, cold_count, segments_rewritten, not_found });
+  expect(dry).toMatchObject({ id: null, dry_run: true, state: null, erased_at: null });
+  expect(await auditOf(mover, tenant)).toEqual([
+    {
+      action: 'records.erase',
+      target: receipt.id,
+      after: expect.objectContaining({
+        count: erased.count,
+        event_ids: request.event_ids?.length ?? null,
+      }),
+    },
+  ]);
+  expect((await eraseOnce(mover, { ...request, dry_run: true })).erased.count).toBe(0);
+});
+
+test('what was erased is in no object once the grace is over, and nowhere in the journal', async () => {
+  await seed('gone');
+  expect(await countOf('gone', 'e-1')).toBe(6);
+  const receipt = await erase({ tenant: 'gone', event_ids: ['e-1'] });
+  expect(receipt).toMatchObject({ state: 'switched', objects_removed_after: expect.any(String) });
+  await removeObjects(mover.context(), never);
+  expect(await countOf('gone', 'e-1')).toBe(0);
+  expect(await countOf('gone', 'e-2')).toBe(6);
+  expect((await journal(mover, 'gone')).at(-1)).toMatchObject({ kind: 'erase', state: 'removed' });
+  const [told] = await mover.db.query(sql`
+    select count(*) as count from moves where tenant = 'gone' and request::text like '%e-1%'`);
+  expect(told).toEqual({ count: 0 });
+});
+
+test('replaced objects are kept a minute at most', async () => {
+  await seed('grace');
+  await erase({ tenant: 'grace', event_ids: ['e-1'] }, { graceSeconds: 3600 });
+  const [kept] = await mover.db.query<{ seconds: number }>(sql`
+    select round(extract(epoch from max(remove_after - switched_at)))::int as seconds
+    from object_removals join moves on moves.id = move_id where moves.tenant = 'grace'`);
+  expect(kept?.seconds).toBe(60);
+});
+
+test('an erased event id that comes again is a new record', async () => {
+  await seed('again');
+  await erase({ tenant: 'again', event_ids: ['e-1'] });
+  await addRecords(mover.db, makeRecords('again', { days: [first], perDay: 2 }).slice(1, 2));
+  expect(await differences(mover, 'again')).toEqual([]);
+  expect(await erase({ tenant: 'again', event_ids: ['e-1'] })).toMatchObject({
+    hot_count: 1,
+    cold_count: 0,
+    segments_rewritten: 0,
+  });
+});
+
+test('records that fit and come while it copies are erased too', async () => {
+  await seed('racing');
+  const onArrow = async (to: MoveState, when: string) => {
+    if (to !== 'copied' || when !== 'after') return;
+    await addRecords(mover.db, makeRecords('racing', { days: ['2001-05-01'], perDay: 2 }));
+  };
+  const receipt = await eraseOnce(mover, { tenant: 'racing', event_ids: ['e-1'] }, { onArrow });
+  expect(receipt).toMatchObject({ hot_count: 4, cold_count: 4 });
+  await removeObjects(mover.context(), never);
+  expect(await countOf('racing', 'e-1')).toBe(0);
+  expect(await countOf('racing', 'e-0')).toBe(8);
+  expect(await differences(mover, 'racing')).toEqual([]);
+});
+
+test('nothing that fits is told at once, without a move', async () => {
+  await seed('none');
+  const before = await journal(mover, 'none');
+  expect(await erase({ tenant: 'none', event_ids: ['x', 'y'] })).toMatchObject({
+    id: null,
+    erased: { count: 0, bytes: 0, digest: '0000000000000000' },
+    not_found: ['x', 'y'],
+    erased_at: '2026-06-01T00:00:00.000000Z',
+  });
+  expect(await journal(mover, 'none')).toEqual(before);
+  expect(await auditOf(mover, 'none')).toMatchObject([{ target: null, after: { count: 0 } }]);
+});
+
+const arrows = ['copied', 'verified', 'switched'].flatMap((to) => [`${to} before`, `${to} after`]);
+
+test.each(['planned after', ...arrows, 'removed before'])(
+  'killed at %s, the next mover of the tenant finishes it',
+  async (arrow) => {
+    const tenant = `kill ${arrow}`;
+    await seed(tenant);
+    const before = await tenantTriple(tenant);
+    const onArrow = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === arrow) throw new Error('killed');
+    };
+    const request = { tenant, event_ids: ['e-1', 'e-3'] };
+    await expect(eraseOnce(mover, request, { onArrow })).rejects.toThrow('killed');
+    expect(await differences(mover, tenant)).toEqual([]);
+    await mover.move(tenant, '2001-01-01');
+    expect(await differences(mover, tenant)).toEqual([]);
+    expect((await tenantTriple(tenant)).count).toBe(before.count - 12);
+    await removeObjects(mover.context(), never);
+    expect(await countOf(tenant, 'e-3')).toBe(0);
+    const [erasure] = await mover.db.query<{ gone_count: number; state: string }>(
+      sql`select gone_count, state from moves where tenant = ${tenant} and kind = 'erase'`,
+    );
+    expect(erasure).toEqual({ gone_count: 12, state: 'removed' });
+  },
+);
+
+test('an erasure that takes long is answered as it stands, and goes on', async () => {
+  await seed('slow');
+  let tellAnswered = (_receipt: EraseReceipt) => {};
+  const answered = new Promise<EraseReceipt>((resolve) => {
+    tellAnswered = resolve;
+  });
+  const onArrow = async (to: MoveState, when: string) => {
+    if (to === 'copied' && when === 'after') await answered;
+  };
+  const request = { tenant: 'slow', store: 'DFW' };
+  await eraseOnce(mover, request, { onArrow, answerMillis: 0, onAnswer: tellAnswered });
+  expect(await answered).toMatchObject({
+    dry_run: false,
+    state: expect.stringMatching(/^(planned|copied)$/),
+    erased: { count: 16 },
+    hot_count: 6,
+    cold_count: 10,
+    erased_at: null,
+  });
+  await mover.move('slow', '2001-01-01');
+  expect(await differences(mover, 'slow')).toEqual([]);
+  expect(await countOf('slow', 'late-0')).toBe(1);
+});
+
+test('the digest of what is left is that of the records left', async () => {
+  const tenant = 'digest';
+  await seed(tenant);
+  await erase({ tenant, event_ids: ['e-1'] });
+  const all = days.flatMap((day) => makeRecords(tenant, { days: [day] }));
+  const late = makeRecords(tenant, { days: [first], prefix: 'late', perDay: 1 });
+  const left = [...all, ...late].filter((one) => one.event_id !== 'e-1');
+  const digests = left.map((one) =>
+    recordDigest({
+      tenant,
+      store: one.store,
+      eventId: one.event_id,
+      occurredAtMicros: Date.parse(one.occurred_at) * 1000 + Number(one.occurred_at.slice(23, 26)),
+      kind: one.kind ?? null,
+      source: one.source ?? null,
+      model: one.model ?? null,
+      confidence: one.confidence ?? null,
+      enrichment: one.enrichment ?? '{}',
+    }),
+  );
+  const sum = BigInt.asUintN(
+    64,
+    digests.reduce((total, digest) => total + digest, 0n),
+  );
+  expect((await tenantTriple(tenant)).digest).toBe(sum.toString());
+});

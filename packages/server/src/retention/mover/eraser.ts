@@ -1,0 +1,111 @@
+import { setTimeout } from 'node:timers/promises';
+import { mayTouchTenant } from '../../kernel/actor.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { formatMicros } from '../../kernel/instant.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
+import { type EraseReceipt, retentionContract } from '../contract.ts';
+import {
+  type EraseAct,
+  type EraseContext,
+  eraseRecords,
+  noteErasure,
+  nothingErased,
+  readReceipt,
+  refuseHold,
+} from './erase-records.ts';
+import { findMatches } from './find-matches.ts';
+import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
+import { type EraseRequest, type EraseScope, toScope } from './scope.ts';
+
+export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase'>): void {
+  http.route(retentionContract.eraseRecords, ({ body, actor, request }) =>
+    eraser.erase({ actor, request }, body),
+  );
+}
+
+export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
+  readonly clock: Clock;
+  /** 10 s unless said. */
+  readonly lockMillis?: number;
+  /** An erasure that takes longer is answered as it stands, and goes on; 20 s unless said. */
+  readonly answerMillis?: number;
+};
+
+/** Erases records on request. */
+export type Eraser = {
+  erase(act: Omit<EraseAct, 'requestedAt'>, request: EraseRequest): Promise<EraseReceipt>;
+  /** Breaks off what runs; the next mover of the tenant finishes it. */
+  stop(): Promise<void>;
+};
+
+export function createEraser(options: EraserOptions): Eraser {
+  const { clock, lockMillis = 10_000, answerMillis = 20_000 } = options;
+  const context: EraseContext = { ...options, lockMillis };
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+
+  async function eraseNow(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
+    let tellJournalled = (_planned: EraseReceipt) => {};
+    const journalled = new Promise<EraseReceipt>((resolve) => {
+      tellJournalled = resolve;
+    });
+    const { signal } = stopping;
+    const work = eraseRecords(context, scope, { act, signal, onJournalled: tellJournalled });
+    const ended = new AbortController();
+    let isAnswered = false;
+    const settled = work
+      .catch((error: unknown) => {
+        // Otherwise the caller is told.
+        if (isAnswered)
+          context.log.error({ err: error, tenant: scope.tenant }, 'an erasure broke off');
+      })
+      .finally(() => {
+        ended.abort();
+        running.delete(settled);
+      });
+    running.add(settled);
+    const asItStands = Promise.all([
+      journalled,
+      setTimeout(answerMillis, undefined, { signal: ended.signal, ref: false }),
+    ]).then(([planned]) =>
+      readReceipt(context.db, planned, { tenant: scope.tenant, id: planned.id ?? '' }),
+    );
+    // Once the work has ended it is the work that answers.
+    const receipt = await Promise.race([work, asItStands.catch(() => work)]);
+    isAnswered = true;
+    return receipt;
+  }
+
+  return {
+    async erase({ actor, request }, body) {
+      const scope = toScope(body);
+      const requestedAt = formatMicros(clock() * 1000);
+      const act = { actor, request, requestedAt };
+      if (!mayTouchTenant(actor, scope.tenant))
+        return refuseSilently(context, { act, scope, body });
+      if (body.dry_run !== true) return eraseNow(act, scope);
+      const matches = await findMatches(context, scope, stopping.signal);
+      const effects = await foretell(context, scope, matches);
+      return dryReceipt(scope, matches, { requestedAt, effects });
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+/** A tenant out of reach looks like one without records, under the policy that such a one has. */
+async function refuseSilently(
+  { db, audit }: EraseContext,
+  { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },
+): Promise<EraseReceipt> {
+  const { requestedAt } = act;
+  const planned = dryReceipt(scope, noMatches, { requestedAt, effects: noEffects });
+  if (body.dry_run === true) return planned;
+  await refuseHold(db, '*', scope.tenant);
+  await db.transaction((connection) =>
+    noteErasure(connection, audit, { scope, planned, act, moveId: null }),
+  );
+  return nothingErased(planned);
+}

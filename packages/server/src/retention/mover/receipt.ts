@@ -1,0 +1,160 @@
+import { formatDigest } from '../../kernel/digest.ts';
+import { type GoneEffects, sumByDay, sumTriples, type Triple } from '../../records/index.ts';
+import type { EraseReceipt, EraseRemain } from '../contract.ts';
+import { doAndUndo, type ErasureState } from './erase-queries.ts';
+import type { Matches } from './find-matches.ts';
+import { goneOf } from './gone.ts';
+import type { MoverContext } from './move.ts';
+import type { EraseScope } from './scope.ts';
+
+const listedIds = 1000;
+
+/** What an erasure of these matches would do: the answer to a dry run. */
+export function dryReceipt(
+  scope: EraseScope,
+  matches: Matches,
+  { requestedAt, effects }: { requestedAt: string; effects: GoneEffects },
+): EraseReceipt {
+  const hot = sumTriples(matches.hot);
+  const cold = coldTriple(matches);
+  return {
+    id: null,
+    dry_run: true,
+    state: null,
+    tenant: scope.tenant,
+    store: scope.store,
+    from: scope.from,
+    to: scope.to,
+    erased: toTripleRow(sumTriples([hot, cold])),
+    hot_count: hot.count,
+    cold_count: cold.count,
+    segments_rewritten: matches.cold.length,
+    not_found: notFound(scope, matches.foundIds),
+    requested_at: requestedAt,
+    erased_at: null,
+    objects_removed_after: null,
+    ...toEffects(effects),
+    remains: [],
+  };
+}
+
+/** The receipt of a journalled erasure as it stands. Until the switch it tells what will go. */
+export function receiptOf(
+  planned: EraseReceipt,
+  { id, state }: { id: string; state: ErasureState },
+): EraseReceipt {
+  const receipt = { ...planned, id, dry_run: false, state: state.state };
+  if (state.switched_at === null) return receipt;
+  return {
+    ...receipt,
+    erased: toTripleRow({
+      count: state.gone_count,
+      bytes: state.gone_bytes,
+      digest: state.gone_digest,
+    }),
+    // Hot records that fit and came after the plan went too; cold ones cannot have changed.
+    hot_count: state.gone_count - planned.cold_count,
+    erased_at: state.switched_at,
+    objects_removed_after: state.objects_removed_after,
+    ...(state.effects === null ? {} : toEffects(state.effects)),
+    remains: remainsOf(planned, state),
+  };
+}
+
+/** What no erasure can take away at once, or at all. */
+function remainsOf(
+  planned: EraseReceipt,
+  { objects_removed_after, scrub_due, scrubbed }: ErasureState,
+): EraseRemain[] {
+  const remains: EraseRemain[] = [];
+  const add = (what: EraseRemain['what'], note: string, until: string | null = null) =>
+    remains.push({ what, until, note });
+  const due = scrub_due ?? [];
+  const kept = scrubbed?.kept ?? [];
+  if (due.length > 0) {
+    add(
+      'hot_pages',
+      `PostgreSQL still has deleted rows in ${namesOf(due)}: a snapshot may see them, or others are at work there. The next run of retention removes them.`,
+    );
+  }
+  if (kept.length > 0) {
+    add(
+      'hot_pages',
+      `Deleted rows may leave bytes in ${namesOf(kept)}, which is too large to be written anew at once: until PostgreSQL has vacuumed it and new rows take their place, or a run writes it anew when most of it has moved.`,
+    );
+  }
+  if (planned.segments_rewritten > 0) {
+    add(
+      'objects',
+      'The replaced objects stay for those who still read them. Local copies (object-cache/) stay until their process needs the room or ends.',
+      objects_removed_after,
+    );
+  }
+  add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');
+  const unflushed =
+    scrubbed?.hasCheckpoint === false
+      ? ' No checkpoint was made: the role of the service needs pg_checkpoint.'
+      : '';
+  add(
+    'wal',
+    `PostgreSQL’s log (pg_wal) has what was written lately, until its segments are written over.${unflushed}`,
+  );
+  add(
+    'backups',
+    'Backups, archived WAL, disk snapshots, and versions that a bucket keeps have what they had, until they are removed there.',
+  );
+  return remains;
+}
+
+/** enrichment_records_2001_03 → the month 2001-03. */
+function namesOf(tables: readonly string[]): string {
+  const names = tables.map((table) => {
+    const [, year, month] = /_(\d{4})_(\d\d)$/.exec(table) ?? [];
+    return year === undefined ? 'the journal of moves' : `the month ${year}-${month}`;
+  });
+  return names.join(', ');
+}
+
+export const noEffects: GoneEffects = { tagsRemoved: 0, versionsChanged: 0, exportsRemoved: 0 };
+
+function toEffects({ tagsRemoved, versionsChanged, exportsRemoved }: GoneEffects) {
+  return {
+    tags_removed: tagsRemoved,
+    versions_changed: versionsChanged,
+    exports_removed: exportsRemoved,
+  };
+}
+
+/** Nothing fits: also what a caller is told of a tenant beyond its reach. */
+export const noMatches: Matches = { hot: [], cold: [], foundIds: new Set() };
+
+function coldTriple(matches: Matches): Triple {
+  return sumTriples(matches.cold.flatMap(({ days }) => days));
+}
+
+function toTripleRow({ count, bytes, digest }: Triple) {
+  return { count, bytes, digest: formatDigest(BigInt(digest)) };
+}
+
+/** Event ids of the request that no record has, the first of them. */
+function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>): string[] {
+  return (eventIds ?? []).filter((id) => !foundIds.has(id)).slice(0, listedIds);
+}
+
+/**
+ * What else an erasure of these matches would change: it is done and undone again, so that nothing can
+ * tell differently from what will be done.
+ */
+export async function foretell(
+  { db, onGone }: Pick<MoverContext, 'db' | 'onGone'>,
+  scope: EraseScope,
+  matches: Matches,
+): Promise<GoneEffects> {
+  const days = [
+    ...sumByDay([...matches.hot, ...matches.cold.flatMap((found) => found.days)]).values(),
+  ];
+  if (onGone === undefined || days.length === 0) return noEffects;
+  return db.transaction((connection) =>
+    doAndUndo(connection, () => onGone(connection, goneOf('erase', scope, days))),
+  );
+}

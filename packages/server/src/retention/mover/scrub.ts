@@ -1,0 +1,66 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Session } from '../../platform/postgres/database.ts';
+import { inSession, isPassing, rewriteBytes, rewriteInstead, rewriteSoon } from '../give-back.ts';
+import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queries.ts';
+import { findScrub, setScrubbed } from './erase-queries.ts';
+import type { Move, MoverContext } from './move.ts';
+
+/** How long to wait, over all tables, for readers that began before the erasure. */
+const snapshotMillis = 5_000;
+const pauseMillis = 250;
+
+/**
+ * Takes what an erasure deleted out of PostgreSQL's files. A vacuum alone does not: it frees the place of a row,
+ * and most often leaves its bytes there until another row needs it. So the tables are written anew; one too large
+ * for that is left alone, and the receipt says so: its vacuum could keep the tenant locked for hours. What a snapshot
+ * or a lock keeps from it now stays due, and the next run of retention goes on. No fault of it makes an erasure fail
+ * that has happened already.
+ */
+export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
+  const { db, log } = context;
+  try {
+    const { due: tables, kept } = await findScrub(db, move);
+    if (tables.length === 0) return;
+    await inSession(db, signal, async (session) => {
+      const outcomes = await scrubTables(session, tables);
+      const hasCheckpoint = await checkpoint(session);
+      const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
+      const scrubbed = { kept: [...kept, ...of('kept')], hasCheckpoint };
+      await setScrubbed(db, move, { due: of('due'), scrubbed });
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error, move: move.id }, 'erased rows stay in pages until the next run');
+  }
+}
+
+type Outcome = 'gone' | 'kept' | 'due';
+
+async function scrubTables(session: Session, tables: readonly string[]): Promise<Outcome[]> {
+  const months = await listMonthSpaces(session);
+  const outcomes: Outcome[] = [];
+  let leftMillis = snapshotMillis;
+  const scrubTable = async (table: string): Promise<Outcome> => {
+    const month = months.find(({ name }) => name === table);
+    const liveBytes = month?.live_bytes ?? (await sizeOf(session, table));
+    if (liveBytes > rewriteBytes) return 'kept';
+    if (month !== undefined) await rewriteInstead(session, month);
+    for (;;) {
+      await vacuum(session, table);
+      if ((await countRows(session, table)).held === 0) break;
+      if (leftMillis <= 0) return 'due';
+      leftMillis -= pauseMillis;
+      await setTimeout(pauseMillis, undefined, { signal: session.lost });
+    }
+    await rewriteSoon(session, table);
+    return 'gone';
+  };
+  for (const table of tables) {
+    const outcome = await scrubTable(table).catch((error: unknown): Outcome => {
+      if (isPassing(error)) return 'due';
+      throw error;
+    });
+    outcomes.push(outcome);
+  }
+  return outcomes;
+}

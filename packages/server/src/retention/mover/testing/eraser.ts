@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import type { FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
+import { createAudit } from '../../../access/index.ts';
+import type { Actor } from '../../../kernel/actor.ts';
+import { createLog } from '../../../platform/log.ts';
+import { createObjectReader } from '../../../platform/objects/reader.ts';
+import type { EraseReceipt } from '../../contract.ts';
+import { createEraser, type EraserOptions } from '../eraser.ts';
+import type { MoverContext } from '../move.ts';
+import type { EraseRequest } from '../scope.ts';
+import type { TestMover } from './test-mover.ts';
+import { testActor } from './world.ts';
+
+type More = Partial<MoverContext> &
+  Pick<EraserOptions, 'lockMillis' | 'answerMillis'> & {
+    actor?: Actor;
+    /** Is told the answer while what may be left of the work goes on. */
+    onAnswer?: (receipt: EraseReceipt) => void;
+  };
+
+/** Erases as the service does, by another process each time. */
+export async function eraseOnce(
+  mover: TestMover,
+  request: EraseRequest,
+  { actor = testActor, onAnswer, ...more }: More = {},
+): Promise<EraseReceipt> {
+  const context = mover.context(more);
+  const log = createLog('silent');
+  const dir = join(context.spoolDir, 'reader');
+  const objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
+  const eraser = createEraser({
+    ...context,
+    ...more,
+    objects,
+    audit: createAudit(),
+    clock: () => Date.parse('2026-06-01T00:00:00Z'),
+  });
+  try {
+    const receipt = await eraser.erase({ actor, request: fakeRequest }, request);
+    onAnswer?.(receipt);
+    return receipt;
+  } finally {
+    await eraser.stop();
+    await objects.close();
+  }
+}
+
+const fakeRequest = { id: 'req_test', ip: '127.0.0.1', headers: {} } as unknown as FastifyRequest;
+
+export async function auditOf(mover: TestMover, tenant: string) {
+  return mover.db.query<{ action: string; target: string | null; after: Record<string, unknown> }>(
+    sql`select action, target, after from audit_log where tenant = ${tenant} order by at, id`,
+  );
+}

@@ -1,0 +1,112 @@
+import type { Actor } from '../../kernel/actor.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { HotSpace, PlanRow, PlanSum } from '../contract.ts';
+import { measureHotSpace } from '../give-back.ts';
+import { cursorAfter, toKeyset } from '../runs/page.ts';
+import * as queries from './queries.ts';
+
+export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };
+type PlanTotals = { move: PlanSum; delete: PlanSum; held: PlanSum; versioned: PlanSum };
+type PlanAnswer = {
+  data: PlanRow[];
+  totals: PlanTotals;
+  hot_space: HotSpace | null;
+  next_cursor: string | null;
+};
+
+/**
+ * One page of what a run would do now, by tenant and kind, and the totals of all pages. Throws 400
+ * `cursor_invalid`.
+ */
+export async function getPlan(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: PlanRequest,
+): Promise<PlanAnswer> {
+  const { tenant, before, limit, cursor } = request;
+  const scope = { list: 'retention.plan', filters: { tenant, before } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  const after = keyset.after as queries.PlanKey | null;
+  const wanted = { tenant, before, tenants: actor.tenants };
+  const rows = await queries.listPlan(db, wanted, { after, limit: keyset.limit + 1 });
+  const due = rows.flatMap(toPlanRow);
+  const data = due.slice(0, keyset.limit);
+  const last = due.length > keyset.limit ? data.at(-1) : undefined;
+  return {
+    data,
+    totals: toTotals(rows[0]),
+    // The files are those of all tenants.
+    hot_space: actor.tenants === null && cursor === undefined ? await measureHotSpace(db) : null,
+    next_cursor: cursorAfter(page, last && [last.tenant, last.kind]),
+  };
+}
+
+/** Records that a run over this scope would move or delete now, and those that versions keep from it. */
+export async function countDue(
+  db: Queryable,
+  scope: queries.PlanScope,
+): Promise<{ total: number; kept: number }> {
+  const totals = toTotals((await queries.listPlan(db, scope, { after: null, limit: 0 }))[0]);
+  return { total: totals.move.count + totals.delete.count, kept: totals.versioned.count };
+}
+
+function toPlanRow(row: queries.PlannedRow): PlanRow[] {
+  const { tenant, kind, first_day, last_day, count, bytes, held } = row;
+  const { versioned_count, versioned_bytes, versions } = row;
+  const kept = { versioned_count, versioned_bytes, versions };
+  // An empty page is one row that has nothing but the totals.
+  return tenant === null
+    ? []
+    : [{ tenant, kind, first_day, last_day, count, bytes, held, ...kept }];
+}
+
+function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
+  if (row === undefined) throw new Error('the totals of a plan are missing');
+  return {
+    move: { tenants: row.move_tenants, count: row.move_count, bytes: row.move_bytes },
+    delete: { tenants: row.delete_tenants, count: row.delete_count, bytes: row.delete_bytes },
+    held: { tenants: row.held_tenants, count: row.held_count, bytes: row.held_bytes },
+    versioned: {
+      tenants: row.versioned_tenants,
+      count: row.versioned_count_total,
+      bytes: row.versioned_bytes_total,
+    },
+  };
+}
+
+/** What the policy in force for a tenant lets be done now. Days are `YYYY-MM-DD`. */
+export type DueDays = {
+  /** Legal hold: nothing may be done, whatever the days say. */
+  readonly hold: boolean;
+  /** Hot records on days before this one may become cold. */
+  readonly moveUntil: string;
+  /** All records on days before this one go for good; null = none do. */
+  readonly deleteUntil: string | null;
+  /** The last day before each of them. */
+  readonly lastMoveDay: string;
+  readonly lastDeleteDay: string | null;
+};
+
+/**
+ * Asked right before something is done to a tenant, and again inside of what is done: a policy may change
+ * at any time, and a hold must stop what has not happened yet. `before` = only days before this one.
+ */
+export async function findDueDays(
+  db: Queryable,
+  tenant: string,
+  before?: string | null,
+): Promise<DueDays> {
+  const due = await queries.findDueDays(db, tenant, before);
+  if (due === undefined) {
+    throw new Error('retention_policies has no default (*): put it back with PUT');
+  }
+  return {
+    hold: due.hold,
+    moveUntil: due.move_until,
+    deleteUntil: due.delete_until,
+    lastMoveDay: due.last_move_day,
+    lastDeleteDay: due.last_delete_day,
+  };
+}

@@ -1,0 +1,138 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { formatDigest } from '../../kernel/digest.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { MoveKind, MoveRow, MoveState, TripleRow } from '../contract.ts';
+import { cursorAfter, toKeyset } from './page.ts';
+import * as queries from './queries.ts';
+import { deleteOldMoves, deleteOldRuns, deleteOldVerifications } from './queries.ts';
+
+export type MovesRequest = {
+  tenant?: string;
+  kind?: MoveKind;
+  state?: MoveState;
+  run_id?: string;
+  limit?: number;
+  cursor?: string;
+};
+
+/** Moves that a page looks at for its filters, at most: it may be short while there are more. */
+const scanLimit = 10_000;
+
+/** One page of the journal, the latest first. Throws 400 `cursor_invalid`. */
+export async function listMoves(
+  db: Database,
+  actor: Actor,
+  request: MovesRequest,
+  options: { cursorKey: Buffer; scanLimit?: number },
+): Promise<{ data: MoveRow[]; next_cursor: string | null }> {
+  const { limit, cursor, ...filters } = request;
+  const { tenant, kind, state, run_id: runId } = filters;
+  const scope = { list: 'retention.moves', filters };
+  const page = { cursorKey: options.cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant))
+    return { data: [], next_cursor: null };
+
+  const tenants = tenant === undefined ? actor.tenants : [tenant];
+  const isFiltered = [kind, state, runId].some((value) => value !== undefined);
+  const scan = {
+    after: keyset.after as queries.MoveKey | null,
+    limit: keyset.limit + 1,
+    scanLimit: isFiltered ? (options.scanLimit ?? scanLimit) : keyset.limit + 1,
+  };
+  // One snapshot: a move planned in between would move the end of the scan.
+  const { rows, scanEnd } = await db.transaction(
+    async (connection) => {
+      const found = await queries.listMoves(connection, { tenants, kind, state, runId }, scan);
+      const isShort = isFiltered && found.length < scan.limit;
+      return {
+        rows: found,
+        scanEnd: isShort ? await queries.findScanEnd(connection, tenants, scan) : undefined,
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
+  const shown = rows.slice(0, keyset.limit);
+  const last = rows.length > keyset.limit ? shown.at(-1) : undefined;
+  const readOn = last === undefined ? scanEnd : [last.planned_at, last.id];
+  return { data: shown.map(toMoveRow), next_cursor: cursorAfter(page, readOn) };
+}
+
+/** Throws 404 `move_not_found`. */
+export async function getMove(db: Queryable, actor: Actor, id: string): Promise<MoveRow> {
+  const isId = /^\w{1,100}$/.test(id);
+  const row = isId ? await queries.findMove(db, id, actor.tenants) : undefined;
+  if (row !== undefined) return toMoveRow(row);
+  throw new AppError('move_not_found', {
+    detail: 'The journal has no move of this id. GET /retention/moves lists them.',
+  });
+}
+
+function toMoveRow(row: queries.JournalRow): MoveRow {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    run_id: row.run_id,
+    kind: row.kind,
+    state: row.state,
+    first_day: row.first_day,
+    last_day: row.last_day,
+    source: toTriple(row.source_count, row.source_bytes, row.source_digest),
+    object: toTriple(row.object_count, row.object_bytes, row.object_digest),
+    gone: {
+      count: row.gone_count,
+      bytes: row.gone_bytes,
+      digest: formatDigest(BigInt(row.gone_digest)),
+    },
+    stored_bytes: row.stored_bytes,
+    segments_in: row.segments_in,
+    segments_out: row.segments_out,
+    planned_at: row.planned_at,
+    copied_at: row.copied_at,
+    verified_at: row.verified_at,
+    switched_at: row.switched_at,
+    removed_at: row.removed_at,
+    failed_at: row.failed_at,
+    failed_in: row.failed_in,
+    error_code: row.error_code,
+    error: row.error,
+  };
+}
+
+function toTriple(
+  count: number | null,
+  bytes: number | null,
+  digest: string | null,
+): TripleRow | null {
+  if (count === null || bytes === null || digest === null) return null;
+  return { count, bytes, digest: formatDigest(BigInt(digest)) };
+}
+
+const batchRows = 1000;
+
+/**
+ * Forgets moves, then runs, and verifications that ended more than `days` ago, in small batches. The last of each
+ * stays, of moves each tenant's: they tell how things stand. So does a move whose objects wait for their removal,
+ * and a run that has moves.
+ */
+export async function pruneHistory(
+  db: Database,
+  { days, log, signal }: { days: number; log: Log; signal: AbortSignal },
+): Promise<void> {
+  const inBatches = async (work: (batch: { days: number; limit: number }) => Promise<number>) => {
+    for (let sum = 0; ; ) {
+      signal.throwIfAborted();
+      const count = await work({ days, limit: batchRows });
+      sum += count;
+      if (count < batchRows) return sum;
+    }
+  };
+  const moves = await inBatches((batch) => deleteOldMoves(db, batch));
+  const runs = await inBatches((batch) => deleteOldRuns(db, batch));
+  const verifications = await inBatches((batch) => deleteOldVerifications(db, batch));
+  if (moves + runs + verifications > 0) {
+    log.info({ days, moves, runs, verifications }, 'old history of retention was pruned');
+  }
+}

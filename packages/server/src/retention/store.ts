@@ -1,0 +1,96 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../kernel/actor.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { Audit } from '../platform/audit.ts';
+import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
+import type { ObjectInfo, ObjectStore } from '../platform/objects/objects.ts';
+import type { StoreFinding, StoreWatch } from '../platform/objects/store-watch.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { StoreRow, StoreSummary } from './contract.ts';
+import { disownObjects } from './mover/run-move.ts';
+import { listUnknown, ourFolders } from './verify/find-orphans.ts';
+import { listSegments } from './verify/queries.ts';
+
+export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
+
+/** What every reader of the plan is told. */
+export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {
+  return { state, problem: problem === null ? null : problem.detail };
+}
+
+/** As it is at this moment. Who wrote it last is for those to whom no tenant is foreign. */
+export async function getStore({ watch }: StoreTools, actor: Actor): Promise<StoreRow> {
+  return toStoreRow(await watch.look(), actor);
+}
+
+function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
+  const { marked } = state;
+  return {
+    ...toStoreSummary(state),
+    written_at: marked?.at ?? null,
+    written_by: actor.tenants === null ? (marked?.by ?? null) : null,
+  };
+}
+
+/**
+ * Makes the store this database's, whosever it was. Throws 403 `scope_missing` for a token limited to
+ * tenants, 409 `store_read_only`, 503 `cold_tier_unavailable`. It is on record before it is tried: the store takes no
+ * part in a transaction, and one that waited for it would hold a connection and, tried again, take the store twice.
+ * What came of it otherwise is recorded after it; a try that failed may have succeeded, as an answer can be lost.
+ */
+export async function adoptStore(
+  db: Database,
+  tools: StoreTools,
+  act: { actor: Actor; request: FastifyRequest; audit: Audit },
+): Promise<StoreRow> {
+  const { actor, request, audit } = act;
+  if (actor.tenants !== null) {
+    throw new AppError('scope_missing', {
+      detail: 'A token limited to tenants cannot take over the store, in which all tenants lie.',
+    });
+  }
+  const before = await getStore(tools, actor);
+  refuseReadOnly(tools.fence);
+  const entry = { actor, request, action: 'retention.adopt_store', target: null, tenant: null };
+  await audit(db, { ...entry, before, after: { state: 'own' } });
+  try {
+    await disownObjects(db);
+    await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
+  } catch (error) {
+    const failed = error instanceof AppError ? error.code : 'internal_error';
+    // The fault of the store is the one to tell.
+    await audit(db, { ...entry, after: { failed } }).catch(() => {});
+    throw error;
+  }
+  return getStore(tools, actor);
+}
+
+const adoptMillis = 20_000;
+
+const sampled = 10;
+const listed = 100;
+
+/**
+ * Whether what lies in a store that has no marker is this database's: some of the segments that it knows, or
+ * some object that it knows, or nothing at all on either side.
+ */
+export async function isKnownStore(
+  { db, store }: { db: Queryable; store: ObjectStore },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const segments = await listSegments(db, null, { after: null, limit: sampled });
+  for (const { object_key } of segments) {
+    if ((await store.head(object_key, signal)) !== null) return true;
+  }
+  const found: ObjectInfo[] = [];
+  for (const prefix of ourFolders) {
+    let count = 0;
+    for await (const object of store.list(prefix, signal)) {
+      found.push(object);
+      count += 1;
+      if (count === listed) break;
+    }
+  }
+  if (found.length === 0) return segments.length === 0;
+  return (await listUnknown(db, found)).length < found.length;
+}

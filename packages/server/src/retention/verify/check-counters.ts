@@ -1,0 +1,178 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import type { VerifyProblem } from '../schemas.contract.ts';
+import {
+  type DanglingDays,
+  findNextTenant,
+  listDanglingDays,
+  listMonths,
+  listWrongDays,
+  listWrongSums,
+  type Month,
+  type SummedLevel,
+  type WrongCounter,
+} from './counter-queries.ts';
+import { counterAdvice, describeTriple, number } from './report.ts';
+
+type Found = { problems: VerifyProblem[]; count: number };
+type Check = {
+  signal: AbortSignal;
+  add: (problems: readonly VerifyProblem[], count: number) => void;
+};
+
+const listed = 1000;
+const hotAtOnce = 5_000_000;
+const longestRestMillis = 1000;
+
+/**
+ * Holds the counters of each tenant against its hot records and the catalogue, in one snapshot a tenant:
+ * a move or records that come in meanwhile are in all of them or in none.
+ */
+export async function checkCounters(
+  db: Database,
+  tenants: readonly string[] | null,
+  { signal, add }: Check,
+): Promise<void> {
+  for await (const tenant of eachTenant(db, tenants)) {
+    const found = await db.transaction(
+      (snapshot) => cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, signal)),
+      { isolation: 'repeatable read' },
+    );
+    add(found.problems, found.count);
+  }
+}
+
+/** A month can take many seconds: who stops the process does not wait for it. */
+async function cancelling<T>(
+  connection: Connection,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const cancel = () => void connection.cancel().catch(() => {});
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    signal.throwIfAborted();
+  }
+}
+
+async function* eachTenant(
+  db: Queryable,
+  tenants: readonly string[] | null,
+): AsyncGenerator<string> {
+  if (tenants !== null) {
+    yield* tenants;
+    return;
+  }
+  for (
+    let tenant = await findNextTenant(db, null);
+    tenant !== undefined;
+    tenant = await findNextTenant(db, tenant)
+  ) {
+    yield tenant;
+  }
+}
+
+async function checkTenant(
+  snapshot: Queryable,
+  tenant: string,
+  signal: AbortSignal,
+): Promise<Found> {
+  const found: Found = { problems: [], count: 0 };
+  const take = (rows: readonly WrongCounter[], level: Level) => {
+    const room = listed - found.problems.length;
+    found.problems.push(...rows.slice(0, room).map((row) => counterProblem(tenant, level, row)));
+    found.count += rows[0]?.faults ?? 0;
+  };
+  for (const days of (await listMonths(snapshot, tenant)).flatMap(stretchesOf)) {
+    const startedAt = performance.now();
+    take(await listWrongDays(snapshot, tenant, days, listed), 'days');
+    // Rests as long as it worked: whoever reads and ingests goes first.
+    const millis = Math.min(performance.now() - startedAt, longestRestMillis);
+    await delay(millis, undefined, { signal, ref: false });
+  }
+  for (const level of ['months', 'stores', 'tenantDays', 'tenants'] as const) {
+    signal.throwIfAborted();
+    take(await listWrongSums(snapshot, tenant, level, listed), level);
+  }
+  const dangling = await listDanglingDays(snapshot, tenant, listed);
+  found.problems.push(...dangling.map((row) => danglingProblem(tenant, row)));
+  found.count += dangling.length;
+  return found;
+}
+
+/** A month at once, or day by day when there is more hot than is summed in a few seconds. */
+export function stretchesOf({ month, hot_count }: Month): { first: string; last: string }[] {
+  const first = firstDay(month);
+  const last = lastDay(month);
+  if (hot_count <= hotAtOnce) return [{ first, last }];
+  return Array.from({ length: Number(last.slice(8)) }, (_, i) => {
+    const day = `${month}-${String(i + 1).padStart(2, '0')}`;
+    return { first: day, last: day };
+  });
+}
+
+type Level = 'days' | SummedLevel;
+
+const tables = {
+  days: 'leaf_days',
+  months: 'leaf_months',
+  stores: 'leaf_stores',
+  tenantDays: 'tenant_days',
+  tenants: 'leaf_tenants',
+} as const satisfies Record<Level, string>;
+
+function counterProblem(tenant: string, level: Level, row: WrongCounter): VerifyProblem {
+  const { store, period } = row;
+  const what = [tenant, store, period].filter((name) => name !== null).join(' › ');
+  const counter = row.tier === 'all' ? tables[level] : `${tables[level]} (${row.tier})`;
+  return {
+    kind: 'counter_mismatch',
+    tenant,
+    object_key: null,
+    store,
+    first_day: period === null ? null : firstDay(period),
+    last_day: period === null ? null : lastDay(period),
+    message: `${what}: the counter ${counter} says ${describe(row, 'counted')}; ${sourceOf(level, row)} ${describe(row, 'found')}. ${counterAdvice}`,
+  };
+}
+
+function describe(row: WrongCounter, side: 'counted' | 'found'): string {
+  const triple = describeTriple({
+    count: row[`${side}_count`],
+    bytes: row[`${side}_bytes`],
+    digest: row[`${side}_digest`],
+  });
+  return row.tier === 'cold'
+    ? `${triple}, ${number(row[`${side}_stored_bytes`])} bytes stored`
+    : triple;
+}
+
+function sourceOf(level: Level, { tier }: WrongCounter): string {
+  if (level !== 'days') return 'its days add up to';
+  return tier === 'hot' ? 'the hot records are' : 'its segments hold';
+}
+
+function firstDay(period: string): string {
+  return period.length === 7 ? `${period}-01` : period;
+}
+
+function lastDay(period: string): string {
+  if (period.length !== 7) return period;
+  const [year = 0, month = 0] = period.split('-').map(Number);
+  return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
+}
+
+function danglingProblem(tenant: string, row: DanglingDays): VerifyProblem {
+  return {
+    kind: 'triple_mismatch',
+    tenant,
+    object_key: null,
+    store: null,
+    first_day: row.first_day,
+    last_day: row.last_day,
+    message: `The catalogue has days with ${number(row.count)} records of the segment ${row.segment_id}, but not the segment. ${counterAdvice}`,
+  };
+}

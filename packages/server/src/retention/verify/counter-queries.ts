@@ -1,0 +1,212 @@
+import sql, { raw, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+
+/** The first tenant after this one that has anything: records, counters or segments. */
+export async function findNextTenant(
+  db: Queryable,
+  after: string | null,
+): Promise<string | undefined> {
+  // One probe of an index each: a tenant without counters is found by its records.
+  const rows = await db.query<{ tenant: string | null }>(sql`
+    select min(tenant collate "C") as tenant from (
+      (select tenant from leaf_tenants where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from leaf_stores where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from leaf_months where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from tenant_days where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from leaf_days where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from segment_days where tenant > ${after ?? ''} order by tenant limit 1)
+      union all
+        (select tenant from enrichment_records where tenant > ${after ?? ''} order by tenant limit 1)
+    ) candidates`);
+  return rows[0]?.tenant ?? undefined;
+}
+
+/** A month that a tenant has counters, segments or hot records of. */
+export type Month = {
+  /** `YYYY-MM`. */
+  month: string;
+  /** By the counters. */
+  hot_count: number;
+};
+
+export async function listMonths(db: Queryable, tenant: string): Promise<Month[]> {
+  return db.query<Month>(sql`
+    select month, sum(hot_count)::bigint as hot_count from (
+      select to_char(day, 'YYYY-MM') as month, count - cold_count as hot_count
+      from leaf_days where tenant = ${tenant}
+      union all
+      select to_char(day, 'YYYY-MM'), 0 from segment_days where tenant = ${tenant}
+      union all
+      select to_char(first_day, 'YYYY-MM'), 0 from (
+        select to_date(right(c.relname, 7), 'YYYY_MM') as first_day
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'enrichment_records'::regclass
+      ) partitions
+      cross join lateral (
+        select 1 from enrichment_records r
+        where r.tenant = ${tenant} and r.occurred_at >= first_day::timestamptz
+          and r.occurred_at < (first_day + interval '1 month')::timestamptz
+        limit 1
+      ) found
+    ) months group by month order by month`);
+}
+
+/** A counter that is not what it counts. */
+export type WrongCounter = {
+  /** `all` = both tiers together. */
+  tier: 'hot' | 'cold' | 'all';
+  store: string | null;
+  /** `YYYY-MM-DD` or `YYYY-MM`; null at the levels that have none. */
+  period: string | null;
+  counted_count: number;
+  counted_bytes: number;
+  /** Decimal text. */
+  counted_digest: string;
+  counted_stored_bytes: number;
+  found_count: number;
+  found_bytes: number;
+  found_digest: string;
+  found_stored_bytes: number;
+  /** How many there are in all, beyond the limit too. */
+  faults: number;
+};
+
+/** Days from the first to the last that the counters tell otherwise than hot records and catalogue do. */
+export async function listWrongDays(
+  db: Queryable,
+  tenant: string,
+  { first, last }: { first: string; last: string },
+  limit: number,
+): Promise<WrongCounter[]> {
+  const days = sql`tenant = ${tenant} and day between ${first}::date and ${last}::date`;
+  return listDifferences(
+    db,
+    sql`
+      select 'hot' as tier, store, day::text as period, true as is_counted, count - cold_count as count,
+        bytes - cold_bytes as bytes, digest - cold_digest as digest, 0 as stored_bytes
+      from leaf_days where ${days}
+      union all
+      select 'cold', store, day::text, true, cold_count, cold_bytes, cold_digest, cold_stored_bytes
+      from leaf_days where ${days}
+      union all
+      select 'hot', store, (occurred_at at time zone 'UTC')::date::text, false, count(*), sum(bytes),
+        sum(digest), 0
+      from enrichment_records
+      where tenant = ${tenant} and occurred_at >= ${first}::date::timestamptz
+        and occurred_at < (${last}::date + 1)::timestamptz
+      group by 2, 3
+      union all
+      select 'cold', store, day::text, false, sum(count), sum(bytes), sum(digest), sum(stored_bytes)
+      from segment_days where ${days} group by store, day`,
+    limit,
+  );
+}
+
+/** Months, stores, days of the tenant, or the tenant itself whose counters are not the sums of its stores' days. */
+export async function listWrongSums(
+  db: Queryable,
+  tenant: string,
+  level: SummedLevel,
+  limit: number,
+): Promise<WrongCounter[]> {
+  const { table, stored, summed } = levels[level];
+  return listDifferences(
+    db,
+    sql`
+      select 'all' as tier, ${stored}, true as is_counted, count, bytes, digest, 0 as stored_bytes
+      from ${table} where tenant = ${tenant}
+      union all
+      select 'cold', ${stored}, true, cold_count, cold_bytes, 0, cold_stored_bytes
+      from ${table} where tenant = ${tenant}
+      union all
+      select 'all', ${summed}, false, sum(count), sum(bytes), sum(digest), 0
+      from leaf_days where tenant = ${tenant} group by 2, 3
+      union all
+      select 'cold', ${summed}, false, sum(cold_count), sum(cold_bytes), 0, sum(cold_stored_bytes)
+      from leaf_days where tenant = ${tenant} group by 2, 3`,
+    limit,
+  );
+}
+
+export type SummedLevel = 'months' | 'stores' | 'tenantDays' | 'tenants';
+
+const levels = {
+  months: {
+    table: raw('leaf_months'),
+    stored: raw('store, month as period'),
+    summed: raw("store, to_char(day, 'YYYY-MM')"),
+  },
+  stores: {
+    table: raw('leaf_stores'),
+    stored: raw('store, null::text as period'),
+    summed: raw('store, null::text'),
+  },
+  tenantDays: {
+    table: raw('tenant_days'),
+    stored: raw('null::text as store, day::text as period'),
+    summed: raw('null::text, day::text'),
+  },
+  tenants: {
+    table: raw('leaf_tenants'),
+    stored: raw('null::text as store, null::text as period'),
+    summed: raw('null::text, null::text'),
+  },
+} as const satisfies Record<SummedLevel, unknown>;
+
+async function listDifferences(
+  db: Queryable,
+  sources: Sql,
+  limit: number,
+): Promise<WrongCounter[]> {
+  return db.query<WrongCounter>(sql`
+    select tier, store, period, counted_count::bigint, counted_bytes::bigint,
+      counted_digest::text, counted_stored_bytes::bigint, found_count::bigint, found_bytes::bigint,
+      found_digest::text, found_stored_bytes::bigint, count(*) over () as faults
+    from (
+      select tier, store, period,
+        ${totalOf('count', 'is_counted')} as counted_count,
+        ${totalOf('bytes', 'is_counted')} as counted_bytes,
+        ${unsigned(totalOf('digest', 'is_counted'))} as counted_digest,
+        ${totalOf('stored_bytes', 'is_counted')} as counted_stored_bytes,
+        ${totalOf('count', 'not is_counted')} as found_count,
+        ${totalOf('bytes', 'not is_counted')} as found_bytes,
+        ${unsigned(totalOf('digest', 'not is_counted'))} as found_digest,
+        ${totalOf('stored_bytes', 'not is_counted')} as found_stored_bytes
+      from (${sources}) sources
+      group by tier, store, period
+    ) compared
+    where (counted_count, counted_bytes, counted_digest, counted_stored_bytes)
+      <> (found_count, found_bytes, found_digest, found_stored_bytes)
+    order by period, store, tier limit ${limit}`);
+}
+
+function totalOf(column: string, which: string): Sql {
+  return raw(`coalesce(sum(${column}) filter (where ${which}), 0)`);
+}
+
+/** Digests are sums mod 2^64, and those of records signed. */
+function unsigned(sum: Sql): Sql {
+  return sql`mod(mod(${sum}, 18446744073709551616) + 18446744073709551616, 18446744073709551616)`;
+}
+
+/** Days of segments that the catalogue does not have. */
+export type DanglingDays = {
+  segment_id: string;
+  first_day: string;
+  last_day: string;
+  count: number;
+};
+
+export async function listDanglingDays(
+  db: Queryable,
+  tenant: string,
+  limit: number,
+): Promise<DanglingDays[]> {
+  return db.query<DanglingDays>(sql`
+    select segment_id, min(day) as first_day, max(day) as last_day, sum(count)::bigint as count
+    from segment_days d
+    where tenant = ${tenant} and not exists (
+      select from segments s where s.tenant = d.tenant and s.id = d.segment_id
+    )
+    group by segment_id order by segment_id limit ${limit}`);
+}

@@ -1,0 +1,218 @@
+import sql, { join, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { DeadLetterStatus, FailureClass, JobState } from '../contract.ts';
+import { type CountFilter, countConditions, where } from './read-queries.ts';
+
+/** A bulk re-arm, as the API shows it. */
+export type JobRow = {
+  id: string;
+  state: JobState;
+  status: DeadLetterStatus | null;
+  tenant: string | null;
+  endpoint_id: string | null;
+  failure_class: FailureClass | null;
+  failed_from: string | null;
+  failed_to: string | null;
+  rate: number | null;
+  rows_total: number;
+  rows_done: number;
+  rows_skipped: number;
+  created_by: string;
+  created_at: string;
+  updated_at: string;
+  finished_at: string | null;
+};
+
+const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class,
+  ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
+  j.rows_total, j.rows_done, j.rows_skipped, j.created_by, ${instantText('j.created_at')} as created_at,
+  ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
+
+export type NewJob = Pick<
+  JobRow,
+  | 'id'
+  | 'status'
+  | 'tenant'
+  | 'endpoint_id'
+  | 'failure_class'
+  | 'failed_from'
+  | 'failed_to'
+  | 'rate'
+> & {
+  reach: readonly string[] | null;
+  rowsTotal: number;
+  createdBy: string;
+  /** Attempts of an endpoint that names no number: as its maker has it, whichever process does the work. */
+  maxAttempts: number;
+};
+
+export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+  const rows = await db.query<JobRow>(sql`
+    insert into dead_letter_jobs as j (id, action, state, status, tenant, endpoint_id, failure_class,
+      failed_from, failed_to, reach, rate, rows_total, position, created_by)
+    values (${job.id}, 'retry', 'running', ${job.status}, ${job.tenant}, ${job.endpoint_id},
+      ${job.failure_class}, ${job.failed_from}, ${job.failed_to}, ${job.reach}, ${job.rate},
+      ${job.rowsTotal}, json_build_object('max_attempts', ${job.maxAttempts}::int), ${job.createdBy})
+    returning ${columns}`);
+  return rows[0];
+}
+
+/** Bulk re-arms whose makers reach no further than this; null = all. */
+function isVisible(reach: readonly string[] | null): Sql {
+  return sql`j.action = 'retry' and (${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
+}
+
+/** Newest first. */
+export async function listJobs(
+  db: Queryable,
+  reach: readonly string[] | null,
+  page: { after: readonly [createdAt: string, id: string] | null; limit: number },
+): Promise<JobRow[]> {
+  const conditions = [isVisible(reach)];
+  if (page.after !== null) {
+    conditions.push(sql`(j.created_at, j.id) < (${page.after[0]}::timestamptz, ${page.after[1]})`);
+  }
+  return db.query<JobRow>(sql`
+    select ${columns} from dead_letter_jobs j ${where(conditions)}
+    order by j.created_at desc, j.id desc limit ${page.limit}`);
+}
+
+export async function findJob(
+  db: Queryable,
+  reach: readonly string[] | null,
+  id: string,
+): Promise<JobRow | undefined> {
+  const rows = await db.query<JobRow>(sql`
+    select ${columns} from dead_letter_jobs j where j.id = ${id} and ${isVisible(reach)}`);
+  return rows[0];
+}
+
+/** Changes a job that has not ended; undefined when it has. A batch under way is waited for. */
+export async function changeJob(
+  db: Queryable,
+  id: string,
+  change: { state?: JobState; rate?: number | null },
+): Promise<JobRow | undefined> {
+  const sets = [sql`updated_at = now()`];
+  if (change.state !== undefined) sets.push(sql`state = ${change.state}`);
+  if (change.rate !== undefined) sets.push(sql`rate = ${change.rate}`);
+  if (change.state === 'cancelled') sets.push(sql`finished_at = now()`);
+  const rows = await db.query<JobRow>(sql`
+    update dead_letter_jobs j set ${join(sets)} where j.id = ${id} and j.state in ('running', 'paused')
+    returning ${columns}`);
+  return rows[0];
+}
+
+/** How far a re-arm has got: the status it is at, and the row of it that was the last. */
+export type JobProgress = {
+  max_attempts?: number;
+  status?: DeadLetterStatus;
+  after?: readonly [at: string, id: string] | null;
+};
+
+export type OpenJob = {
+  id: string;
+  action: 'retry' | 'discard' | 'discard_backlog';
+  status: DeadLetterStatus | null;
+  tenant: string | null;
+  endpoint_id: string | null;
+  failure_class: FailureClass | null;
+  failed_from: string | null;
+  /** The end of its range, or the time it was made: rows that fail later are left alone. */
+  failed_until: string;
+  reach: string[] | null;
+  rate: number | null;
+  position: JobProgress | null;
+};
+
+/**
+ * The running job that has waited longest and may go on now, locked until the end of the transaction. A
+ * job that another process has a batch of is passed over.
+ */
+export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> {
+  const rows = await db.query<OpenJob>(sql`
+    select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class,
+      ${instantText('j.failed_from')} as failed_from,
+      ${instantText('least(j.failed_to, j.snapshot_at)')} as failed_until, j.reach, j.rate, j.position
+    from dead_letter_jobs j
+    where j.state = 'running' and coalesce((j.position ->> 'ready_at')::timestamptz <= clock_timestamp(), true)
+    order by j.updated_at, j.id limit 1 for update skip locked`);
+  return rows[0];
+}
+
+/** Until the first of the running jobs that are paced may go on; null when there is none. */
+export async function findWaitMillis(db: Queryable): Promise<number | null> {
+  const rows = await db.query<{ millis: number | null }>(sql`
+    select ceil(extract(epoch from min((j.position ->> 'ready_at')::timestamptz) - clock_timestamp()) * 1000)::int
+      as millis
+    from dead_letter_jobs j
+    where j.state = 'running' and (j.position ->> 'ready_at')::timestamptz > clock_timestamp()`);
+  return rows[0]?.millis ?? null;
+}
+
+/** Notes a batch. The pace is kept here, so that it holds over all processes together. */
+export async function advanceJob(
+  db: Queryable,
+  id: string,
+  batch: { progress: JobProgress; done: number; skipped: number; isLast: boolean },
+): Promise<void> {
+  const { max_attempts, status, after } = batch.progress;
+  const state = batch.isLast ? sql`'completed'` : sql`j.state`;
+  const finishedAt = batch.isLast ? sql`clock_timestamp()` : sql`null`;
+  await db.query(sql`
+    update dead_letter_jobs j set rows_done = j.rows_done + ${batch.done}::int,
+      rows_skipped = j.rows_skipped + ${batch.skipped}::int, state = ${state}, finished_at = ${finishedAt},
+      updated_at = clock_timestamp(),
+      position = json_build_object('max_attempts', ${max_attempts ?? null}::int,
+        'status', ${status ?? null}::text, 'after', ${after == null ? null : JSON.stringify(after)}::json,
+        'ready_at', greatest((j.position ->> 'ready_at')::timestamptz, clock_timestamp())
+          + make_interval(secs => ${batch.done}::float8 / j.rate))
+    where j.id = ${id}`);
+}
+
+/** A group of what a re-arm would do; the totals over all groups stand in every row. */
+export type PreviewRow = {
+  endpoint_id: string;
+  target: string;
+  failure_class: FailureClass;
+  count: number;
+  is_open: boolean;
+  total: number;
+  total_skipped: number;
+};
+
+/**
+ * Exact counts by endpoint and failure class, the largest first, those that would be skipped last. A range
+ * of time is counted along dead_letters_group_idx; otherwise only the counters are read.
+ */
+export async function previewGroups(
+  db: Queryable,
+  filter: CountFilter,
+  range: { from: string | null; until: string | null },
+  limit: number,
+): Promise<PreviewRow[]> {
+  const isRanged = range.from !== null || range.until !== null;
+  const counted = isRanged
+    ? sql`cross join lateral (
+        select count(*) as count from deliveries d
+        where d.endpoint_id = c.endpoint_id and d.status = c.status and d.status in ('pending', 'abandoned')
+          and d.failure_class = c.failure_class
+          and d.last_attempt_at >= ${range.from ?? '-infinity'}::timestamptz
+          and d.last_attempt_at <= ${range.until ?? 'infinity'}::timestamptz
+      ) counted`
+    : sql`cross join lateral (select c.count) counted`;
+  return db.query<PreviewRow>(sql`
+    select g.endpoint_id, e.url as target, g.failure_class, g.count,
+      e.enabled and e.deleted_at is null as is_open,
+      coalesce(sum(g.count) filter (where e.enabled and e.deleted_at is null) over (), 0)::bigint as total,
+      coalesce(sum(g.count) filter (where not (e.enabled and e.deleted_at is null)) over (), 0)::bigint
+        as total_skipped
+    from (
+      select c.endpoint_id, c.failure_class, sum(counted.count)::bigint as count
+      from dead_letter_counts c ${counted} ${where(countConditions(filter))}
+      group by c.endpoint_id, c.failure_class having sum(counted.count) > 0
+    ) g
+    join webhook_endpoints e on e.id = g.endpoint_id
+    order by is_open desc, g.count desc, g.endpoint_id, g.failure_class limit ${limit}`);
+}

@@ -1,0 +1,205 @@
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
+import * as queries from './read-queries.ts';
+import { findTenantOfEndpoint, type RowKey } from './read-queries.ts';
+import { deliveryNotFound, laneOrNotFound } from './retry.ts';
+import { type WaitFacts, type Waiting, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
+
+const maxAttemptsShown = 100;
+
+/** One delivery in any status, with payload and attempts. Throws 404 `delivery_not_found`. */
+export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
+  const lane = laneOrNotFound(id);
+  const row = await queries.findDelivery(db, lane, id);
+  if (row === undefined || !mayTouchTenant(actor, row.tenant)) throw deliveryNotFound();
+  const circumstances = await queries.findCircumstances(db, lane, id);
+  if (circumstances === undefined) throw deliveryNotFound();
+  const attempts = await queries.listAttempts(db, lane, id, maxAttemptsShown);
+  return {
+    ...row,
+    payload: JSON.parse(circumstances.body),
+    body: circumstances.body,
+    attempt_log: attempts.map((attempt) => ({
+      ...attempt,
+      response: attempt.response === null ? null : attempt.response.toString('utf8'),
+    })),
+    waiting: await findWaiting(db, lane, circumstances),
+  };
+}
+
+async function findWaiting(db: Queryable, lane: number, facts: WaitFacts): Promise<Waiting | null> {
+  const waiting = whyWaiting(facts);
+  if (waiting === 'finished') return null;
+  if (waiting !== 'ask_for_drainer' && waiting.reason !== 'in_flight') return waiting;
+  const { answering, silent } = await queries.findDrainers(db, lane);
+  if (silent !== null) return whySilent(silent, answering > 0);
+  return waiting === 'ask_for_drainer' ? whyStillDue(facts, answering > 0) : waiting;
+}
+
+type DeadLetterRequest = {
+  status: DeadLetterStatus;
+  tenant?: string;
+  endpoint_id?: string;
+  failure_class?: FailureClass;
+  q?: string;
+  limit?: number;
+  cursor?: string;
+};
+
+/**
+ * One page of the dead-letter queue, newest failure first, and how many rows there are on all pages.
+ * Throws 400 `cursor_invalid`.
+ */
+export async function listDeadLetters(
+  db: Database,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: DeadLetterRequest,
+) {
+  const { limit = 200, cursor, ...filters } = request;
+  const scope: CursorScope = { list: 'dead-letters', filters };
+  const after =
+    cursor === undefined
+      ? null
+      : (decodeCursor(cursorKey, scope, cursor).key as unknown as queries.RowKey);
+  const reach = await findReach(db, actor, filters);
+  const { status, failure_class: failureClass, q } = filters;
+  if (reach === null) return { data: [], next_cursor: null, total: q === undefined ? 0 : null };
+
+  const { shown, readOn } = await readPage(
+    db,
+    { orderedBy: 'last_attempt_at', status, ...reach },
+    { failureClass, q },
+    { after, limit },
+  );
+  return {
+    data: shown,
+    next_cursor:
+      readOn === undefined
+        ? null
+        : encodeCursor(cursorKey, scope, { direction: 'next', key: readOn }),
+    total:
+      q === undefined
+        ? await queries.sumCounts(db, { statuses: [status], ...reach, failureClass })
+        : null,
+  };
+}
+
+/** The dead-letter queue by endpoint and failure class, the largest group first. */
+export async function listDeadLetterGroups(
+  db: Queryable,
+  actor: Actor,
+  request: { status: DeadLetterStatus; tenant?: string; endpoint_id?: string; limit?: number },
+) {
+  const reach = await findReach(db, actor, request);
+  if (reach === null) return { data: [], next_cursor: null };
+  const filter = { statuses: [request.status], ...reach };
+  const data = await queries.listGroups(db, request.status, filter, request.limit ?? 100);
+  return { data, next_cursor: null };
+}
+
+type DeliveriesRequest = {
+  status?: DeliveryStatus;
+  tenant?: string;
+  endpoint_id?: string;
+  incident_id?: string;
+  limit?: number;
+  cursor?: string;
+};
+
+/** One page of the deliveries in every state, newest first. Throws 400 `cursor_invalid`. */
+export async function listDeliveries(
+  db: Database,
+  cursorKey: Buffer,
+  actor: Actor,
+  request: DeliveriesRequest,
+) {
+  const { limit = 100, cursor, ...filters } = request;
+  const scope: CursorScope = { list: 'deliveries', filters };
+  const after =
+    cursor === undefined ? null : (decodeCursor(cursorKey, scope, cursor).key as unknown as RowKey);
+  const reach = await findReach(db, actor, filters);
+  if (reach === null) return { data: [], next_cursor: null };
+  const { shown, readOn } = await readPage(
+    db,
+    { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach },
+    { status: filters.status },
+    { after, limit },
+  );
+  const next =
+    readOn === undefined
+      ? null
+      : encodeCursor(cursorKey, scope, { direction: 'next', key: readOn });
+  return { data: shown, next_cursor: next };
+}
+
+/** Rows that one page looks at for what no index finds, at most. */
+const scanLimit = 10_000;
+
+/** The rows of a page, newest first, and the key to read on from if there may be more. */
+async function readPage(
+  db: Database,
+  source: queries.RowSource,
+  sought: queries.Sought,
+  page: { after: queries.RowKey | null; limit: number },
+): Promise<{ shown: queries.DeliveryRow[]; readOn: queries.RowKey | undefined }> {
+  const scan = { ...page, limit: page.limit + 1, descending: true };
+  const cut = (found: queries.DeliveryRow[]) => {
+    const shown = found.slice(0, page.limit);
+    const last = shown.at(-1);
+    const at = last?.[source.orderedBy];
+    return {
+      shown,
+      readOn: found.length > page.limit && last && at ? ([at, last.id] as const) : undefined,
+    };
+  };
+  if (Object.values(sought).every((value) => value === undefined)) {
+    return cut(await queries.listRows(db, source, sought, { ...scan, scanLimit: null }));
+  }
+  // One snapshot: what moves in between would move the end of the scan.
+  return db.transaction(
+    async (connection) => {
+      const { shown, readOn } = cut(
+        await queries.listRows(connection, source, sought, { ...scan, scanLimit }),
+      );
+      if (readOn !== undefined) return { shown, readOn };
+      return {
+        shown,
+        readOn: await queries.findScanEnd(connection, source, { ...scan, scanLimit }),
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Where a list looks: in these tenants (null = all), or at one endpoint. */
+type Reach = {
+  readonly tenants: readonly string[] | null;
+  readonly endpointId?: string;
+};
+
+/** What of a filter an actor reaches; null = nothing. */
+export async function findReach(
+  db: Queryable,
+  actor: Pick<Actor, 'tenants'>,
+  filter: { tenant?: string | null | undefined; endpoint_id?: string | null | undefined },
+): Promise<Reach | null> {
+  const tenants = tenantsOf(actor, filter.tenant ?? undefined);
+  if (tenants?.length === 0) return null;
+  if (!filter.endpoint_id) return { tenants };
+  if (tenants === null) return { tenants: null, endpointId: filter.endpoint_id };
+  // An endpoint has one tenant. Asked for first: the rows of another would all be read and dropped.
+  const tenant = await findTenantOfEndpoint(db, filter.endpoint_id);
+  const isReached = tenant !== undefined && tenants.includes(tenant);
+  return isReached ? { tenants: null, endpointId: filter.endpoint_id } : null;
+}
+
+function tenantsOf(
+  actor: Pick<Actor, 'tenants'>,
+  tenant: string | undefined,
+): readonly string[] | null {
+  if (tenant === undefined) return actor.tenants;
+  return actor.tenants === null || actor.tenants.includes(tenant) ? [tenant] : [];
+}

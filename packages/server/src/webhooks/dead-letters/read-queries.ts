@@ -1,0 +1,348 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
+import type { Silence, WaitFacts } from './waiting.ts';
+
+/** One delivery, as every list shows it. */
+export type DeliveryRow = {
+  id: string;
+  idempotency_key: string;
+  target: string;
+  attempts: number;
+  max_attempts: number;
+  last_status: number | null;
+  next_retry: string | null;
+  error: string | null;
+  failure_class: FailureClass | null;
+  status: DeliveryStatus;
+  waits_for_endpoint: boolean;
+  tenant: string;
+  endpoint_id: string;
+  incident_id: string;
+  event_type: string;
+  created_at: string;
+  last_attempt_at: string | null;
+  finished_at: string | null;
+};
+
+/** Of deliveries under the name d. */
+export const deliveryColumns = sql`d.id, d.idempotency_key, d.target, d.attempts, d.max_attempts,
+  d.last_status, ${instantText('d.next_attempt_at')} as next_retry, d.error, d.failure_class, d.status,
+  d.status in ('queued', 'pending') and exists (
+    select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
+  ) as waits_for_endpoint,
+  d.tenant, d.endpoint_id, d.incident_id, d.event_type, ${instantText('d.created_at')} as created_at,
+  ${instantText('d.last_attempt_at')} as last_attempt_at, ${instantText('d.finished_at')} as finished_at`;
+const listedColumns = raw(`id, idempotency_key, target, attempts, max_attempts, last_status,
+  next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
+  last_attempt_at, finished_at`);
+
+/** Rows that an index finds in the order of the list. */
+export type RowSource = {
+  /** The dead-letter queue by its last failure, or the history by creation. */
+  orderedBy: 'last_attempt_at' | 'created_at';
+  /** Given with last_attempt_at, and only then. */
+  status?: DeadLetterStatus;
+  /** null = any; never empty. */
+  tenants: readonly string[] | null;
+  endpointId?: string | undefined;
+  incidentId?: string | undefined;
+  /** Both inclusive, of last_attempt_at. */
+  failedFrom?: string | null | undefined;
+  failedUntil?: string | undefined;
+};
+
+/** What no index finds in that order: looked for among the rows of the source. */
+export type Sought = {
+  status?: DeliveryStatus | undefined;
+  failureClass?: FailureClass | null | undefined;
+  /** Part of the target or the error, or the beginning of the id or key. */
+  q?: string | undefined;
+};
+
+/** A row's place in the list: the time it is ordered by, then its id. */
+export type RowKey = readonly [at: string, id: string];
+
+export type Scan = {
+  after: RowKey | null;
+  descending: boolean;
+  limit: number;
+  /** Rows looked at for what is sought, at most; null = nothing is. */
+  scanLimit: number | null;
+};
+
+export async function listRows(
+  db: Queryable,
+  source: RowSource,
+  sought: Sought,
+  scan: Scan,
+): Promise<DeliveryRow[]> {
+  return db.query<DeliveryRow>(
+    sql`${prelude(source)} select ${deliveryColumns} ${fromScan(source, sought, scan)}`,
+  );
+}
+
+/** Only where the rows are, and what a bulk re-arm asks of them. */
+export type KeyRow = {
+  at: string;
+  id: string;
+  endpoint_id: string;
+  failure_class: FailureClass | null;
+};
+
+export async function listKeys(db: Queryable, source: RowSource, scan: Scan): Promise<KeyRow[]> {
+  return db.query(sql`
+    ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id, d.endpoint_id,
+      d.failure_class
+    from (${branches(source, scan)}) d order by ${order(source, scan)} limit ${scan.limit}`);
+}
+
+/** The last of the `scanLimit` rows that a scan looked at; undefined at the end of the list. */
+export async function findScanEnd(
+  db: Queryable,
+  source: RowSource,
+  scan: Scan & { scanLimit: number },
+): Promise<RowKey | undefined> {
+  const rows = await db.query<{ at: string; id: string }>(sql`
+    ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id
+    from (${branches(source, scan)}) d order by ${order(source, scan)} offset ${scan.scanLimit - 1} limit 1`);
+  return rows[0] === undefined ? undefined : [rows[0].at, rows[0].id];
+}
+
+function fromScan(source: RowSource, sought: Sought, scan: Scan): Sql {
+  const rows = branches(source, scan);
+  const by = order(source, scan);
+  if (scan.scanLimit === null) return sql`from (${rows}) d order by ${by} limit ${scan.limit}`;
+  return sql`from (select * from (${rows}) d order by ${by} limit ${scan.scanLimit}) d
+    ${where(soughtConditions(sought))} order by ${by} limit ${scan.limit}`;
+}
+
+/**
+ * An incident has few deliveries. Fetched first: with a limit in sight the planner may prefer to walk
+ * through the whole history until it has met them.
+ */
+function prelude(source: RowSource): Sql {
+  if (source.incidentId === undefined) return empty;
+  return sql`with history as materialized (
+    select ${listedColumns} from deliveries where incident_id = ${source.incidentId})`;
+}
+
+/**
+ * One branch a tenant: each runs along its index, in order and no further than the page needs, and they
+ * are merged. `tenant = any(…)`, or branches without an order of their own, would read and sort all rows.
+ */
+function branches(source: RowSource, scan: Scan): Sql {
+  const table = raw(source.incidentId === undefined ? 'deliveries' : 'history');
+  const conditions = sourceConditions(source, scan);
+  const branch = (more: Sql[]) =>
+    sql`select ${listedColumns} from ${table} d ${where([...more, ...conditions])}`;
+  if (source.tenants === null) return branch([]);
+  const limit = scan.scanLimit ?? scan.limit;
+  return join(
+    source.tenants.map(
+      (tenant) =>
+        sql`(${branch([sql`tenant = ${tenant}`])} order by ${order(source, scan)} limit ${limit})`,
+    ),
+    ' union all ',
+  );
+}
+
+function sourceConditions(source: RowSource, scan: Scan): Sql[] {
+  const column = raw(source.orderedBy);
+  const conditions: Sql[] = [];
+  if (source.status !== undefined) conditions.push(isStatus(source.status));
+  if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
+  if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
+  if (source.failedUntil !== undefined) {
+    conditions.push(sql`last_attempt_at <= ${source.failedUntil}::timestamptz`);
+  }
+  if (scan.after !== null) {
+    const [at, id] = scan.after;
+    const isBeyond = raw(scan.descending ? '<' : '>');
+    conditions.push(sql`(${column}, id) ${isBeyond} (${at}::timestamptz, ${id})`);
+  }
+  return conditions;
+}
+
+/** Written out: only then does PostgreSQL see that a partial index holds the rows. */
+function isStatus(status: DeadLetterStatus): Sql {
+  return raw(status === 'pending' ? `status = 'pending'` : `status = 'abandoned'`);
+}
+
+function soughtConditions({ status, failureClass, q }: Sought): Sql[] {
+  const conditions: Sql[] = [];
+  if (status !== undefined) conditions.push(sql`d.status = ${status}`);
+  if (failureClass) conditions.push(sql`d.failure_class = ${failureClass}`);
+  if (q !== undefined) {
+    conditions.push(sql`(strpos(lower(d.target), lower(${q})) > 0 or strpos(lower(d.error), lower(${q})) > 0
+      or starts_with(d.id, ${q}) or starts_with(d.idempotency_key, ${q}))`);
+  }
+  return conditions;
+}
+
+/** Qualified: a bare created_at would mean the formatted output column, and sort instead of using the index. */
+function order(source: RowSource, scan: Scan): Sql {
+  const way = scan.descending ? 'desc' : 'asc';
+  return raw(`d.${source.orderedBy} ${way}, d.id ${way}`);
+}
+
+/** Which counters of the dead-letter queue. */
+export type CountFilter = {
+  statuses: readonly DeadLetterStatus[];
+  tenants: readonly string[] | null;
+  endpointId?: string | null | undefined;
+  failureClass?: FailureClass | null | undefined;
+};
+
+/** Conditions on dead_letter_counts under the name c. */
+export function countConditions(filter: CountFilter): Sql[] {
+  const conditions = [sql`c.status = any(${filter.statuses})`, sql`c.count > 0`];
+  if (filter.tenants !== null) conditions.push(sql`c.tenant = any(${filter.tenants})`);
+  if (filter.endpointId) conditions.push(sql`c.endpoint_id = ${filter.endpointId}`);
+  if (filter.failureClass) conditions.push(sql`c.failure_class = ${filter.failureClass}`);
+  return conditions;
+}
+
+export async function sumCounts(db: Queryable, filter: CountFilter): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    select coalesce(sum(c.count), 0)::bigint as count from dead_letter_counts c
+    ${where(countConditions(filter))}`);
+  return rows[0]?.count ?? 0;
+}
+
+export type GroupRow = {
+  endpoint_id: string;
+  tenant: string;
+  target: string;
+  failure_class: FailureClass;
+  count: number;
+  first_seen: string;
+  last_seen: string;
+  error: string | null;
+};
+
+/** The largest groups of one status. First and last seen are two probes of an index each. */
+export async function listGroups(
+  db: Queryable,
+  status: DeadLetterStatus,
+  filter: CountFilter,
+  limit: number,
+): Promise<GroupRow[]> {
+  const member = sql`d.endpoint_id = c.endpoint_id and d.${isStatus(status)} and d.failure_class = c.failure_class`;
+  return db.query<GroupRow>(sql`
+    select c.endpoint_id, c.tenant, newest.target, c.failure_class, c.count,
+      ${instantText('oldest.last_attempt_at')} as first_seen,
+      ${instantText('newest.last_attempt_at')} as last_seen, newest.error
+    from (
+      select c.endpoint_id, c.tenant, c.failure_class, c.count from dead_letter_counts c
+      ${where(countConditions(filter))}
+      order by c.count desc, c.endpoint_id, c.failure_class limit ${limit}
+    ) c
+    cross join lateral (
+      select d.last_attempt_at from deliveries d where ${member} order by d.last_attempt_at limit 1
+    ) oldest
+    cross join lateral (
+      select d.last_attempt_at, d.target, d.error from deliveries d where ${member}
+      order by d.last_attempt_at desc limit 1
+    ) newest
+    order by c.count desc, c.endpoint_id, c.failure_class`);
+}
+
+export async function findTenantOfEndpoint(
+  db: Queryable,
+  endpointId: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ tenant: string }>(
+    sql`select tenant from webhook_endpoints where id = ${endpointId}`,
+  );
+  return rows[0]?.tenant;
+}
+
+export function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
+}
+
+export async function findDelivery(
+  db: Queryable,
+  lane: number,
+  id: string,
+): Promise<DeliveryRow | undefined> {
+  const rows = await db.query<DeliveryRow>(sql`
+    select ${deliveryColumns} from deliveries d where d.lane = ${lane} and d.id = ${id}`);
+  return rows[0];
+}
+
+/** What a delivery sends, and what bears on why it waits. */
+export async function findCircumstances(
+  db: Queryable,
+  lane: number,
+  id: string,
+): Promise<(WaitFacts & { body: string }) | undefined> {
+  const rows = await db.query<WaitFacts & { body: string }>(sql`
+    select incidents.body, d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
+      ${instantText('d.next_attempt_at')} as next_retry,
+      coalesce(d.next_attempt_at > now(), false) as is_early,
+      case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
+      coalesce(e.enabled, false) as is_enabled, e.disabled_reason, e.disabled_by,
+      ${instantText('e.disabled_at')} as disabled_at,
+      e.id is null or e.deleted_at is not null as is_deleted, e.rate_limit,
+      coalesce(e.failures_in_row, 0) as failures_in_row,
+      case when e.paused_until > now() then ${instantText('e.paused_until')} end as paused_until
+    from deliveries d
+    join incidents on incidents.id = d.incident_id
+    left join webhook_endpoints e on e.id = d.endpoint_id
+    where d.lane = ${lane} and d.id = ${id}`);
+  return rows[0];
+}
+
+export type AttemptRow = {
+  number: number;
+  started_at: string;
+  duration_ms: number;
+  target: string;
+  status: number | null;
+  failure_class: FailureClass | null;
+  error: string | null;
+  response: Buffer | null;
+};
+
+/** Newest first. */
+export async function listAttempts(
+  db: Queryable,
+  lane: number,
+  id: string,
+  limit: number,
+): Promise<AttemptRow[]> {
+  return db.query<AttemptRow>(sql`
+    select number, ${instantText('started_at')} as started_at, duration_ms, target, status, failure_class,
+      error, response
+    from delivery_attempts where lane = ${lane} and delivery_id = ${id}
+    order by number desc limit ${limit}`);
+}
+
+/** A drainer's session says something every two seconds. */
+const answersWithinSeconds = 6;
+
+/** Who could deliver what is due in a lane. */
+export async function findDrainers(
+  db: Queryable,
+  lane: number,
+): Promise<{ answering: number; silent: Silence | null }> {
+  const rows = await db.query<Silence & { keeps: boolean }>(sql`
+    select drainers.keeps, drainers.seconds, lanes.silence_seconds - drainers.seconds as passes_in,
+      ${instantText('(now() + make_interval(secs => lanes.silence_seconds - drainers.seconds))')} as passes_at
+    from (
+      select bool_or(l.classid = ${advisoryLocks.lanes} and l.objid = ${lane}) as keeps,
+        case when a.state = 'idle'
+          then extract(epoch from clock_timestamp() - a.state_change)::float8 else 0 end as seconds
+      from pg_locks l join pg_stat_activity a on a.pid = l.pid
+      where ${isHeldLock('lanes', 'drainers')} group by a.pid, a.state, a.state_change
+    ) drainers, lanes where lanes.lane = ${lane}`);
+  const isSilent = ({ seconds }: Silence) => seconds > answersWithinSeconds;
+  return {
+    answering: rows.filter((row) => !isSilent(row)).length,
+    silent: rows.find((row) => row.keeps && isSilent(row)) ?? null,
+  };
+}

@@ -1,0 +1,180 @@
+import type { Actor } from '../../kernel/actor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../contract.ts';
+import * as queries from './job-queries.ts';
+import { findReach } from './lists.ts';
+import type { Act } from './retry.ts';
+
+export type RetryRequest = {
+  status?: DeadLetterStatus;
+  tenant?: string;
+  endpoint_id?: string;
+  failure_class?: FailureClass;
+  failed_from?: string;
+  failed_to?: string;
+  dry_run?: boolean;
+  rate?: number;
+};
+
+const maxGroups = 100;
+
+/** What a bulk re-arm would do. Throws 400 `request_invalid`. */
+export async function previewRetry(db: Queryable, actor: Actor, request: RetryRequest) {
+  const range = toRange(request);
+  const reach = await findReach(db, actor, request);
+  if (reach === null) return { count: 0, skipped: 0, groups: [] };
+  const { status, failure_class: failureClass } = request;
+  const statuses = status === undefined ? deadLetterStatuses : [status];
+  const filter = { statuses, ...reach, failureClass };
+  const rows = await queries.previewGroups(db, filter, range, maxGroups);
+  return {
+    count: rows[0]?.total ?? 0,
+    skipped: rows[0]?.total_skipped ?? 0,
+    groups: rows
+      .filter((row) => row.is_open)
+      .map(({ endpoint_id, target, failure_class, count }) => ({
+        endpoint_id,
+        target,
+        failure_class,
+        count,
+      })),
+  };
+}
+
+/** Makes a bulk re-arm; a job runner does the work. Throws 400 `request_invalid`. */
+export async function createRetryJob(
+  db: Database,
+  act: Act,
+  request: RetryRequest,
+  maxAttempts: number,
+): Promise<queries.JobRow | undefined> {
+  const range = toRange(request);
+  const { count, skipped } = await previewRetry(db, act.actor, request);
+  const { status, tenant, endpoint_id, failure_class, rate } = request;
+  return db.transaction(async (connection) => {
+    const job = await queries.insertJob(connection, {
+      id: newId('rty'),
+      status: status ?? null,
+      tenant: tenant ?? null,
+      endpoint_id: endpoint_id ?? null,
+      failure_class: failure_class ?? null,
+      failed_from: range.from,
+      failed_to: range.until,
+      rate: rate ?? null,
+      reach: act.actor.tenants,
+      rowsTotal: count + skipped,
+      createdBy: act.actor.name,
+      maxAttempts,
+    });
+    await act.note(connection, {
+      action: 'retry_job.create',
+      target: job?.id ?? null,
+      tenant: tenant ?? null,
+      after: job,
+    });
+    return job;
+  });
+}
+
+/** One page of the bulk re-arms, newest first. Throws 400 `cursor_invalid`. */
+export async function listRetryJobs(
+  db: Queryable,
+  cursorKey: Buffer,
+  actor: Actor,
+  { limit = 100, cursor }: { limit?: number; cursor?: string },
+) {
+  const scope: CursorScope = { list: 'retry-jobs', filters: {} };
+  const after =
+    cursor === undefined
+      ? null
+      : (decodeCursor(cursorKey, scope, cursor).key as unknown as readonly [string, string]);
+  const found = await queries.listJobs(db, actor.tenants, { after, limit: limit + 1 });
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  const next =
+    found.length > limit && last !== undefined
+      ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] })
+      : null;
+  return { data, next_cursor: next };
+}
+
+/** Throws 404 `retry_job_not_found`. */
+export async function getRetryJob(
+  db: Queryable,
+  actor: Actor,
+  id: string,
+): Promise<queries.JobRow> {
+  const job = /^\w{1,100}$/.test(id) ? await queries.findJob(db, actor.tenants, id) : undefined;
+  if (job !== undefined) return job;
+  throw new AppError('retry_job_not_found', {
+    detail: 'There is no bulk re-arm with this id. See /webhook/dlq/retries.',
+  });
+}
+
+/** Pauses, resumes or paces. Throws 404 `retry_job_not_found`, 409 `retry_job_finished`. */
+export async function changeRetryJob(
+  db: Database,
+  act: Act,
+  id: string,
+  change: { state?: 'running' | 'paused'; rate?: number | null },
+): Promise<queries.JobRow> {
+  const before = await getRetryJob(db, act.actor, id);
+  const after = await changeAndNote(db, act, before, { action: 'retry_job.change', change });
+  if (after !== undefined) return after;
+  const { state } = await getRetryJob(db, act.actor, id);
+  throw new AppError('retry_job_finished', {
+    detail: `The bulk re-arm is ${state}: it cannot be changed. Ask for a new one.`,
+  });
+}
+
+/** What was re-armed stays so; one that has ended stays as it is. Throws 404 `retry_job_not_found`. */
+export async function cancelRetryJob(db: Database, act: Act, id: string): Promise<void> {
+  const before = await getRetryJob(db, act.actor, id);
+  const change = { state: 'cancelled' } as const;
+  await changeAndNote(db, act, before, { action: 'retry_job.cancel', change });
+}
+
+async function changeAndNote(
+  db: Database,
+  act: Act,
+  before: queries.JobRow,
+  { action, change }: { action: string; change: Parameters<typeof queries.changeJob>[2] },
+): Promise<queries.JobRow | undefined> {
+  return db.transaction(async (connection) => {
+    const after = await queries.changeJob(connection, before.id, change);
+    if (after !== undefined) {
+      await act.note(connection, {
+        action,
+        target: before.id,
+        tenant: before.tenant,
+        before: { state: before.state, rate: before.rate },
+        after: { state: after.state, rate: after.rate },
+      });
+    }
+    return after;
+  });
+}
+
+/** Both ends belong to it. */
+function toRange({ failed_from, failed_to }: RetryRequest): {
+  from: string | null;
+  until: string | null;
+} {
+  const from = toInstant('/failed_from', failed_from);
+  const until = toInstant('/failed_to', failed_to);
+  if (from !== null && until !== null && from > until) {
+    throw invalidInput('/failed_to', 'lies before failed_from');
+  }
+  return { from, until };
+}
+
+function toInstant(path: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const micros = parseInstant(text);
+  if (micros === null) throw invalidInput(path, 'must be an RFC 3339 time');
+  return formatMicros(micros);
+}

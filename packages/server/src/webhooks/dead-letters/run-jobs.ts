@@ -1,0 +1,202 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../platform/log.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { deadLetterStatuses } from '../contract.ts';
+import type { WakeUp } from '../drainer/wake-up.ts';
+import { discardThenEnable } from './discard.ts';
+import * as queries from './job-queries.ts';
+import { findReach } from './lists.ts';
+import {
+  discardOfEndpoint,
+  findOpenEndpoints,
+  hasLiveRows,
+  rearmAll,
+  tryLockEndpoint,
+} from './queries.ts';
+import { type KeyRow, listKeys } from './read-queries.ts';
+import { laneOrNotFound } from './retry.ts';
+
+/** Works off the bulk re-arms, in every process of the role api, one process a job at a time. */
+export type JobRunner = {
+  /** Looks for work now: a job was made or changed here. */
+  poke(): void;
+  /** Ends after the batch under way. */
+  stop(): Promise<void>;
+};
+
+/** Jobs are also looked for by themselves: a process that was killed leaves its own behind. */
+const lookMillis = 2000;
+
+export function startJobRunner(
+  db: Database,
+  { wakeUp, log }: { wakeUp: WakeUp; log: Log },
+): JobRunner {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let isPoked = false;
+  let underWay: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Works until there is nothing to do; answers when to look again. */
+  async function workOff(): Promise<number> {
+    try {
+      while (!signal.aborted) {
+        isPoked = false;
+        const startedAt = performance.now();
+        const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
+        if (!hasWorked && !isPoked) return Math.min(waitMillis ?? lookMillis, lookMillis);
+        // Rests as long as it worked: deliveries and pages go first.
+        if (hasWorked) await rest(performance.now() - startedAt, signal);
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'a batch of a bulk job failed and is tried again');
+    }
+    return lookMillis;
+  }
+  function look(): void {
+    clearTimeout(timer);
+    if (signal.aborted) return;
+    isPoked = true;
+    underWay ??= workOff().then((millis) => {
+      underWay = undefined;
+      lookIn(millis);
+    });
+  }
+  function lookIn(millis: number): void {
+    if (signal.aborted) return;
+    timer = setTimeout(look, millis);
+    timer.unref();
+  }
+
+  lookIn(lookMillis);
+  return {
+    poke: look,
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await underWay;
+    },
+  };
+}
+
+async function rest(millis: number, signal: AbortSignal): Promise<void> {
+  await delay(millis, undefined, { signal, ref: false }).catch(() => {});
+}
+
+/** Rows that one batch changes, at most. 500 of them held their counters for 50 ms on two busy cores. */
+const batchRows = 250;
+/** Rows that one batch looks at for a failure class, at most. */
+const scanRows = 4000;
+/** A paced job goes in this many steps a second, or in single rows. */
+const stepsPerSecond = 4;
+
+type Batch = Parameters<typeof queries.advanceJob>[2] & { endpointIds: readonly string[] };
+
+/**
+ * Does one batch of one job. Its rows and how far the job has got commit together: a process that dies at any
+ * line loses nothing and doubles nothing. Answers how long to wait when nothing can be done now.
+ */
+export async function runBatch(
+  db: Database,
+  wakeUp: WakeUp,
+): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
+  const batch = await db.transaction(async (connection) => {
+    const job = await queries.lockReadyJob(connection);
+    if (job === undefined) return null;
+    const done = await workOn[job.action](connection, job);
+    await queries.advanceJob(connection, job.id, done);
+    return done;
+  });
+  if (batch === null) return { hasWorked: false, waitMillis: await queries.findWaitMillis(db) };
+  if (batch.endpointIds.length > 0) wakeUp.wake(batch.endpointIds);
+  return { hasWorked: true, waitMillis: null };
+}
+
+const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
+
+/**
+ * Passed over while somebody else has the endpoint: who enables or disables it, waits for the job. Of one
+ * that is enabled nothing is discarded: the job ends.
+ */
+async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
+  const endpointId = job.endpoint_id ?? '';
+  const locked = await tryLockEndpoint(db, endpointId);
+  if (!locked?.is_disabled) {
+    return { progress: {}, done: 0, skipped: 0, isLast: locked !== undefined, endpointIds: [] };
+  }
+  const { discarded, isEnabled } = await discardThenEnable(db, endpointId, batchRows);
+  const endpointIds = isEnabled ? [endpointId] : [];
+  return { progress: {}, done: discarded, skipped: 0, isLast: isEnabled, endpointIds };
+}
+
+async function discardRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
+  const endpointId = job.endpoint_id ?? '';
+  const done = await discardOfEndpoint(db, endpointId, batchRows);
+  // None found, and yet some there: their status changed while they were waited for.
+  const isLast = done === 0 && !(await hasLiveRows(db, endpointId));
+  return { progress: job.position ?? {}, done, skipped: 0, isLast, endpointIds: [] };
+}
+
+async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
+  const statuses = job.status === null ? deadLetterStatuses : [job.status];
+  const { status = statuses[0], after = null, max_attempts = 1 } = job.position ?? {};
+  const reach = await findReach(db, { tenants: job.reach }, job);
+  if (status === undefined || reach === null) {
+    return { progress: { max_attempts }, done: 0, skipped: 0, isLast: true, endpointIds: [] };
+  }
+  const limit = job.rate === null ? batchRows : paced(job.rate);
+  const lookLimit = job.failure_class === null ? limit : scanRows;
+  const range = { failedFrom: job.failed_from, failedUntil: job.failed_until };
+  const looked = await listKeys(
+    db,
+    { orderedBy: 'last_attempt_at', status, ...reach, ...range },
+    { after, descending: false, limit: lookLimit, scanLimit: null },
+  );
+  const { failure_class } = job;
+  const sought = looked.filter((row) => [null, row.failure_class].includes(failure_class));
+  const picked = sought.slice(0, limit);
+  const armed = await rearmPicked(db, picked, {
+    maxAttempts: max_attempts,
+    until: job.failed_until,
+  });
+  const done = armed.reduce((sum, row) => sum + row.count, 0);
+
+  const isCut = picked.length < sought.length;
+  const isStatusDone = !isCut && looked.length < lookLimit;
+  const last = (isCut ? picked : looked).at(-1);
+  const nextStatus = statuses[statuses.indexOf(status) + 1];
+  return {
+    progress: isStatusDone
+      ? { max_attempts, ...(nextStatus === undefined ? {} : { status: nextStatus }) }
+      : { max_attempts, status, after: last === undefined ? after : [last.at, last.id] },
+    done,
+    skipped: picked.length - done,
+    isLast: isStatusDone && nextStatus === undefined,
+    endpointIds: armed.map((row) => row.endpoint_id),
+  };
+}
+
+async function rearmPicked(
+  db: Queryable,
+  picked: readonly KeyRow[],
+  options: { maxAttempts: number; until: string },
+) {
+  const endpointIds = [...new Set(picked.map((row) => row.endpoint_id))];
+  const endpoints = await findOpenEndpoints(db, endpointIds, {
+    defaultBudget: options.maxAttempts,
+    since: options.until,
+  });
+  const rows = picked.flatMap(({ id, endpoint_id }) => {
+    const endpoint = endpoints.get(endpoint_id);
+    if (endpoint === undefined) return [];
+    const isProbe = endpoint.needs_probe;
+    // An operator's retry passes a pause; of many, one is enough: its success ends the pause.
+    endpoint.needs_probe = false;
+    return [{ lane: laneOrNotFound(id), id, budget: endpoint.budget, isProbe }];
+  });
+  return rearmAll(db, rows, options.until);
+}
+
+function paced(rate: number): number {
+  return Math.min(batchRows, Math.max(1, Math.floor(rate / stepsPerSecond)));
+}

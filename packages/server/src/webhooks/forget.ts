@@ -1,0 +1,69 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { giveUpWaiting } from './dead-letters/discard.ts';
+import {
+  forgetDeliveries,
+  forgetIncidents,
+  forgetJobs,
+  forgetKeys,
+  type Position,
+} from './queries.ts';
+
+const batchSize = 1000;
+const everyMillis = 600_000;
+/** Between two batches: deliveries and pages go first. */
+const restMillis = 20;
+
+/**
+ * Gives up what has waited for a disabled endpoint for more than `days`. Forgets what ended more than
+ * `days` ago: delivered and discarded deliveries with their attempts, the incidents behind them,
+ * idempotency keys of more than 30 days. In small batches, each of its own.
+ */
+export async function forgetHistory(
+  db: Database,
+  days: number,
+  signal: AbortSignal,
+  size = batchSize,
+): Promise<void> {
+  await giveUpWaiting(db, { days, signal, batchSize: size });
+  for (const forget of [forgetDeliveries, forgetIncidents]) {
+    let position: Position | null = null;
+    do {
+      position = await forget(db, days, position, size);
+      if (position !== null) await rest(restMillis, signal);
+    } while (position !== null && !signal.aborted);
+  }
+  if (!signal.aborted) await forgetKeys(db);
+}
+
+/** Does so every ten minutes until stopped. Two processes at it only share the work. */
+export function startForgetting(
+  db: Database,
+  options: { days: number; historyDays: number; log: Log },
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const ended = (async () => {
+    while (!signal.aborted) {
+      await rest(everyMillis, signal);
+      if (signal.aborted) return;
+      try {
+        await forgetHistory(db, options.days, signal);
+        if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
+      } catch (error) {
+        options.log.warn({ err: error }, 'old deliveries could not be forgotten');
+      }
+    }
+  })();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+async function rest(millis: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(millis, undefined, { signal, ref: false }).catch(() => {});
+}

@@ -1,0 +1,80 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
+
+/** Where a walk along (created_at, id) has got to. */
+export type Position = { at: string; id: string };
+
+type Step = { seen: number; at: string | null; id: string | null };
+
+/**
+ * Deletes, among the next `limit` deliveries made more than `days` ago, those that ended more than
+ * `days` ago, with their attempts. Abandoned ones stay until they are purged, and those of an incident
+ * whose idempotency key still counts as long as it does. Answers where to go on; null at the end.
+ */
+export async function forgetDeliveries(
+  db: Queryable,
+  days: number,
+  after: Position | null,
+  limit: number,
+): Promise<Position | null> {
+  const rows = await db.query<Step>(sql`
+    with walked as materialized (
+      select lane, id, incident_id, created_at from deliveries
+      where created_at < now() - make_interval(days => ${days})
+        and (created_at, id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.id ?? ''})
+      order by created_at, id limit ${limit}
+    ), ended as (
+      delete from deliveries d using walked w
+      where d.lane = w.lane and d.id = w.id and d.status in ('delivered', 'discarded')
+        and d.finished_at < now() - make_interval(days => ${days})
+        and not exists (
+          select from incident_keys k
+          where k.incident_id = w.incident_id and k.created_at > now() - interval '30 days'
+        )
+      returning d.lane, d.id
+    ), forgotten as (
+      delete from delivery_attempts a using ended where a.lane = ended.lane and a.delivery_id = ended.id
+    ), last as (select created_at, id from walked order by created_at desc, id desc limit 1)
+    select (select count(*) from walked) as seen, ${instantText('last.created_at')} as at, last.id
+    from last`);
+  return positionOf(rows[0], limit);
+}
+
+/** The same for incidents that have no delivery left. */
+export async function forgetIncidents(
+  db: Queryable,
+  days: number,
+  after: Position | null,
+  limit: number,
+): Promise<Position | null> {
+  const rows = await db.query<Step>(sql`
+    with walked as materialized (
+      select id, created_at from incidents
+      where created_at < now() - make_interval(days => ${days})
+        and (created_at, id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.id ?? ''})
+      order by created_at, id limit ${limit}
+    ), forgotten as (
+      delete from incidents i using walked w
+      where i.id = w.id and not exists (select from deliveries d where d.incident_id = i.id)
+    ), last as (select created_at, id from walked order by created_at desc, id desc limit 1)
+    select (select count(*) from walked) as seen, ${instantText('last.created_at')} as at, last.id
+    from last`);
+  return positionOf(rows[0], limit);
+}
+
+export async function forgetKeys(db: Queryable): Promise<void> {
+  await db.query(sql`delete from incident_keys where created_at < now() - interval '30 days'`);
+}
+
+/** Bulk retries and purges that ended; an operator makes few. */
+export async function forgetJobs(db: Queryable, days: number): Promise<void> {
+  await db.query(sql`
+    delete from dead_letter_jobs where state in ('completed', 'cancelled')
+      and finished_at < now() - make_interval(days => ${days})`);
+}
+
+function positionOf(step: Step | undefined, limit: number): Position | null {
+  if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
+  return { at: step.at, id: step.id };
+}
