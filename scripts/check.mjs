@@ -1,6 +1,7 @@
 // npm run check: everything that can be said of the code without running it. Stops at the first fault.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkArchitecture } from './architecture.mjs';
 import { build } from './build.mjs';
 import { installed, isMain, root, run } from './program.mjs';
 
@@ -11,6 +12,7 @@ const steps = {
   'typed lint': () => faultsOf(installed('oxlint'), ['--type-aware', '--deny-warnings', '.']),
   'import rules': () => faultsOf(process.execPath, ['scripts/import-rules.mjs']),
   docs: checkDocs,
+  architecture: async () => checkArchitecture(),
   lockfile: checkLockfile,
 };
 

@@ -1,0 +1,60 @@
+// Whether ARCHITECTURE.md speaks of the code as it is: every file and folder that it names is there, and it
+// names every folder below the sources of the server and the console.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { isMain, root } from './program.mjs';
+
+const sources = ['packages/server/src', 'packages/console/src'];
+
+/** One sentence for each name that leads nowhere, and for each folder without a name. */
+export function findStaleNames(text, { files, folders }) {
+  const names = [...text.matchAll(/[\w.*/-]+/g)].map(([name]) => name.replace(/^\.?\//, ''));
+  const isThere = (name) =>
+    files.some((file) => file === name || file.endsWith(`/${name}`)) ||
+    folders.some((folder) => `${folder}/` === name || `/${folder}/`.endsWith(`/${name}`));
+  const stale = names.filter(
+    (name) => /^[\w/-]+(\.[\w-]+)*\.(tsx?|mjs)$/.test(name) && !isThere(name),
+  );
+  const staleFolders = [...text.matchAll(/`((?:[\w-]+\/)+)`/g)]
+    .map(([, name]) => name)
+    .filter((name) => !isThere(name));
+  const unnamed = folders.filter((folder) => {
+    return !names.some((name) => `/${name}`.endsWith(`/${folder.split('/').at(-1)}/`));
+  });
+  return [
+    ...[...new Set([...stale, ...staleFolders])].map((name) => `names ${name}, which is not there`),
+    ...unnamed.map((folder) => `does not name the folder ${folder}/`),
+  ];
+}
+
+/** What lies in the repository: its files, and the folders whose names a reader of the code meets. */
+function readTree() {
+  const files = [];
+  const folders = [...sources];
+  for (const source of sources) {
+    for (const entry of readdirSync(join(root, source), { recursive: true, withFileTypes: true })) {
+      const path = relative(root, join(entry.parentPath, entry.name)).split(sep).join('/');
+      if (entry.isFile()) files.push(path);
+      // Of a feature the rooms, not the corners of a room.
+      else if (path.split('/').length <= 5 && entry.name !== 'testing') folders.push(path);
+    }
+  }
+  for (const folder of ['scripts', 'bench', 'e2e', 'packages/server/migrations']) {
+    for (const name of readdirSync(join(root, folder))) files.push(`${folder}/${name}`);
+    folders.push(folder);
+  }
+  return { files, folders };
+}
+
+export function checkArchitecture() {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  return findStaleNames(text, readTree())
+    .map((fault) => `ARCHITECTURE.md ${fault}\n`)
+    .join('');
+}
+
+if (isMain(import.meta.url)) {
+  const faults = checkArchitecture();
+  process.stdout.write(faults);
+  process.exitCode = faults === '' ? 0 : 1;
+}
