@@ -23,10 +23,11 @@ import { addExports, createExportJobs, type ExportJobs } from './app/exports.ts'
 import { addRetention, createRetention, type Retention } from './app/retention.ts';
 import { cursorKey, type State } from './app/state.ts';
 import { addVersions, type Counting, createCounting } from './app/versions.ts';
-import { addWebhooks, startDelivery } from './app/webhooks.ts';
+import { addWebhooks, createBulkJobs, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, errorCatalogue } from './kernel/errors.ts';
+import type { Work } from './kernel/repeat.ts';
 import { isLoopback, isWithin } from './platform/http/client-address.ts';
 import { addConsole } from './platform/http/console-files.ts';
 import { addOriginRoutes } from './platform/http/origin-routes.ts';
@@ -91,8 +92,9 @@ export async function startService(
     const retention = createRetention(db, { settings, log, cold });
     const counting = createCounting(db, { settings, log, cold });
     const jobs = createExportJobs(db, { settings, log, cold });
+    const bulkJobs = createBulkJobs(db, { settings, log, wakeUp });
     const parts = { settings, log, db, state, metrics, wakeUp, cold, closers };
-    const http = createHttp({ ...parts, retention, counting, jobs });
+    const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs });
     // All at once: a webhook that takes long must keep neither requests nor other work from their end.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
     closers.push(() => Promise.all(works.map((work) => work.stop())));
@@ -115,7 +117,7 @@ export async function startService(
     }
     // Drainers have nothing to do with it.
     if (settings.roles.some((role) => role !== 'drainer')) cold.watch.start();
-    for (const work of [retention, counting, jobs]) {
+    for (const work of [retention, counting, jobs, bulkJobs]) {
       work.start();
       works.push(work);
     }
@@ -305,10 +307,11 @@ function createHttp(parts: {
   retention: Retention;
   counting: Counting;
   jobs: ExportJobs;
+  bulkJobs: Work;
   closers: Closers;
 }): HttpServer {
   const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
-  const { retention, counting, jobs } = parts;
+  const { retention, counting, jobs, bulkJobs } = parts;
   const isTrusted = isWithin(settings.trustedProxies);
   const http = createHttpServer({
     log,
@@ -331,7 +334,7 @@ function createHttp(parts: {
     addVersions(http, db, { state, counting });
     addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
-    addWebhooks(http, db, { settings, log, state, wakeUp, closers });
+    addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
   }
   addOriginRoutes(http, {
     metrics,

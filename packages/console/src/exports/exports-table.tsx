@@ -7,8 +7,7 @@ import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
 import classes from './exports.module.css';
 import { ExportMark, ProgressLine } from './marks.tsx';
 import type { ExportJob } from './types.ts';
-import type { Cancelling } from './use-exports.ts';
-import { fileHref } from './use-exports.ts';
+import { type Cancelling, fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText } from './words.ts';
 
 const keyOf = ({ id }: ExportJob) => id;

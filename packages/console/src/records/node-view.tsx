@@ -10,8 +10,13 @@ import { SharesView } from './facts/shares-view.tsx';
 import { useShares } from './facts/use-facts.ts';
 import { TagButton } from './node-actions.tsx';
 import { RecordsPart } from './records-part.tsx';
-import type { NodePath } from './search.ts';
-import { changeFilters, changeSearch, type RecordsSearch, sliceOf } from './search.ts';
+import {
+  changeFilters,
+  changeSearch,
+  type NodePath,
+  type RecordsSearch,
+  sliceOf,
+} from './search.ts';
 import type { useRecords } from './table/records-page.ts';
 import { windowText } from './tags/tag-window.ts';
 import { TagsView } from './tags/tags-view.tsx';

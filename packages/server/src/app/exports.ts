@@ -10,6 +10,7 @@ import {
   startSweeps,
 } from '../exports/index.ts';
 import { createGate } from '../kernel/gate.ts';
+import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
@@ -18,14 +19,9 @@ import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** The work on export jobs, in a process of the role exports; in any other there is none. */
-export type ExportJobs = {
-  /** Begins to work, once the database is ready. */
-  start(): void;
-  /** A job was made here. */
-  poke(): void;
+export type ExportJobs = Work & {
   /** A job was cancelled here. */
   cancel(id: string): void;
-  stop(): Promise<void>;
 };
 
 /** Of all jobs of a process: they give way to streamed exports. */

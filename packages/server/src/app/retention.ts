@@ -2,6 +2,7 @@ import { createAudit, pruneAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
+import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -26,14 +27,9 @@ import { onGone } from './on-gone.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** Runs and verifications, in a process of the role retention; in any other there are none. */
-export type Retention = {
+export type Retention = Work & {
   /** Of movers, which erasures are in every process. */
   readonly mover: MoverContext;
-  /** Begins to work, once the database is ready. */
-  start(): void;
-  /** A run or a verification was queued here. */
-  poke(): void;
-  stop(): Promise<void>;
 };
 
 /** Throws `settings_invalid` when the schedule is none. */

@@ -1,6 +1,7 @@
 import { createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
+import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -9,13 +10,7 @@ import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** The counting of dataset versions, in a process of the role exports; in any other there is none. */
-export type Counting = {
-  /** Begins to work, once the database is ready. */
-  start(): void;
-  /** A version was frozen here. */
-  poke(): void;
-  stop(): Promise<void>;
-};
+export type Counting = Work;
 
 export function createCounting(
   db: Database,

@@ -1,6 +1,7 @@
 import { createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
+import type { Repeated, Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -10,12 +11,27 @@ import {
   createSender,
   createTarget,
   Drainer,
-  startJobRunner,
+  startBulkJobs,
   type WakeUp,
 } from '../webhooks/index.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
-/** The routes of webhooks, and the jobs behind them. */
+/** The work on bulk jobs, in a process of the role api; in any other there is none. */
+export function createBulkJobs(
+  db: Database,
+  { settings, log, wakeUp }: { settings: Settings; log: Log; wakeUp: WakeUp },
+): Work {
+  let jobs: Repeated | undefined;
+  return {
+    start() {
+      if (settings.roles.includes('api')) jobs = startBulkJobs(db, { wakeUp, log });
+    },
+    poke: () => jobs?.poke(),
+    stop: async () => jobs?.stop(),
+  };
+}
+
+/** The routes of webhooks. */
 export function addWebhooks(
   http: HttpServer,
   db: Database,
@@ -24,12 +40,10 @@ export function addWebhooks(
     log: Log;
     state: State;
     wakeUp: WakeUp;
-    closers: (() => Promise<unknown>)[];
+    bulkJobs: Work;
   },
 ): void {
-  const { settings, log, state, wakeUp, closers } = parts;
-  const jobs = startJobRunner(db, { wakeUp, log });
-  closers.push(() => jobs.stop());
+  const { settings, log, state, wakeUp, bulkJobs: jobs } = parts;
   addWebhookRoutes(http, db, {
     cursorKey: () => cursorKey(state),
     clock: systemClock,

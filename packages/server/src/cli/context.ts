@@ -1,7 +1,6 @@
 import type { Client } from './client.ts';
 import type { Connection } from './connection.ts';
-import type { Io } from './writer.ts';
-import { createWriter, styled, type Writer } from './writer.ts';
+import { createWriter, type Io, styled, type Writer } from './writer.ts';
 
 /** What every command is given. */
 export type Context = {

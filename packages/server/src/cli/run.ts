@@ -10,8 +10,7 @@ import {
   usageHints,
 } from './failure.ts';
 import { createProgram } from './program.ts';
-import type { Io } from './writer.ts';
-import { OutputClosed } from './writer.ts';
+import { type Io, OutputClosed } from './writer.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {

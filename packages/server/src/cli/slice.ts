@@ -1,3 +1,4 @@
+import { addDays } from '../kernel/day.ts';
 import { AppError } from '../kernel/errors.ts';
 
 /** Options that say which days: one month, or whole days inclusive at both ends. */
@@ -43,10 +44,6 @@ function isDate(text: string): boolean {
   return (
     /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text
   );
-}
-
-function addDays(date: string, days: number): string {
-  return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
 }
 
 function usage(detail: string): AppError {

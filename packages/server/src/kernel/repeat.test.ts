@@ -42,9 +42,24 @@ test('work is done after each interval, and at once when poked', async () => {
   await repeated.stop();
 });
 
+test('work that says so is done sooner, and never later than every so often', async () => {
+  let count = 0;
+  const waits = [everyMillis / 2, everyMillis * 2, undefined];
+  const repeated = repeat(async () => waits[count++], { everyMillis, onError: unexpected });
+  repeated.poke();
+  await vi.advanceTimersByTimeAsync(0);
+  await vi.advanceTimersByTimeAsync(everyMillis / 2);
+  expect(count).toBe(2);
+  await vi.advanceTimersByTimeAsync(everyMillis - 1);
+  expect(count).toBe(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(count).toBe(3);
+  await repeated.stop();
+});
+
 test('pokes while work is under way have it done once more, never twice at once', async () => {
   const ends: (() => void)[] = [];
-  const repeated = repeat(() => new Promise((end) => ends.push(end)), {
+  const repeated = repeat(() => new Promise<void>((end) => ends.push(end)), {
     everyMillis,
     onError: unexpected,
   });

@@ -6,9 +6,17 @@ export type Repeated = {
   stop(): Promise<void>;
 };
 
-/** Does `work` whenever poked, and this long after it last ended. What it throws goes to `onError`. */
+/** Work of a process that begins once its database is ready. */
+export type Work = Repeated & { start(): void };
+
+type Working<T> = (signal: AbortSignal) => Promise<T>;
+
+/**
+ * Does `work` whenever poked, and this long after it last ended, or sooner if it answers with fewer
+ * milliseconds. What it throws goes to `onError`.
+ */
 export function repeat(
-  work: (signal: AbortSignal) => Promise<void>,
+  work: Working<void> | Working<number | undefined>,
   options: { everyMillis: number; onError: (error: unknown) => void },
 ): Repeated {
   const stopping = new AbortController();
@@ -18,16 +26,18 @@ export function repeat(
   let timer: NodeJS.Timeout | undefined;
 
   async function workOff(): Promise<void> {
+    let waitMillis = options.everyMillis;
     while (isPoked && !signal.aborted) {
       isPoked = false;
+      waitMillis = options.everyMillis;
       try {
-        await work(signal);
+        waitMillis = Math.min(waitMillis, (await work(signal)) ?? waitMillis);
       } catch (error) {
         if (!signal.aborted) options.onError(error);
       }
     }
     underWay = undefined;
-    waitFor(options.everyMillis);
+    waitFor(waitMillis);
   }
   function look(): void {
     clearTimeout(timer);

@@ -1,5 +1,6 @@
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
+import { daysIn } from '../kernel/day.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
@@ -101,8 +102,4 @@ async function addDays(db: Queryable, leaves: DatasetRow[]): Promise<void> {
       if (days !== undefined) days[Number(index)] = Number(count);
     }
   }
-}
-
-function daysIn(month: string): number {
-  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }

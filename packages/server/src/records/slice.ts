@@ -1,4 +1,5 @@
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { addDays, daysIn } from '../kernel/day.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import type { DatasetName } from './contract.ts';
 import type { StoreDay } from './segments/segment.ts';
@@ -59,8 +60,6 @@ export type KeyRange = {
   readonly maxDay: string;
 };
 
-const dayMillis = 86_400_000;
-
 /**
  * Throws `request_invalid` unless the window makes sense. A dataset needs its tags put beside it before
  * anything is read, see `withTags`. `place` is `?` for a query, `/` for a body. */
@@ -100,14 +99,9 @@ export function isCounted(slice: Slice): boolean {
 
 function daysWindow(from: string | undefined, to: string | undefined) {
   if (from === undefined || to === undefined) return {};
-  return { from, until: dayText(Date.parse(to) + dayMillis) };
+  return { from, until: addDays(to, 1) };
 }
 
 function monthWindow(month: string) {
-  const [year, number] = [Number(month.slice(0, 4)), Number(month.slice(5))];
-  return { from: `${month}-01`, until: dayText(Date.UTC(year, number, 1)) };
-}
-
-function dayText(millis: number): string {
-  return new Date(millis).toISOString().slice(0, -14);
+  return { from: `${month}-01`, until: addDays(`${month}-${daysIn(month)}`, 1) };
 }

@@ -1,4 +1,4 @@
-export { type JobRunner, startJobRunner } from './dead-letters/run-jobs.ts';
+export { startBulkJobs } from './dead-letters/run-jobs.ts';
 export { createSender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';

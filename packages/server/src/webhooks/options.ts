@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
+import type { Repeated } from '../kernel/repeat.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
-import type { JobRunner } from './dead-letters/run-jobs.ts';
 import type { Target } from './delivery/target.ts';
 import type { WakeUp } from './drainer/wake-up.ts';
 import type { SecretBox } from './endpoints/secret.ts';
@@ -13,7 +13,7 @@ export type WebhookOptions = {
   readonly secretBox: () => SecretBox;
   readonly target: Target;
   readonly wakeUp: WakeUp;
-  readonly jobs: JobRunner;
+  readonly jobs: Pick<Repeated, 'poke'>;
   readonly audit: Audit;
   /** Attempts of an endpoint that names no number of its own. */
   readonly maxAttempts: number;

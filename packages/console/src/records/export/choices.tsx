@@ -8,8 +8,7 @@ import type {
   Version,
 } from '../../exports/types.ts';
 import { formatCount } from '../../ui/format.ts';
-import type { Choices, Way } from './choice.ts';
-import { exportColumns } from './choice.ts';
+import { type Choices, exportColumns, type Way } from './choice.ts';
 import classes from './export.module.css';
 
 export type ChoicesProps = {

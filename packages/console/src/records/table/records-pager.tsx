@@ -1,8 +1,7 @@
 import { Button, NativeSelect } from '@mantine/core';
 import { type ReactNode, useRef } from 'react';
 import { pageSizeOf, pageSizes, type RecordsSearch } from '../search.ts';
-import type { RecordsPage } from './records-page.ts';
-import { rangeText } from './records-page.ts';
+import { type RecordsPage, rangeText } from './records-page.ts';
 import classes from './table.module.css';
 
 export type RecordsPagerProps = {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { dayMillis } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
@@ -260,7 +261,6 @@ type TenantState = RouteAnswer<'GET /retention/tenants'>['data'][number];
 type Due = { count: number; bytes: number; tenants: number; lastDay: string };
 
 const earliest = '1970-01-01';
-const dayMs = 86_400_000;
 
 /** What a policy that deletes after so many days would delete of a tenant, or of all under the default. */
 async function measureDue(
@@ -268,7 +268,9 @@ async function measureDue(
   client: Client,
   { tenant, deleteDays }: { tenant: string; deleteDays: number },
 ): Promise<Due> {
-  const lastDay = new Date(context.io.now() - (deleteDays + 1) * dayMs).toISOString().slice(0, 10);
+  const lastDay = new Date(context.io.now() - (deleteDays + 1) * dayMillis)
+    .toISOString()
+    .slice(0, 10);
   const due: Due = { count: 0, bytes: 0, tenants: 0, lastDay };
   if (lastDay < earliest) return due;
   const names = tenant === '*' ? tenantsUnderDefault(context, client) : [tenant];

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import type { ListenOptions } from './behaviour.ts';
-import { answerText, chooseAnswer, createSeen, isAccepting } from './behaviour.ts';
+import {
+  answerText,
+  chooseAnswer,
+  createSeen,
+  isAccepting,
+  type ListenOptions,
+} from './behaviour.ts';
 
 type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
 /** What three deliveries are answered with, the last of which came before. */

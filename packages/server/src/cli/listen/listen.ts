@@ -7,8 +7,7 @@ import { formatNumberOf } from '../format.ts';
 import { createRowPrinter } from '../output.ts';
 import type { Column } from '../table.ts';
 import { shortId } from '../webhooks/deliveries.ts';
-import type { ListenOptions } from './behaviour.ts';
-import { answerText, isAccepting } from './behaviour.ts';
+import { answerText, isAccepting, type ListenOptions } from './behaviour.ts';
 import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
 
 /** Receives webhooks until Ctrl-C, or until as many came as `once` says. */

@@ -1,10 +1,8 @@
 import { readRows } from '../encode/both-tiers.ts';
-import type { Cell } from '../encode/csv-cells.ts';
-import { dialects } from '../encode/csv-cells.ts';
+import { type Cell, dialects } from '../encode/csv-cells.ts';
 import { createReEncoder, csvHead, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { startBody } from '../start-body.ts';
-import type { FileFormat, FileOptions } from './format.ts';
-import { compressedName } from './format.ts';
+import { compressedName, type FileFormat, type FileOptions } from './format.ts';
 import { proofOf, proveCsv } from './prove.ts';
 
 export function createCsvFormat(options: FileOptions): FileFormat {

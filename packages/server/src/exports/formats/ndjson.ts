@@ -4,8 +4,7 @@ import type { Cell } from '../encode/csv-cells.ts';
 import { pickJson } from '../encode/field-path.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { startBody } from '../start-body.ts';
-import type { FileFormat, FileOptions } from './format.ts';
-import { compressedName } from './format.ts';
+import { compressedName, type FileFormat, type FileOptions } from './format.ts';
 import { proofOf, proveNdjson } from './prove.ts';
 
 /**

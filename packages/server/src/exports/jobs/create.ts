@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { addDays } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
@@ -142,8 +143,7 @@ export function toFileOptions(
 /** Such as `TX_DFW_2001-01-01_2001-03-31.csv.gz`. */
 export function fileNameOf(selection: Selection, options: FileOptions): string {
   const { slice, version } = selection;
-  const last =
-    slice.until && new Date(Date.parse(slice.until) - 86_400_000).toISOString().slice(0, 10);
+  const last = slice.until && addDays(slice.until, -1);
   const names =
     version === null
       ? [slice.tenant, slice.store, slice.from, last, slice.kind, slice.dataset]

@@ -7,8 +7,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import type { Actor } from '../../kernel/actor.ts';
-import { requireConfirmation, requireScope } from '../../kernel/actor.ts';
+import { type Actor, requireConfirmation, requireScope } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';

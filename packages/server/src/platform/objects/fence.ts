@@ -3,8 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Database } from '../postgres/database.ts';
 import * as queries from '../postgres/store-fence.ts';
-import type { ObjectStore } from './objects.ts';
-import { storeUnavailable } from './objects.ts';
+import { type ObjectStore, storeUnavailable } from './objects.ts';
 
 /** How a database and a store stand to each other. */
 export type StoreStanding = {

@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import { createFileStore } from './file-system.ts';
-import type { ObjectStore } from './objects.ts';
-import { fromFileSystem } from './objects.ts';
+import { fromFileSystem, type ObjectStore } from './objects.ts';
 import { testObjectStore } from './testing/conformance.ts';
 
 let dir: string;

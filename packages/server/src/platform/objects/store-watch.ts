@@ -3,8 +3,7 @@ import { repeat } from '../../kernel/repeat.ts';
 import type { StoreState } from '../../kernel/store-states.ts';
 import type { Log } from '../log.ts';
 import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';
-import type { ObjectStore } from './objects.ts';
-import { storeUnavailable } from './objects.ts';
+import { type ObjectStore, storeUnavailable } from './objects.ts';
 
 /** What is known of a store. */
 export type StoreFinding = {

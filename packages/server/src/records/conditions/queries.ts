@@ -1,4 +1,5 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import { dayAfter } from '../../kernel/day.ts';
 import type { DayWindow, KeyRange, Slice } from '../slice.ts';
 
 // A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
@@ -125,8 +126,4 @@ function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
     return store === null ? sql`(${days})` : sql`(store = ${store} and ${days})`;
   });
   return sql`(${join(each, ' or ')})`;
-}
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 }

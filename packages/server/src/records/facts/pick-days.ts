@@ -1,3 +1,4 @@
+import { dayAfter } from '../../kernel/day.ts';
 /** A store, and how many of all the places of a sample fall into it. */
 export type PickedStore = {
   readonly store: string;
@@ -86,10 +87,6 @@ export function toHotStretches(takes: readonly Take[]): HotStretch[] {
       last_at: `${to}T23:59:59.999999Z`,
       most,
     }));
-}
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 }
 
 function toTake({ store, day, count, cold_count }: StoreDay, records: number): Take[] {

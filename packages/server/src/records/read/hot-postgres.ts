@@ -1,3 +1,4 @@
+import { dayAfter } from '../../kernel/day.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
@@ -121,8 +122,4 @@ function toStretches(
     if (at === null || at < first || at > last) return { store, first_at: first, last_at: last };
     return { store, first_at: descending ? first : at, last_at: descending ? at : last };
   });
-}
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 }

@@ -1,3 +1,4 @@
+import { addDays } from '../../kernel/day.ts';
 import type { RecordKey } from '../queries.ts';
 import type { Segment, SegmentDay, StoreDay } from './queries.ts';
 
@@ -78,7 +79,7 @@ export function firstDayBeyond(key: RecordKey, descending: boolean): StoreDay {
   const [tenant, store, day] = storeDayOf(key);
   const isBoundary = descending && key[3] === '' && key[2] === `${day}T00:00:00.000000Z`;
   // To read the day behind a boundary once more could use up all segments of a scan, again and again.
-  return isBoundary ? [tenant, store, dayAfter(day, -1)] : [tenant, store, day];
+  return isBoundary ? [tenant, store, addDays(day, -1)] : [tenant, store, day];
 }
 
 /** The key of no record that lies behind the last record of a store's day, in the order of reading. */
@@ -86,12 +87,8 @@ export function boundary(
   day: { tenant: string; store: string; day: string },
   descending: boolean,
 ): RecordKey {
-  const midnight = descending ? day.day : dayAfter(day.day, 1);
+  const midnight = descending ? day.day : addDays(day.day, 1);
   return [day.tenant, day.store, `${midnight}T00:00:00.000000Z`, ''];
-}
-
-function dayAfter(day: string, days: number): string {
-  return new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
 }
 
 /** Keeps of the ranges what lies from `first` to `last`. */

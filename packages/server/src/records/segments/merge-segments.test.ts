@@ -6,8 +6,7 @@ import { createLog } from '../../platform/log.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import { mergeSegments } from './merge-segments.ts';
 import { readSegmentDays } from './read-segment.ts';
-import type { DayTriple } from './segment.ts';
-import { sumByDay } from './segment.ts';
+import { type DayTriple, sumByDay } from './segment.ts';
 import { segmentFormatFor, segmentOrder } from './segment-sql.ts';
 
 // As much memory as a service gives DuckDB to merge with.

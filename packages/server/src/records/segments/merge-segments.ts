@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
-import type { DayTriple } from './segment.ts';
-import { sumTriples } from './segment.ts';
+import { type DayTriple, sumTriples } from './segment.ts';
 import { readSegments } from './segment-sql.ts';
 import { writeSegmentFromSegments } from './write-segment.ts';
 

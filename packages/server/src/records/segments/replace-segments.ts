@@ -1,3 +1,4 @@
+import { dayMillis } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type CounterChange,
@@ -251,7 +252,6 @@ type Span = { store: string; from: number; until: number; count: number };
 
 /** Enough to keep a statement short. */
 const statementRows = 200_000;
-const dayMillis = 86_400_000;
 
 async function removeSpan(connection: Connection, tenant: string, span: Span): Promise<void> {
   const { store } = span;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CounterRun } from './counters.ts';
-import { dayAfter } from './counters.ts';
 import { type CountedRow, planCoverage } from './coverage.ts';
 import { arbitraryTags, countTagged, type TestTag, toWindows } from './testing/arbitrary-tags.ts';
 
@@ -115,12 +114,4 @@ test('what is not tagged is read when it is less, and months rather than days', 
 test('a share below one never rounds to one', () => {
   const most = fc.integer({ min: 2, max: Number.MAX_SAFE_INTEGER });
   fc.assert(fc.property(most, (count) => (count - 1) / count < 1 && 1 / count > 0));
-});
-
-test('the day after is right over months, years and leap days', () => {
-  expect(['2000-02-28', '2001-02-28', '2001-12-31'].map(dayAfter)).toEqual([
-    '2000-02-29',
-    '2001-03-01',
-    '2002-01-01',
-  ]);
 });

@@ -1,7 +1,7 @@
+import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { TagWindows } from '../slice.ts';
 import type { Scope } from './counters.ts';
-import { dayAfter } from './counters.ts';
 import { planRow, type RowPlan, untagged } from './plan-row.ts';
 import { readTagsOf } from './read-windows.ts';
 import { type Stretch, type TenantStretches, toStretches, type Weight } from './stretches.ts';

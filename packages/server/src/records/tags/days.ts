@@ -1,11 +1,11 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { dayAfter } from '../../kernel/day.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type SliceRequest, toSlice } from '../slice.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { tierOf } from '../tier-of.ts';
 import type { Scope } from './counters.ts';
-import { dayAfter } from './counters.ts';
 import type { Coverage } from './coverage.ts';
 import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
 import { readTagsOf } from './read-windows.ts';

@@ -1,10 +1,5 @@
-import {
-  type CounterSpan,
-  daysBetween,
-  firstOfMonth,
-  firstOfNextMonth,
-  spansOf,
-} from './counters.ts';
+import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
+import { type CounterSpan, daysBetween, spansOf } from './counters.ts';
 import { clipStretches, type Stretch, type Weight } from './stretches.ts';
 import type { Span } from './windows.ts';
 

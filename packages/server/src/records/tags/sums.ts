@@ -1,8 +1,8 @@
+import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import {
   type CounterRun,
   type CounterSpan,
-  dayAfter,
   runsOf,
   type Scope,
   type SignedSpan,

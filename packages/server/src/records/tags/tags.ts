@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { addDays } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
@@ -8,7 +9,6 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { isOutOfReach, type SliceRequest, toSlice } from '../slice.ts';
 import { type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
-import { dayBefore } from './counters.ts';
 import { listDays } from './days.ts';
 import * as queries from './queries.ts';
 import { countInOther, sumWindows } from './sums.ts';
@@ -63,7 +63,7 @@ async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Ta
     tenant,
     store,
     from,
-    to: until === undefined ? null : dayBefore(until),
+    to: until === undefined ? null : addDays(until, -1),
     dataset,
   };
   return db.transaction(async (connection) => {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { dayAfter } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
@@ -146,10 +147,6 @@ function windowsOf(
         until: to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to),
       })),
   );
-}
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 }
 
 function withoutDataset({

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { dayMillis } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type DayTriple,
@@ -166,7 +167,6 @@ function isTold({ request }: Move): boolean {
 
 /** Enough to keep a statement short. */
 const statementRows = 200_000;
-const dayMillis = 86_400_000;
 
 /**
  * Deletes the hot records in the scope on days whose counters are locked; answers what went, by store and

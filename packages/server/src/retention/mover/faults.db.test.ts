@@ -1,8 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { fromFileSystem } from '../../platform/objects/objects.ts';
+import { fromFileSystem, type ObjectStore } from '../../platform/objects/objects.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import type { MoveState } from '../contract.ts';
 import { countFailedTenants } from '../runs/queries.ts';

@@ -1,5 +1,11 @@
-import type { DayTriple, DayWindow, Gone } from '../../records/index.ts';
-import { beyondLastDay, firstDay } from '../../records/index.ts';
+import { dayAfter } from '../../kernel/day.ts';
+import {
+  beyondLastDay,
+  type DayTriple,
+  type DayWindow,
+  firstDay,
+  type Gone,
+} from '../../records/index.ts';
 import type { Move } from './move.ts';
 import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
 
@@ -26,8 +32,4 @@ function windowOf({ store, eventIds, from, to }: EraseScope): DayWindow | null {
   if (eventIds !== null) return null;
   const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);
   return { store, from: from ?? firstDay, until };
-}
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
 }

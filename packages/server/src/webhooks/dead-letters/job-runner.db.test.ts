@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { insertJob } from './job-queries.ts';
-import { runBatch, startJobRunner } from './run-jobs.ts';
+import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
@@ -85,7 +85,7 @@ test('many runners share a job and do each row once', async () => {
   const woken: string[] = [];
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   const log = pino({ level: 'silent' });
-  const runners = Array.from({ length: 4 }, () => startJobRunner(db, { wakeUp, log }));
+  const runners = Array.from({ length: 4 }, () => startBulkJobs(db, { wakeUp, log }));
   const poll = { timeout: 30_000, interval: 10 };
   await expect
     .poll(() => {
@@ -150,7 +150,7 @@ test('a database that fails is logged and tried again', async () => {
     transaction: (work, options) =>
       isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
   };
-  const runner = startJobRunner(flaky, { wakeUp: asleep, log });
+  const runner = startBulkJobs(flaky, { wakeUp: asleep, log });
   runner.poke();
   await expect.poll(() => lines.join('')).toContain('database is down');
   isDown = false;
@@ -161,7 +161,7 @@ test('a database that fails is logged and tried again', async () => {
 
 test('a runner that is stopped does no more', async () => {
   await seedDeliveries(db, endpoint, 3);
-  const runner = startJobRunner(db, { wakeUp: asleep, log: pino({ level: 'silent' }) });
+  const runner = startBulkJobs(db, { wakeUp: asleep, log: pino({ level: 'silent' }) });
   await runner.stop();
   await makeJob('rty_late');
   runner.poke();

@@ -2,8 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
-import type { Act } from './retry.ts';
-import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
+import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import { findWrongCounts, readDelivery, seedDelivery, seedEndpoint } from './testing/seed.ts';
 
 let service: TestService;

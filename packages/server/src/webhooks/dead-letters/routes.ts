@@ -5,8 +5,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
-import type { Act } from './retry.ts';
-import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
+import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import {
   cancelRetryJob,
   changeRetryJob,

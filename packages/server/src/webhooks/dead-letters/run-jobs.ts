@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Repeated, repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { deadLetterStatuses } from '../contract.ts';
@@ -16,67 +17,31 @@ import {
 import { type KeyRow, listKeys } from './read-queries.ts';
 import { laneOrNotFound } from './retry.ts';
 
-/** Works off the bulk re-arms, in every process of the role api, one process a job at a time. */
-export type JobRunner = {
-  /** Looks for work now: a job was made or changed here. */
-  poke(): void;
-  /** Ends after the batch under way. */
-  stop(): Promise<void>;
-};
-
 /** Jobs are also looked for by themselves: a process that was killed leaves its own behind. */
 const lookMillis = 2000;
 
-export function startJobRunner(
+/**
+ * Works off the bulk jobs, in every process of the role api, one process a job at a time. Poke it when a job was
+ * made or changed here; a stop ends it after the batch under way.
+ */
+export function startBulkJobs(
   db: Database,
   { wakeUp, log }: { wakeUp: WakeUp; log: Log },
-): JobRunner {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let isPoked = false;
-  let underWay: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-
-  /** Works until there is nothing to do; answers when to look again. */
-  async function workOff(): Promise<number> {
-    try {
-      while (!signal.aborted) {
-        isPoked = false;
-        const startedAt = performance.now();
-        const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
-        if (!hasWorked && !isPoked) return Math.min(waitMillis ?? lookMillis, lookMillis);
-        // Rests as long as it worked: deliveries and pages go first.
-        if (hasWorked) await rest(performance.now() - startedAt, signal);
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'a batch of a bulk job failed and is tried again');
+): Repeated {
+  const workOff = async (signal: AbortSignal) => {
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
+      if (!hasWorked) return waitMillis ?? undefined;
+      // Rests as long as it worked: deliveries and pages go first.
+      await rest(performance.now() - startedAt, signal);
     }
-    return lookMillis;
-  }
-  function look(): void {
-    clearTimeout(timer);
-    if (signal.aborted) return;
-    isPoked = true;
-    underWay ??= workOff().then((millis) => {
-      underWay = undefined;
-      lookIn(millis);
-    });
-  }
-  function lookIn(millis: number): void {
-    if (signal.aborted) return;
-    timer = setTimeout(look, millis);
-    timer.unref();
-  }
-
-  lookIn(lookMillis);
-  return {
-    poke: look,
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await underWay;
-    },
+    return undefined;
   };
+  return repeat(workOff, {
+    everyMillis: lookMillis,
+    onError: (err) => log.warn({ err }, 'a batch of a bulk job failed and is tried again'),
+  });
 }
 
 async function rest(millis: number, signal: AbortSignal): Promise<void> {

@@ -1,7 +1,6 @@
 import { connect as connectTcp, isIPv6, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { AddressRule } from './address.ts';
-import { findObjection, type Lookup, literalAddress } from './address.ts';
+import { type AddressRule, findObjection, type Lookup, literalAddress } from './address.ts';
 import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
 
 /** How far a connection has got. */

@@ -46,7 +46,7 @@ beforeAll(async () => {
     secretBox: () => box,
     target: createTarget({ allowTargets: ['127.0.0.0/8'] }),
     wakeUp: { wake: (ids) => void woken.push(...ids) },
-    jobs: { poke: () => void pokes.push(1), stop: async () => {} },
+    jobs: { poke: () => void pokes.push(1) },
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,
     maxPayloadBytes: 1000,

@@ -1,7 +1,6 @@
 import { repeat } from '../../../kernel/repeat.ts';
 import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
-import type { WorkContext } from './context.ts';
-import { JobLost } from './context.ts';
+import { JobLost, type WorkContext } from './context.ts';
 
 export type RunnerOptions = {
   /** Jobs that this process works on at once. */

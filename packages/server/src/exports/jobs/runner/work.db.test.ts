@@ -8,8 +8,7 @@ import { cancelOpenJob } from '../queries.ts';
 import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
 import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
-import type { WorkContext } from './context.ts';
-import { JobLost, whileHeld } from './context.ts';
+import { JobLost, type WorkContext, whileHeld } from './context.ts';
 import { failJob, updateProgress } from './queries.ts';
 import { startJobRunner } from './runner.ts';
 

@@ -7,10 +7,8 @@ import { measureSlice, type Slice } from '../../../records/index.ts';
 import type { Compression } from '../../contract.ts';
 import { compress } from '../../formats/compress.ts';
 import type { FileFormat } from '../../formats/format.ts';
-import type { StoredJob } from '../job.ts';
-import { partKey } from '../job.ts';
-import type { WorkContext } from './context.ts';
-import { whileHeld } from './context.ts';
+import { partKey, type StoredJob } from '../job.ts';
+import { type WorkContext, whileHeld } from './context.ts';
 import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
 
 export type PartCall = {
