@@ -1,5 +1,5 @@
 // npm run test:nodes: npm test on every Node that users run, one after the other. The binaries come from
-// npm, which verifies them, and lie in .cache/nodes. Arguments go to vitest.
+// npm, which verifies them, and lie in .cache/nodes. `-- 24` runs one of them alone; other arguments go to vitest.
 import { mkdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { isMain, root, run } from './program.mjs';
@@ -11,18 +11,21 @@ const packageName = `node-${process.platform}-${process.arch}`;
 
 async function main(args) {
   const failed = [];
-  for (const version of versions) {
+  const chosen = versions.filter((version) => args.includes(version));
+  const asked = chosen.length > 0 ? chosen : versions;
+  const rest = args.filter((arg) => !versions.includes(arg));
+  for (const version of asked) {
     const node = await fetchNode(version);
     const { output } = await run(node, ['--version']);
     say(`\n── Node ${output.trim()} ──`);
     // First in PATH: what npm has installed is started by the node that is found there.
     const path = [dirname(node), process.env.PATH].join(delimiter);
     const env = { ...process.env, PATH: path };
-    const { code } = await run(node, ['scripts/test.mjs', ...args], { inherit: true, env });
+    const { code } = await run(node, ['scripts/test.mjs', ...rest], { inherit: true, env });
     if (code !== 0) failed.push(output.trim());
   }
   if (failed.length > 0) throw new Error(`tests fail on Node ${failed.join(', ')}: see above`);
-  say(`\nAll tests pass on Node ${versions.join(', ')}.`);
+  say(`\nAll tests pass on Node ${asked.join(', ')}.`);
 }
 
 /** The path of a Node of this version. */
