@@ -249,7 +249,7 @@ test('does not reload again and again while two releases answer by turns', async
   expect(loads).toBeLessThanOrEqual(2);
   await page.unrouteAll();
   await page.getByRole('button', { name: 'RETRY' }).first().click();
-  await page.getByRole('heading', { name: 'EXPORTS' }).waitFor();
+  await page.getByRole('heading', { name: 'EXPORTS', exact: true }).waitFor();
   expectQuiet([/404 \(Not Found\)/]);
   await close();
 });

@@ -18,15 +18,18 @@ export async function launchChromium() {
     throw cause;
   });
   if (dir === undefined) return chromium.launch({ executablePath: installed, args: flags });
-  return chromium.launch({
-    executablePath: join(dir, 'chromium'),
-    args: [...flags, '--headless=shell'],
-    env: {
-      ...process.env,
-      LD_LIBRARY_PATH: join(dir, 'al2023', 'lib'),
-      FONTCONFIG_FILE: join(dir, 'fonts.conf'),
-    },
-  });
+  const launch = () =>
+    chromium.launch({
+      executablePath: join(dir, 'chromium'),
+      args: [...flags, '--headless=shell'],
+      env: {
+        ...process.env,
+        LD_LIBRARY_PATH: join(dir, 'al2023', 'lib'),
+        FONTCONFIG_FILE: join(dir, 'fonts.conf'),
+      },
+    });
+  // It has died while it started (SIGSEGV), once in some hundred times: that says nothing about a page.
+  return launch().catch(launch);
 }
 
 /**
