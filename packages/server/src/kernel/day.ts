@@ -8,7 +8,10 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * dayMillis).toISOString().slice(0, -14);
 }
 
-/** A page of the tree asks for thousands of them: where text will do, no Date is made, which takes ten times as long. */
+/**
+ * A page of the tree asks for thousands of them: where text will do, no Date is made, which takes ten times as
+ * long.
+ */
 export function dayAfter(day: string): string {
   const number = Number(day.slice(8));
   return number < 28 ? `${day.slice(0, 8)}${twoDigits(number + 1)}` : addDays(day, 1);
