@@ -1,7 +1,7 @@
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { accessContract } from './contract.ts';
+export { createRateLimit, createSignInGuard } from './limits.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
 export { actorOfToken, authenticate, type Credentials, createSignInCode } from './sessions.ts';
-export { createRateLimit, createSignInGuard } from './sign-in-guard.ts';
 export { createToken, describeToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { newAccessToken } from '../kernel/ids.ts';
-import { failuresPerMinute } from './sign-in-guard.ts';
+import { failuresPerMinute } from './limits.ts';
 
 const publicUrl = 'https://svcctl.example';
 let proxied: TestService;

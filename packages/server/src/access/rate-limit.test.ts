@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Actor } from '../kernel/actor.ts';
-import { createRateLimit } from './sign-in-guard.ts';
+import { createRateLimit } from './limits.ts';
 
 const actor = (tokenId: string): Actor => ({
   tokenId,

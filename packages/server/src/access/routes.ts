@@ -5,6 +5,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit.ts';
 import { accessContract } from './contract.ts';
+import type { SignInGuard } from './limits.ts';
 import { listLiveTokens } from './queries.ts';
 import {
   closeSession,
@@ -13,7 +14,6 @@ import {
   type PublicUrl,
   sessionHash,
 } from './sessions.ts';
-import type { SignInGuard } from './sign-in-guard.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
 export type AccessOptions = {

@@ -5,7 +5,7 @@ import { startTestService, type TestService } from '../../test/service.ts';
 import { createLog } from '../app.ts';
 import { AppError } from '../kernel/errors.ts';
 import { newAccessToken } from '../kernel/ids.ts';
-import { createSignInGuard, failuresPerMinute } from './sign-in-guard.ts';
+import { createSignInGuard, failuresPerMinute } from './limits.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { AppError } from '../kernel/errors.ts';
 import type { InputOf } from '../platform/http/contract.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
+import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { interrupted } from './retry.ts';
-import type { Io } from './writer.ts';
 
 export const basePath = '/api/v1';
 

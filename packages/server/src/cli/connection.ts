@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
-import type { Io } from './writer.ts';
+import type { Io } from './io.ts';
 
 /** Which service a command talks to, as whom, and where that was found. */
 export type Connection = {

@@ -1,6 +1,6 @@
 import type { Client } from './client.ts';
 import type { Connection } from './connection.ts';
-import { createWriter, type Io, styled, type Writer } from './writer.ts';
+import { createWriter, type Io, styled, type Writer } from './io.ts';
 
 /** What every command is given. */
 export type Context = {

@@ -1,10 +1,9 @@
 import type { SplitName } from '../contract.ts';
 import type { Client } from './client.ts';
 import type { Context } from './context.ts';
-import { formatNumberOf } from './format.ts';
+import { formatNumberOf, shellQuote } from './format.ts';
 import { readPage } from './pages.ts';
 import type { Days } from './slice.ts';
-import { shellQuote } from './start-text.ts';
 
 /** Which records were asked for, in the words of the options. */
 export type AskedSlice = Days & {

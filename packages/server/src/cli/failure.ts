@@ -3,8 +3,8 @@ import { presets, type Scope } from '../kernel/actor.ts';
 import { AppError, type InputFault } from '../kernel/errors.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
+import { type Io, styled } from './io.ts';
 import { printable } from './table.ts';
-import { type Io, styled } from './writer.ts';
 
 /** An error as the command line tells it. */
 export type Failure = {

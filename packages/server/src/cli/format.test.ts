@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import * as format from './format.ts';
+import { shellQuote } from './format.ts';
 import { progressLine } from './progress.ts';
-import { shellQuote } from './start-text.ts';
 import { displayWidth, fitText, printable } from './table.ts';
 
 test.each([

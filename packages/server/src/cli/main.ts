@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../kernel/errors.ts';
+import { defaultTimeouts } from './io.ts';
 import { runCli } from './run.ts';
-import { defaultTimeouts } from './writer.ts';
 
 /**
  * A terminal sends Ctrl-C to the whole group, and npm passes it on once more: within this time a

@@ -1,9 +1,9 @@
 import { AppError } from '../kernel/errors.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
+import type { Io } from './io.ts';
 import { elementsOf, membersOf } from './json-slices.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
-import type { Io } from './writer.ts';
 
 /** Rows of one page, at most (the API's limit). */
 export const maxPageRows = 500;

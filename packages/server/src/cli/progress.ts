@@ -1,6 +1,6 @@
 import { formatBytes, formatClock } from './format.ts';
+import { type Io, isAnimated } from './io.ts';
 import { fitText } from './table.ts';
-import { type Io, isAnimated } from './writer.ts';
 
 /** How far a long command is. Drawn on stderr, only on a terminal, at most ten times a second. */
 export type Progress = {

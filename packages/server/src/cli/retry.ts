@@ -1,6 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 import { ApiError } from './api-error.ts';
-import type { Io } from './writer.ts';
+import type { Io } from './io.ts';
 
 export const maxTries = 10;
 const longestWaitSeconds = 60;

@@ -9,8 +9,8 @@ import {
   toFailure,
   usageHints,
 } from './failure.ts';
+import { type Io, OutputClosed } from './io.ts';
 import { createProgram } from './program.ts';
-import { type Io, OutputClosed } from './writer.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
-import type { Io } from './writer.ts';
+import { shellQuote } from './format.ts';
+import type { Io } from './io.ts';
 
 type StartedService = {
   readonly url: string;
@@ -46,9 +47,4 @@ Try, in another terminal in this folder:
 
 Ctrl-C stops it.
 `;
-}
-
-/** A word as one can paste it into a shell. */
-export function shellQuote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
 import type { Context } from './context.ts';
-import { styled } from './writer.ts';
+import { styled } from './io.ts';
 
 /** One column of a table: for a terminal as people read it, for a pipe as programs do. */
 export type Column<Row> = {

@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import type { Io } from './writer.ts';
+import type { Io } from './io.ts';
 
 /** A file, or stdin, on its way to the service: never more of it in memory than a few pieces. */
 export type Upload = {

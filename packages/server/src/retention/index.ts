@@ -1,10 +1,10 @@
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
-export { busy, withTenantLock } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
 export { removeObjects } from './mover/remove-objects.ts';
+export { busy, withTenantLock } from './mover/tenant-lock.ts';
 export type { RetentionOptions } from './options.ts';
 export { type DueDays, findDueDays } from './policies/plan.ts';
 export { addRetentionRoutes } from './routes.ts';

@@ -11,6 +11,7 @@ import {
   formatRelative,
 } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
+import { styled } from '../io.ts';
 import { indentJson, membersOf } from '../json-slices.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { readPage, walkPages } from '../pages.ts';
@@ -33,7 +34,6 @@ import {
 } from '../webhooks/deliveries.ts';
 import { heading, nameValueLines, printDetails } from '../webhooks/details.ts';
 import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
-import { styled } from '../writer.ts';
 
 type LsOptions = DeadLetterOptions & { q?: string; limit?: number; json?: JsonOption };
 

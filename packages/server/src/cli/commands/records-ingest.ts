@@ -3,13 +3,12 @@ import type { IngestAnswer, IngestProgress } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { formatBytes, formatCount, formatNumberOf, shellQuote } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress } from '../progress.ts';
 import { isBusy, maxTries, withRetries } from '../retry.ts';
-import { shellQuote } from '../start-text.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { openUpload, type Upload } from '../upload.ts';
 

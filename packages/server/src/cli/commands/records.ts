@@ -3,12 +3,18 @@ import type { DatasetRow, Level } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import { formatBytes, formatCount, formatInstant, formatNumberOf, formatShare } from '../format.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatInstant,
+  formatNumberOf,
+  formatShare,
+  shellQuote,
+} from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
-import { shellQuote } from '../start-text.ts';
 import type { Column } from '../table.ts';
 
 const levels = ['tenant', 'store', 'month'] as const satisfies readonly Level[];

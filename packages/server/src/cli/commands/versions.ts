@@ -12,10 +12,10 @@ import {
 import { type DatasetName, datasetNames } from '../datasets/words.ts';
 import { formatBytes, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
+import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { printDetails } from '../webhooks/details.ts';
-import { styled } from '../writer.ts';
 
 type LsOptions = { tenant?: string; dataset?: DatasetName; json?: JsonOption };
 

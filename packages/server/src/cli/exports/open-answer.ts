@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:
 import { ApiError } from '../api-error.ts';
 import { baseHeaders, basePath, reasonOf, unreachable } from '../client.ts';
 import type { Connection } from '../connection.ts';
+import type { Io } from '../io.ts';
 import { interrupted } from '../retry.ts';
-import type { Io } from '../writer.ts';
 
 /** A file on its way: what the service says of it, then its bytes. */
 export type FileAnswer = {

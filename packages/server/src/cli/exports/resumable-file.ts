@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { AppError } from '../../kernel/errors.ts';
+import type { Writer } from '../io.ts';
 import {
   checkTarget,
   isOurs,
@@ -10,7 +11,6 @@ import {
   removePart,
   unwritable,
 } from '../part-file.ts';
-import type { Writer } from '../writer.ts';
 
 /** Where a download goes that may break off and go on. */
 export type Sink = {

@@ -1,8 +1,8 @@
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatDuration } from '../format.ts';
+import { styled } from '../io.ts';
 import type { Column } from '../table.ts';
-import { styled } from '../writer.ts';
 import { formatDays } from './days.ts';
 
 export type Move = RouteAnswer<'GET /retention/moves/:id'>;

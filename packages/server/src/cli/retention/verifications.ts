@@ -3,9 +3,9 @@ import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMs } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { styled } from '../io.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import { createTable, printable } from '../table.ts';
-import { styled } from '../writer.ts';
 import { formatDays } from './days.ts';
 
 export type Verification = RouteAnswer<'GET /retention/verify/:id'>;

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import type { Io, Timeouts } from '../io.ts';
 import { runCli } from '../run.ts';
-import type { Io, Timeouts } from '../writer.ts';
 
 export type RunOptions = {
   env?: Record<string, string>;

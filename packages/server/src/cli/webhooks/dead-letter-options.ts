@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../../webhooks/contract.ts';
-import { shellQuote } from '../start-text.ts';
+import { shellQuote } from '../format.ts';
 
 /** Which rows of the dead-letter queue, as options. */
 export type DeadLetterOptions = {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
+import { styled } from '../io.ts';
 import { type JsonOption, printObject } from '../output.ts';
 import { printable } from '../table.ts';
-import { styled } from '../writer.ts';
 
 /** One thing in words for a terminal, as JSON for --json and in a pipe. */
 export async function printDetails(

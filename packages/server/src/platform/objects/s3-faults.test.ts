@@ -8,7 +8,7 @@ import { type S3Behaviour, startS3, type TestS3 } from '../../../test/s3.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore, OpenUpload } from './objects.ts';
 import { createS3Store, type S3Limits } from './s3.ts';
-import { fromS3, isStoreFull } from './s3-upload.ts';
+import { fromS3, isStoreFull } from './s3-errors.ts';
 
 const patient: S3Limits = {
   attempts: 3,

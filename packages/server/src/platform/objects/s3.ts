@@ -14,16 +14,9 @@ import {
   type OpenUpload,
   storeUnavailable,
 } from './objects.ts';
+import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import {
-  abortUpload,
-  fromS3,
-  isMissingKey,
-  optionsOf,
-  type S3Sdk,
-  statusOf,
-  uploadFile,
-} from './s3-upload.ts';
+import { abortUpload, optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 
 export type S3Limits = {

@@ -7,7 +7,7 @@ import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../r
 import type { MoveKind } from '../contract.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind } from './erase-steps.ts';
-import { MoveFault, refuseHold, takeArrow, toPassingFault } from './fail.ts';
+import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
 import { toGone } from './gone.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { moveKind } from './move-hot-days.ts';
@@ -22,6 +22,7 @@ import {
   setSwitched,
   setWritten,
 } from './queries.ts';
+import { takeArrow } from './take-arrow.ts';
 
 type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
 

@@ -1,10 +1,11 @@
 import { findErasureState, listDaysToGo, listSwitched } from './erase-queries.ts';
-import { busy, journalErasure, withTenantLock } from './erase-records.ts';
+import { journalErasure } from './erase-records.ts';
 import type { DeleteRequest } from './erase-steps.ts';
 import { findWholeDays } from './find-matches.ts';
 import type { Move, MoverContext } from './move.ts';
 import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
 import { scopeOfDays } from './scope.ts';
+import { busy, withTenantLock } from './tenant-lock.ts';
 
 type TenantDelete = {
   readonly tenant: string;

@@ -12,10 +12,11 @@ import { findDueDays } from '../policies/plan.ts';
 import { findErasureState } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
-import { insertMove, insertMoveSegment, lockTenant } from './queries.ts';
+import { insertMove, insertMoveSegment } from './queries.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
 import { resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
+import { busy, withTenantLock } from './tenant-lock.ts';
 
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;
@@ -215,37 +216,4 @@ export async function journalErasure(context: MoverContext, erasure: Erasure): P
   });
   await context.onArrow?.('planned', 'after', move);
   return move;
-}
-
-/** Another mover has the tenant. */
-export const busy = Symbol('busy');
-
-/**
- * Works on a tenant while nobody else does, in whatever process: the lock is that of a session, and ends
- * with it. The signal given to `work` is aborted by the caller's and when the session is lost.
- */
-export async function withTenantLock<T>(
-  db: Database,
-  tenant: string,
-  options: { signal: AbortSignal; work: (signal: AbortSignal) => Promise<T> },
-): Promise<T | typeof busy> {
-  options.signal.throwIfAborted();
-  const session = await db.openSession();
-  try {
-    if (!(await lockTenant(session, tenant))) return busy;
-    const lost = new AbortController();
-    session.lost.addEventListener('abort', () => lost.abort(sessionLost()), { once: true });
-    if (session.lost.aborted) lost.abort(sessionLost());
-    return await options.work(AbortSignal.any([options.signal, lost.signal]));
-  } finally {
-    await session.close();
-  }
-}
-
-function sessionLost(): AppError {
-  return new AppError('database_unavailable', {
-    detail:
-      'The lock on the tenant was lost with its connection. The move goes on with the next run.',
-    retryAfterSeconds: 5,
-  });
 }

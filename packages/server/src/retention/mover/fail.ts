@@ -1,12 +1,12 @@
 import { AppError } from '../../kernel/errors.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
-import { isStoreFull } from '../../platform/objects/s3-upload.ts';
+import { isStoreFull } from '../../platform/objects/s3-errors.ts';
 import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
-import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import type { MoveState } from '../contract.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import { findDueDays } from '../policies/plan.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
-import { lockMove, queueRemovals, setFailed, setWaiting } from './queries.ts';
+import { queueRemovals, setFailed, setWaiting } from './queries.ts';
+import { takeArrow } from './take-arrow.ts';
 
 /** Why a move must end: its data is not what it should be, or it may not happen any more. */
 export class MoveFault extends Error {
@@ -112,28 +112,4 @@ export async function refuseHold(db: Queryable, move: Move): Promise<void> {
   const { hold } = await findDueDays(db, move.tenant);
   if (!hold) return;
   throw new MoveFault('tenant_on_hold', 'The tenant is under legal hold. Nothing was changed.');
-}
-
-/**
- * Takes a move to its next state: one transaction, fenced by the runner and the state it was in, so that
- * a process that was thought dead changes nothing after another one took over.
- */
-export async function takeArrow(
-  context: MoverContext,
-  move: Move,
-  arrow: { to: MoveState; change: (connection: Connection) => Promise<void> },
-): Promise<Move> {
-  const { db, runner, onArrow } = context;
-  const next = { ...move, state: arrow.to };
-  await db.transaction(async (connection) => {
-    if (!(await lockMove(connection, move, { runner, state: move.state }))) {
-      throw new AppError('tenant_busy', {
-        detail: `Another process took over the move ${move.id}. It goes on there.`,
-      });
-    }
-    await arrow.change(connection);
-    await onArrow?.(arrow.to, 'before', move);
-  });
-  await onArrow?.(arrow.to, 'after', next);
-  return next;
 }

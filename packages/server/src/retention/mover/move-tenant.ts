@@ -1,8 +1,8 @@
 import { planCompact } from './compact.ts';
-import { busy, withTenantLock } from './erase-records.ts';
 import type { MoverContext } from './move.ts';
 import { planMove } from './plan-move.ts';
 import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
+import { busy, withTenantLock } from './tenant-lock.ts';
 
 export type TenantMove = {
   readonly tenant: string;

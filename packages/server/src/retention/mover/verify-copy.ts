@@ -10,9 +10,10 @@ import {
   sumByDay,
   sumTriples,
 } from '../../records/index.ts';
-import { MoveFault, takeArrow, toPassingFault } from './fail.ts';
+import { MoveFault, toPassingFault } from './fail.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setVerified } from './queries.ts';
+import { takeArrow } from './take-arrow.ts';
 
 /** copied → verified: the objects were read back, and hold day by day what the source held. */
 export async function verifyCopy(

@@ -2,7 +2,7 @@ import type { Actor } from '../../kernel/actor.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { HotSpace, PlanRow, PlanSum } from '../contract.ts';
 import { measureHotSpace } from '../give-back.ts';
-import { cursorAfter, toKeyset } from '../runs/page.ts';
+import { cursorAfter, toKeyset } from '../page.ts';
 import * as queries from './queries.ts';
 
 export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };

@@ -5,7 +5,7 @@ import type { Audit } from '../../platform/audit.ts';
 import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
-import { readPage } from '../runs/page.ts';
+import { readPage } from '../page.ts';
 import * as queries from './queries.ts';
 
 type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };

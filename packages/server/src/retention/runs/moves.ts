@@ -4,7 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { MoveKind, MoveRow, MoveState, TripleRow } from '../contract.ts';
-import { cursorAfter, toKeyset } from './page.ts';
+import { cursorAfter, toKeyset } from '../page.ts';
 import * as queries from './queries.ts';
 import { deleteOldMoves, deleteOldRuns, deleteOldVerifications } from './queries.ts';
 

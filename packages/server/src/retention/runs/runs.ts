@@ -5,8 +5,8 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RunRow } from '../contract.ts';
+import { readPage } from '../page.ts';
 import { assertReach } from '../policies/policies.ts';
-import { readPage } from './page.ts';
 import * as queries from './queries.ts';
 
 export type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };

@@ -147,10 +147,11 @@ export type ClaimRequest = {
 };
 
 /**
- * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are
- * passed over, and so are lanes that have another keeper by now. A row changes in no column of an index:
- * the update stays on its page. The outer limit, which the claims never reach, is for the planner: it takes the inner ones, which it cannot know, for a
- * tenth of the table, and then reads all of it (44 ms a claim at 100,000 rows, under 1 along the indexes).
+ * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are passed
+ * over, and so are lanes that have another keeper by now. A row changes in no column of an index: the update
+ * stays on its page. The outer limit, which the claims never reach, is for the planner: it takes the inner
+ * ones, which it cannot know, for a tenth of the table, and then reads all of it (44 ms a claim at 100,000
+ * rows, under 1 along the indexes).
  */
 export async function claimDeliveries(
   db: Queryable,

@@ -1,4 +1,4 @@
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
 
 /** What a list is asked for. `scope` binds its cursors to its filters. */
 type PageRequest = {

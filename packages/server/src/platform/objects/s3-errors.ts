@@ -1,0 +1,66 @@
+import { AppError } from '../../kernel/errors.ts';
+import { fromFileSystem, isDiskFault, ObjectMissing, storeUnavailable } from './objects.ts';
+
+const advice: Readonly<Record<string, string>> = {
+  AccessDenied: 'Let the credentials list the bucket and read, write and remove its objects.',
+  Forbidden: 'Let the credentials list the bucket and read, write and remove its objects.',
+  InvalidAccessKeyId: 'Check the access key that the service runs with.',
+  SignatureDoesNotMatch: 'Check the secret key, the region and the clock of this machine.',
+  RequestTimeTooSkewed: 'Set the clock of this machine.',
+  CredentialsProviderError: 'Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile.',
+  NoSuchBucket: 'Make the bucket, or correct SVC_BLOB_URL.',
+  PermanentRedirect: 'Correct the region in SVC_BLOB_URL.',
+  AuthorizationHeaderMalformed: 'Correct the region in SVC_BLOB_URL.',
+  XMinioStorageFull: 'Free some space in the store.',
+  QuotaExceeded: 'Raise the quota, or free some space in the store.',
+};
+
+/** What the SDK, the network or the local disk said, as a 503 with its code. */
+export function fromS3(error: unknown, what: string): unknown {
+  if (error instanceof AppError || error instanceof ObjectMissing) return error;
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  if (isDiskFault(first)) return fromFileSystem(first, what);
+  const code = codeOf(first);
+  const next = advice[code];
+  return storeUnavailable(what, `the store says ${code}`, {
+    cause: error,
+    ...(next === undefined ? {} : { advice: next }),
+  });
+}
+
+const fullCodes = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'XMinioStorageFull',
+  'QuotaExceeded',
+  'InsufficientCapacity',
+  'HTTP 507',
+]);
+
+/** Whether a store's 503 says that it has no room: no try helps until somebody makes some. */
+export function isStoreFull(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
+  const { cause } = error;
+  return fullCodes.has(codeOf(cause instanceof AggregateError ? cause.errors[0] : cause));
+}
+
+/** 404 for the object; a bucket that is missing is a fault. */
+export function isMissingKey(error: unknown): boolean {
+  return statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket';
+}
+
+export function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('$metadata' in error)) return undefined;
+  return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
+}
+
+/** S3's code such as `SlowDown`, else that of the network such as `ECONNREFUSED`. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (statusOf(error) !== undefined && !/^(Error|UnknownError|Unknown)$/.test(error.name)) {
+    return error.name;
+  }
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  const status = statusOf(error);
+  return status === undefined ? error.name : `HTTP ${status}`;
+}

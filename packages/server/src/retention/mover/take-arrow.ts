@@ -1,0 +1,29 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import type { MoveState } from '../contract.ts';
+import type { Move, MoverContext } from './move.ts';
+import { lockMove } from './queries.ts';
+
+/**
+ * Takes a move to its next state: one transaction, fenced by the runner and the state it was in, so that
+ * a process that was thought dead changes nothing after another one took over.
+ */
+export async function takeArrow(
+  context: MoverContext,
+  move: Move,
+  arrow: { to: MoveState; change: (connection: Connection) => Promise<void> },
+): Promise<Move> {
+  const { db, runner, onArrow } = context;
+  const next = { ...move, state: arrow.to };
+  await db.transaction(async (connection) => {
+    if (!(await lockMove(connection, move, { runner, state: move.state }))) {
+      throw new AppError('tenant_busy', {
+        detail: `Another process took over the move ${move.id}. It goes on there.`,
+      });
+    }
+    await arrow.change(connection);
+    await onArrow?.(arrow.to, 'before', move);
+  });
+  await onArrow?.(arrow.to, 'after', next);
+  return next;
+}
