@@ -12,9 +12,9 @@ export async function benchIdle({ scope, browser, sizes, say }) {
     const name = `${request.method()} ${url.pathname}${url.search}`;
     asked.set(name, (asked.get(name) ?? 0) + 1);
   });
-  say(`idle: watching for ${sizes.idleMs / 1000} s`);
-  await page.waitForTimeout(sizes.idleMs);
-  const most = Math.ceil(sizes.idleMs / 30_000);
+  say(`idle: watching for ${sizes.idleMillis / 1000} s`);
+  await page.waitForTimeout(sizes.idleMillis);
+  const most = Math.ceil(sizes.idleMillis / 30_000);
   const rows = [...asked].map(([name, times]) => [
     `\`${name}\``,
     times,
@@ -23,7 +23,7 @@ export async function benchIdle({ scope, browser, sizes, say }) {
   const total = [...asked.values()].reduce((sum, times) => sum + times, 0);
   return [
     '### An idle page',
-    `A chosen month with its records, left alone for ${sizes.idleMs / 1000} s: ${total} requests.`,
+    `A chosen month with its records, left alone for ${sizes.idleMillis / 1000} s: ${total} requests.`,
     ...(rows.length === 0 ? [] : [markdownTable(['request', 'times:', 'goal'], rows)]),
   ].join('\n\n');
 }

@@ -2,14 +2,14 @@
  * What runs inside the page. Each is sent to the browser as text, so none may use anything from around it.
  */
 
-/** Notes when the first rows of a page are painted: `firstRowsMs` after the navigation began. */
+/** Notes when the first rows of a page are painted: `firstRowsMillis` after the navigation began. */
 export function noteFirstRows(selector) {
   const look = () => {
     if (document.querySelector(selector) === null) return requestAnimationFrame(look);
     // The paint follows the frame's callbacks; what is posted here runs after it.
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
-      window.firstRowsMs = performance.now();
+      window.firstRowsMillis = performance.now();
     };
     port2.postMessage(null);
   };
@@ -18,7 +18,7 @@ export function noteFirstRows(selector) {
 
 /** From the next click's own time until what it brings is painted, milliseconds. */
 export function noteClick(selector) {
-  window.clickedMs = undefined;
+  window.clickedMillis = undefined;
   let clickedAt;
   addEventListener(
     'click',
@@ -33,7 +33,7 @@ export function noteClick(selector) {
     }
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
-      window.clickedMs = performance.now() - clickedAt;
+      window.clickedMillis = performance.now() - clickedAt;
     };
     port2.postMessage(null);
   };

@@ -29,13 +29,13 @@ export async function startBrowser(scope, service) {
   };
 }
 
-/** Has every navigation of the page note its first rows, to be read by `firstRowsMs`. */
+/** Has every navigation of the page note its first rows, to be read by `firstRowsMillis`. */
 export async function watchFirstRows(page, selector) {
   await page.addInitScript(noteFirstRows, selector);
 }
 
-export async function firstRowsMs(page) {
-  const noted = await page.waitForFunction(() => window.firstRowsMs);
+export async function firstRowsMillis(page) {
+  const noted = await page.waitForFunction(() => window.firstRowsMillis);
   return noted.jsonValue();
 }
 

@@ -6,12 +6,12 @@ const count = 1000;
 export async function storeRecords(scope, service) {
   const client = createClient(scope, service);
   const start = Date.UTC(2025, 0, 1);
-  const stepMs = Math.floor((31 * 86_400_000) / count);
+  const stepMillis = Math.floor((31 * 86_400_000) / count);
   const records = Array.from({ length: count }, (_, n) => ({
     tenant: 'records',
     store: 'store',
     event_id: `event-${String(n).padStart(4, '0')}`,
-    occurred_at: new Date(start + n * stepMs).toISOString(),
+    occurred_at: new Date(start + n * stepMillis).toISOString(),
     kind: n % 3 === 0 ? 'arrival' : 'departure',
     source: 'bench',
     enrichment: { n },

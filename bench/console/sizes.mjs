@@ -13,7 +13,7 @@ export const sizes = {
     toggles: 2,
     openStores: 22,
     scrollPx: 2000,
-    idleMs: 200,
+    idleMillis: 200,
   },
   quick: {
     leaves: { tenants: 4, stores: 100, months: 100 },
@@ -22,7 +22,7 @@ export const sizes = {
     toggles: 6,
     openStores: 130,
     scrollPx: 20_000,
-    idleMs: 3000,
+    idleMillis: 3000,
   },
   standard: {
     leaves: million,
@@ -31,7 +31,7 @@ export const sizes = {
     toggles: 60,
     openStores: 1010,
     scrollPx: 80_000,
-    idleMs: 35_000,
+    idleMillis: 35_000,
   },
   full: {
     leaves: million,
@@ -40,7 +40,7 @@ export const sizes = {
     toggles: 200,
     openStores: 1010,
     scrollPx: 240_000,
-    idleMs: 65_000,
+    idleMillis: 65_000,
   },
 };
 

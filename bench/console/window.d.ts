@@ -1,6 +1,6 @@
 /** What the scripts of in-page.mjs leave for the bench to read. */
 interface Window {
-  firstRowsMs?: number;
-  clickedMs?: number;
+  firstRowsMillis?: number;
+  clickedMillis?: number;
   frameTimes?: number[];
 }

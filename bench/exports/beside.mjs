@@ -12,7 +12,7 @@ import {
 } from '../lib/table.mjs';
 import { createJob, tenant, untilCompleted } from './world.mjs';
 
-const intervalMs = 20;
+const intervalMillis = 20;
 const jobs = 10;
 
 const paths = [
@@ -25,8 +25,8 @@ const paths = [
 export async function benchBeside({ scope, client, service, sizes, say }) {
   const browsers = Array.from({ length: 8 }, () => createClient(scope, service));
   say('pages alone');
-  await browse(browsers, until(sizes.warmMs));
-  const idle = await browse(browsers, until(sizes.idleMs));
+  await browse(browsers, until(sizes.warmMillis));
+  const idle = await browse(browsers, until(sizes.idleMillis));
   say(`pages beside ${jobs} exports`);
   const startedAt = performance.now();
   const made = [];
@@ -36,13 +36,13 @@ export async function benchBeside({ scope, client, service, sizes, say }) {
   await Promise.all(made.map(({ id }) => untilCompleted(client, id))).finally(() => {
     isRunning = false;
   });
-  const elapsedMs = performance.now() - startedAt;
+  const elapsedMillis = performance.now() - startedAt;
   const busy = await browsing;
   const ratio = busy.p99 / idle.p99;
   const line = (name, own) => [name, formatMillis(own.p50), formatMillis(own.p99), none];
   return [
     `### Pages beside ${jobs} export jobs`,
-    `A page of 100 cold records, tenants and stores in turn, fifty times a second whether or not answers have come; meanwhile ${jobs} CSV jobs of all records, of which the service works on two at once. They were done in ${formatSeconds(elapsedMs)}.`,
+    `A page of 100 cold records, tenants and stores in turn, fifty times a second whether or not answers have come; meanwhile ${jobs} CSV jobs of all records, of which the service works on two at once. They were done in ${formatSeconds(elapsedMillis)}.`,
     markdownTable(
       ['', 'p50:', 'p99:', 'goal'],
       [
@@ -71,11 +71,11 @@ async function browse(clients, isOver) {
   while (!isOver()) {
     const at = asked.length;
     asked.push(
-      clients[at % clients.length].get(paths[at % paths.length]).then(({ elapsedMs }) => {
-        times.push(elapsedMs);
+      clients[at % clients.length].get(paths[at % paths.length]).then(({ elapsedMillis }) => {
+        times.push(elapsedMillis);
       }),
     );
-    await delay(intervalMs);
+    await delay(intervalMillis);
   }
   await Promise.all(asked);
   return { ...summary(times), count: times.length };

@@ -74,10 +74,10 @@ async function measure(client, size) {
   for (const { name, query } of cases) {
     const times = [];
     for (let i = 0; i < size.requests + 20; i += 1) {
-      const { elapsedMs } = await client.get(
+      const { elapsedMillis } = await client.get(
         `${path}?${query(tenantName((i * 10) % size.tenants))}`,
       );
-      if (i >= 20) times.push(elapsedMs);
+      if (i >= 20) times.push(elapsedMillis);
     }
     results.push({ name, times: summary(times) });
   }

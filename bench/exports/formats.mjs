@@ -30,7 +30,7 @@ export async function benchFormats({ client, service, flights, coldDir, dir, siz
         say(`${format}, ${i + 1} of ${sizes.pairs}`);
         runs[format].stream.push(await stream(client, format, flights));
         const job = await runJob({ client, service }, format, flights);
-        runs[format].job.push(job.elapsedMs);
+        runs[format].job.push(job.elapsedMillis);
         bytes[format] = job.bytes;
       }
       copies.push(await copy.run());
@@ -110,9 +110,9 @@ async function runJob({ client, service }, format, flights) {
   const startedAt = performance.now();
   const { id } = await createJob(service, format, { tenant });
   const job = await untilCompleted(client, id);
-  const elapsedMs = performance.now() - startedAt;
+  const elapsedMillis = performance.now() - startedAt;
   if (job.rows_done !== flights) throw new Error(`${format}: ${job.rows_done} rows of ${flights}`);
-  return { elapsedMs, bytes: job.bytes };
+  return { elapsedMillis, bytes: job.bytes };
 }
 
 /** DuckDB as one would use it: all segments to one file. */
@@ -124,9 +124,9 @@ async function openCopy(coldDir, target) {
       const startedAt = performance.now();
       await connection.run(`copy (select * from read_parquet('${coldDir}/records/tenant=*/*.parquet',
         hive_partitioning = false)) to '${target}' (format parquet, compression zstd)`);
-      const elapsedMs = performance.now() - startedAt;
+      const elapsedMillis = performance.now() - startedAt;
       rmSync(target);
-      return elapsedMs;
+      return elapsedMillis;
     },
     close() {
       connection.closeSync();

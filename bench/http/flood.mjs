@@ -40,8 +40,8 @@ async function timeHealth(scope, service, samples) {
   const times = [];
   for (let count = 0; count < samples; count += 1) {
     const client = createClient(scope, service);
-    const { elapsedMs } = await client.get('/healthz');
-    times.push(elapsedMs);
+    const { elapsedMillis } = await client.get('/healthz');
+    times.push(elapsedMillis);
   }
   return summary(times);
 }

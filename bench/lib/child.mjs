@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-const killAfterMs = 20_000;
+const killAfterMillis = 20_000;
 const keptOutput = 8192;
 
 /** A Node child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors. */
@@ -30,7 +30,7 @@ export function startChild(scope, args, env) {
 async function stop(child, exited) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMillis);
   await exited;
   clearTimeout(timer);
 }
@@ -44,8 +44,8 @@ export function cleanEnvironment(settings = {}) {
 }
 
 /** Asks `probe` until it answers something other than undefined; throws with the child's last words. */
-export async function untilReady(child, probe, timeoutMs = 60_000) {
-  const deadline = performance.now() + timeoutMs;
+export async function untilReady(child, probe, timeoutMillis = 60_000) {
+  const deadline = performance.now() + timeoutMillis;
   while (performance.now() < deadline && !child.hasExited()) {
     const answer = await probe();
     if (answer !== undefined) return answer;

@@ -25,10 +25,10 @@ export function createClient(scope, { origin, token }) {
       const response = await answerOf(asked);
       const chunks = [];
       for await (const chunk of response) chunks.push(chunk);
-      const elapsedMs = performance.now() - startedAt;
+      const elapsedMillis = performance.now() - startedAt;
       const text = Buffer.concat(chunks).toString();
       if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode} ${text}`);
-      return { elapsedMs, body: JSON.parse(text) };
+      return { elapsedMillis, body: JSON.parse(text) };
     },
   };
 }

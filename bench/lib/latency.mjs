@@ -20,8 +20,8 @@ export async function compareLatencies({ ours, bare }, kinds, requests) {
       const own = await ours.get(asked.ours);
       const other = await bare.get(asked.bare);
       if (i < warmups) continue;
-      times[kind].ours.push(own.elapsedMs);
-      times[kind].bare.push(other.elapsedMs);
+      times[kind].ours.push(own.elapsedMillis);
+      times[kind].bare.push(other.elapsedMillis);
     }
   }
   return times.map((kind) => ({

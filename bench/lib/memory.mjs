@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-const intervalMs = 50;
+const intervalMillis = 50;
 
 /** Resident memory of a process, bytes. Linux only; elsewhere NaN. */
 export function residentBytes(pid) {
@@ -50,7 +50,7 @@ function parentOf(pid) {
 async function watch(measure, work) {
   const beforeBytes = measure();
   const samples = [];
-  const timer = setInterval(() => samples.push(measure()), intervalMs);
+  const timer = setInterval(() => samples.push(measure()), intervalMillis);
   try {
     const result = await work();
     samples.push(measure());

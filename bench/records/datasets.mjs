@@ -75,8 +75,8 @@ async function walkLeaves(client, leaves) {
   do {
     const asked = new URLSearchParams({ limit: String(pageRows) });
     if (cursor !== null) asked.set('cursor', cursor);
-    const { body, elapsedMs } = await client.get(`${path}?${asked}`);
-    times.push(elapsedMs);
+    const { body, elapsedMillis } = await client.get(`${path}?${asked}`);
+    times.push(elapsedMillis);
     seen += body.data.length;
     cursor = body.next_cursor;
     const { tenant, store, month } = body.data.at(-1);
@@ -85,7 +85,12 @@ async function walkLeaves(client, leaves) {
       places.push({ cursor, after: [tenant, store, month] });
   } while (cursor !== null);
   if (seen !== leaves) throw new Error(`the walk saw ${seen} of ${leaves} leaves`);
-  return { places, pages: times.length, totalMs: times.reduce((a, b) => a + b), ...summary(times) };
+  return {
+    places,
+    pages: times.length,
+    totalMillis: times.reduce((a, b) => a + b),
+    ...summary(times),
+  };
 }
 
 async function makeToken(client, tenants) {
@@ -116,6 +121,6 @@ function report(rows, { leaves, walk, size }) {
       ['', 'ours p50:', 'bare p50:', 'ratio:', 'goal', 'ours p99:', 'bare p99:', 'goal'],
       cells,
     ),
-    `A walk over all ${formatCount(leaves)} leaves, ${formatCount(walk.pages)} pages of ${pageRows}: ${formatSeconds(walk.totalMs)}, p50 ${formatMillis(walk.p50)}, p99 ${formatMillis(walk.p99)}.`,
+    `A walk over all ${formatCount(leaves)} leaves, ${formatCount(walk.pages)} pages of ${pageRows}: ${formatSeconds(walk.totalMillis)}, p50 ${formatMillis(walk.p50)}, p99 ${formatMillis(walk.p99)}.`,
   ].join('\n\n');
 }

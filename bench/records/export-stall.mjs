@@ -12,7 +12,7 @@ import {
 } from '../lib/table.mjs';
 import { drain, requestCsv } from './csv-request.mjs';
 
-const encodeLimitMs = 120_000;
+const encodeLimitMillis = 120_000;
 
 /**
  * A reader that takes a little and then sleeps: the service's memory, how long the database's snapshot
@@ -21,7 +21,7 @@ const encodeLimitMs = 120_000;
 export async function measureStalledReader({ scope, db, client, service, size, say, slice }) {
   say('export: a reader that stalls');
   const other = createClient(scope, service);
-  const before = await timePages(other, slice, () => delay(size.watchMs));
+  const before = await timePages(other, slice, () => delay(size.watchMillis));
   const beforeBytes = residentBytes(service.pid);
   let peakBytes = beforeBytes;
   const sampling = setInterval(() => {
@@ -34,8 +34,8 @@ export async function measureStalledReader({ scope, db, client, service, size, s
   response.pause();
   const snapshot = await findSnapshot(db, service.pid);
   const encoding = await timePages(other, slice, () => untilReleased(db, snapshot));
-  const encodedMs = performance.now() - startedAt;
-  const stalled = await timePages(other, slice, () => delay(size.watchMs));
+  const encodedMillis = performance.now() - startedAt;
+  const stalled = await timePages(other, slice, () => delay(size.watchMillis));
   const held = await countSnapshots(db, service.pid);
   clearInterval(sampling);
 
@@ -48,7 +48,7 @@ export async function measureStalledReader({ scope, db, client, service, size, s
     before,
     encoding,
     stalled,
-    encodedMs,
+    encodedMillis,
     held,
     growthBytes: peakBytes - beforeBytes,
   });
@@ -62,8 +62,10 @@ async function timePages(client, { tenant }, until) {
     isDone = true;
   });
   while (!isDone) {
-    const { elapsedMs } = await client.get(`/api/v1/enrichment/records?tenant=${tenant}&limit=100`);
-    times.push(elapsedMs);
+    const { elapsedMillis } = await client.get(
+      `/api/v1/enrichment/records?tenant=${tenant}&limit=100`,
+    );
+    times.push(elapsedMillis);
   }
   await ending;
   return summary(times);
@@ -80,7 +82,7 @@ async function findSnapshot(db, pid) {
 
 /** Until that transaction is over: the database has written the last row. */
 async function untilReleased(db, { pid, since }) {
-  const deadline = performance.now() + encodeLimitMs;
+  const deadline = performance.now() + encodeLimitMillis;
   while (performance.now() < deadline) {
     const { rows } = await db.query(
       'select count(*)::int as held from pg_stat_activity where pid = $1 and xact_start = $2::timestamptz',
@@ -101,11 +103,11 @@ async function countSnapshots(db, pid) {
   return rows[0].held;
 }
 
-function report({ before, encoding, stalled, encodedMs, held, growthBytes }) {
+function report({ before, encoding, stalled, encodedMillis, held, growthBytes }) {
   return markdownTable(
     ['a reader that stalls', 'measured:', 'goal'],
     [
-      ['the database is done, its snapshot free, after', formatSeconds(encodedMs), none],
+      ['the database is done, its snapshot free, after', formatSeconds(encodedMillis), none],
       ['snapshots held then', String(held), goal('0', held === 0)],
       [
         'growth of the memory',

@@ -108,8 +108,8 @@ async function walkLeaf(client, records) {
   let seen = 0;
   let cursor = null;
   do {
-    const { body, elapsedMs } = await client.get(requestPath(cursor, 'asc', pageRows));
-    times.push(elapsedMs);
+    const { body, elapsedMillis } = await client.get(requestPath(cursor, 'asc', pageRows));
+    times.push(elapsedMillis);
     seen += body.data.length;
     for (const record of body.data) eventIds.add(record.event_id);
     cursor = body.next_cursor;
@@ -128,7 +128,7 @@ async function walkLeaf(client, records) {
   return {
     lastPlaces,
     pages: times.length,
-    totalMs: times.reduce((a, b) => a + b),
+    totalMillis: times.reduce((a, b) => a + b),
     ...summary(times),
   };
 }
@@ -196,6 +196,6 @@ function report(rows, { walk, size }) {
       ['', 'ours p50:', 'bare p50:', 'ratio:', 'goal', 'ours p99:', 'to the first page:', 'goal'],
       cells,
     ),
-    `A walk over the whole leaf, ${formatCount(walk.pages)} pages of ${pageRows}: ${formatSeconds(walk.totalMs)}, p50 ${formatMillis(walk.p50)}, p99 ${formatMillis(walk.p99)}; it saw each record exactly once, as many as the leaf counts.`,
+    `A walk over the whole leaf, ${formatCount(walk.pages)} pages of ${pageRows}: ${formatSeconds(walk.totalMillis)}, p50 ${formatMillis(walk.p50)}, p99 ${formatMillis(walk.p99)}; it saw each record exactly once, as many as the leaf counts.`,
   ].join('\n\n');
 }

@@ -7,24 +7,24 @@ export const sizes = {
     ingest: { flights: 3000, pairs: 1 },
     datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
     pages: { records: 12_000, requests: 2 },
-    export: { flights: 6000, pairs: 1, firstBytes: 1, watchMs: 100 },
+    export: { flights: 6000, pairs: 1, firstBytes: 1, watchMillis: 100 },
   },
   quick: {
     ingest: { flights: 60_000, pairs: 1 },
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
     pages: { records: 30_000, requests: 60 },
-    export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMs: 1000 },
+    export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMillis: 1000 },
   },
   standard: {
     ingest: { flights: 500_000, pairs: 3 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
-    export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMs: 3000 },
+    export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
   full: {
     ingest: { flights: 3_000_000, pairs: 3 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },
-    export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMs: 3000 },
+    export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
 };

@@ -39,12 +39,12 @@ export async function benchExports({
   for (let i = 0; i < sizes.pairs; i += 1) {
     const startedAt = performance.now();
     const { response, rowCount } = await requestCsv(client, { tenant });
-    let firstMs;
+    let firstMillis;
     await drain(response, () => {
-      firstMs ??= performance.now() - startedAt;
+      firstMillis ??= performance.now() - startedAt;
     });
-    ofTenant.push({ rows: rowCount, elapsedMs: performance.now() - startedAt });
-    firstBytes.push(firstMs);
+    ofTenant.push({ rows: rowCount, elapsedMillis: performance.now() - startedAt });
+    firstBytes.push(firstMillis);
   }
   say('exporting all tenants, in turn with DuckDB');
   const copy = await openDuckDb(coldDir, join(dir, 'duckdb.csv'));
@@ -63,11 +63,11 @@ export async function benchExports({
   copy.close();
   const rate = (times, rows) => (rows / median(times)) * 1000;
   const cold = rate(
-    ofTenant.map((run) => run.elapsedMs),
+    ofTenant.map((run) => run.elapsedMillis),
     ofTenant[0].rows,
   );
   const hot = rate(
-    hotCopies.map((run) => run.elapsedMs),
+    hotCopies.map((run) => run.elapsedMillis),
     hotCopies[0].rows,
   );
   const ours = rate(whole.ours, flights);
@@ -160,9 +160,9 @@ async function openDuckDb(coldDir, target) {
     async run() {
       const startedAt = performance.now();
       await connection.run(sql);
-      const elapsedMs = performance.now() - startedAt;
+      const elapsedMillis = performance.now() - startedAt;
       rmSync(target);
-      return elapsedMs;
+      return elapsedMillis;
     },
     close() {
       connection.closeSync();

@@ -13,7 +13,7 @@ import {
 } from '../lib/table.mjs';
 import { listTenants, runRetention, tenant } from './world.mjs';
 
-const intervalMs = 20;
+const intervalMillis = 20;
 
 const paths = [
   `/api/v1/enrichment/records?tenant=${tenant}&month=2001-03&limit=100`,
@@ -25,7 +25,7 @@ const paths = [
 export async function benchMoving({ scope, service, client, flights, sizes, say }) {
   // A connection each, so that one slow answer does not hold up the next request.
   const browsers = Array.from({ length: 8 }, () => createClient(scope, service));
-  const idleUntil = performance.now() + sizes.idleMs;
+  const idleUntil = performance.now() + sizes.idleMillis;
   const idle = await browse(browsers, () => performance.now() > idleUntil);
   const before = await listTenants(client);
   say('moving everything cold');
@@ -74,11 +74,11 @@ async function browse(clients, isOver) {
   while (!isOver()) {
     const at = asked.length;
     asked.push(
-      clients[at % clients.length].get(paths[at % paths.length]).then(({ elapsedMs }) => {
-        times.push(elapsedMs);
+      clients[at % clients.length].get(paths[at % paths.length]).then(({ elapsedMillis }) => {
+        times.push(elapsedMillis);
       }),
     );
-    await delay(intervalMs);
+    await delay(intervalMillis);
   }
   await Promise.all(asked);
   return { ...summary(times), count: times.length };

@@ -14,9 +14,9 @@ export async function benchPages({ client, sizes }) {
   const times = Object.fromEntries(Object.keys(kinds).map((kind) => [kind, []]));
   for (let i = 0; i < sizes.requests; i += 1) {
     for (const [kind, path] of Object.entries(kinds)) {
-      const { elapsedMs, body } = await client.get(path(i));
+      const { elapsedMillis, body } = await client.get(path(i));
       if (body.data.length !== 500) throw new Error(`${kind}: ${body.data.length} records`);
-      times[kind].push(elapsedMs);
+      times[kind].push(elapsedMillis);
     }
   }
   const found = Object.fromEntries(Object.entries(times).map(([kind, of]) => [kind, summary(of)]));

@@ -43,8 +43,8 @@ export async function benchSegments({ scope, dir, postgres, sizes, say }) {
   const reading = await watchTree(service.pid, async () => {
     for (let i = 0; i < sizes.requests; i += 1) {
       const path = `/api/v1/enrichment/records?tenant=${tenant}&month=2001-01&limit=500`;
-      const { elapsedMs } = await client.get(path);
-      pages.push(elapsedMs);
+      const { elapsedMillis } = await client.get(path);
+      pages.push(elapsedMillis);
     }
     await drain((await requestCsv(client, { tenant })).response);
   });

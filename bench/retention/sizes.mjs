@@ -3,8 +3,8 @@
  * shows that a section still runs.
  */
 export const sizes = {
-  smallest: { flights: 12_000, pairs: 1, requests: 3, idleMs: 100, segmentDays: 1 },
-  quick: { flights: 200_000, pairs: 1, requests: 40, idleMs: 3000, segmentDays: 6 },
-  standard: { flights: 3_000_000, pairs: 5, requests: 300, idleMs: 20_000, segmentDays: 15 },
-  full: { flights: 3_000_000, pairs: 9, requests: 1000, idleMs: 30_000, segmentDays: 60 },
+  smallest: { flights: 12_000, pairs: 1, requests: 3, idleMillis: 100, segmentDays: 1 },
+  quick: { flights: 200_000, pairs: 1, requests: 40, idleMillis: 3000, segmentDays: 6 },
+  standard: { flights: 3_000_000, pairs: 5, requests: 300, idleMillis: 20_000, segmentDays: 15 },
+  full: { flights: 3_000_000, pairs: 9, requests: 1000, idleMillis: 30_000, segmentDays: 60 },
 };

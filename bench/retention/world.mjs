@@ -42,7 +42,7 @@ export async function startWorld({ scope, dir, postgres, sizes, say }) {
     const startedAt = performance.now();
     const copy = db.query(copyTo(`copy (${orderedQuery}) to stdout (format csv, header true)`));
     await drain(copy);
-    hotCopies.push({ rows: copy.rowCount, elapsedMs: performance.now() - startedAt });
+    hotCopies.push({ rows: copy.rowCount, elapsedMillis: performance.now() - startedAt });
   }
   return { db, service, client, flights, hotCopies, coldDir: join(dir, 'retention', 'cold') };
 }

@@ -62,8 +62,8 @@ async function measure(client, kinds, { rows, requests }) {
   const times = Object.fromEntries(Object.keys(kinds).map((kind) => [kind, []]));
   for (let i = 0; i < requests + 20; i += 1) {
     for (const [kind, pathOf] of Object.entries(kinds)) {
-      const { elapsedMs } = await client.get(pathOf(places));
-      if (i >= 20) times[kind].push(elapsedMs);
+      const { elapsedMillis } = await client.get(pathOf(places));
+      if (i >= 20) times[kind].push(elapsedMillis);
     }
   }
   return Object.fromEntries(Object.entries(times).map(([kind, list]) => [kind, summary(list)]));

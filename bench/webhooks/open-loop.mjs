@@ -10,12 +10,12 @@ let runs = 0;
 export async function openLoop({ world, arrivals, tenants, perSecond, seconds }) {
   runs += 1;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const stepMs = 1000 / perSecond;
+  const stepMillis = 1000 / perSecond;
   const total = perSecond * seconds;
   const startedAt = performance.now();
   const pending = [];
   for (let n = 0; n < total; n += 1) {
-    const dueAt = startedAt + n * stepMs;
+    const dueAt = startedAt + n * stepMillis;
     const wait = dueAt - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     pending.push(sendOne(n, dueAt));

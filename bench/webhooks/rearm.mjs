@@ -40,7 +40,9 @@ export async function benchRearm({ scope, dir, postgres, sizes, say }) {
     const pages = (async () => {
       const times = [];
       while (!isOver) {
-        times.push((await client.get('/api/v1/webhook/dlq?status=abandoned&limit=200')).elapsedMs);
+        times.push(
+          (await client.get('/api/v1/webhook/dlq?status=abandoned&limit=200')).elapsedMillis,
+        );
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       return summary(times);

@@ -8,7 +8,7 @@ const ids = new Set();
 
 const server = createServer((request, response) => {
   if (request.url === '/stats') {
-    const stats = { count, distinct: ids.size, elapsedMs: last - first };
+    const stats = { count, distinct: ids.size, elapsedMillis: last - first };
     if (request.method === 'DELETE') {
       [count, first, last] = [0, 0, 0];
       ids.clear();

@@ -66,11 +66,11 @@ function measureOurs(scope, { dir, world, receiver, deliveries, pair }) {
   });
 }
 
-function rateOf({ count, distinct, elapsedMs }, wanted) {
+function rateOf({ count, distinct, elapsedMillis }, wanted) {
   if (count !== wanted || distinct !== wanted) {
     throw new Error(`${count} requests with ${distinct} ids came, not ${wanted}`);
   }
-  return (count / elapsedMs) * 1000;
+  return (count / elapsedMillis) * 1000;
 }
 
 function report({ ours, bare, bounded }, deliveries) {

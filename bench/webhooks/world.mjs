@@ -56,8 +56,8 @@ export async function startReceiverProcess(scope) {
 }
 
 /** Waits until `probe` answers something other than undefined. */
-export async function until(probe, timeoutMs = 600_000) {
-  const deadline = performance.now() + timeoutMs;
+export async function until(probe, timeoutMillis = 600_000) {
+  const deadline = performance.now() + timeoutMillis;
   for (;;) {
     const answer = await probe();
     if (answer !== undefined) return answer;

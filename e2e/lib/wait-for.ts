@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const pollMs = 20;
+const pollMillis = 20;
 
 /** Polls until `probe` answers something truthy, and returns it. Throws what it waited for when time is up. */
 export async function waitFor<T>(
   what: string,
   probe: () => T | Promise<T>,
-  deadlineMs = 40_000,
+  deadlineMillis = 40_000,
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
-  const deadline = performance.now() + deadlineMs;
+  const deadline = performance.now() + deadlineMillis;
   for (;;) {
     const found = await probe();
     if (found) return found as Exclude<T, undefined | null | false | 0 | ''>;
     if (performance.now() > deadline)
-      throw new Error(`waited ${deadlineMs} ms in vain for ${what}`);
-    await delay(pollMs);
+      throw new Error(`waited ${deadlineMillis} ms in vain for ${what}`);
+    await delay(pollMillis);
   }
 }

@@ -67,12 +67,12 @@ function makeMonth(
 ): NewRecord[] {
   const { tenant, store, month } = leaf;
   const start = Date.parse(`${month}-01T00:00:00Z`);
-  const stepMs = Math.floor((28 * 86_400_000) / count);
+  const stepMillis = Math.floor((28 * 86_400_000) / count);
   return Array.from({ length: count }, (_, n) => ({
     tenant,
     store,
     event_id: `${store}-${String(n).padStart(5, '0')}`,
-    occurred_at: new Date(start + n * stepMs).toISOString(),
+    occurred_at: new Date(start + n * stepMillis).toISOString(),
     kind: n % 3 === 0 ? 'arrival' : 'departure',
     source: 'e2e',
     confidence: (n % 100) / 100,

@@ -4,14 +4,14 @@ import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
-import { PollNote, pollMs } from '../ui/poll.tsx';
+import { PollNote, pollMillis } from '../ui/poll.tsx';
 import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './drawer/export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { ExportsTable } from './exports-table.tsx';
 import { List, noFilter, Pager } from './list.tsx';
 import { type ExportsSearch, exportStates, hasFilter, validateExportsSearch } from './search.ts';
-import { followMs, useCancel, useExport, useExports } from './use-exports.ts';
+import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
 /** EXPORTS: the jobs with their live progress, their files, and what proves them. */
@@ -29,7 +29,10 @@ export function ExportsPage(): ReactNode {
         <div className={classes.bar}>
           <Filters search={search} update={update} />
           <div className={classes.actions}>
-            <PollNote queries={[list]} millis={list.data?.data.some(isOpen) ? followMs : pollMs} />
+            <PollNote
+              queries={[list]}
+              millis={list.data?.data.some(isOpen) ? followMillis : pollMillis}
+            />
           </div>
         </div>
         <List list={list} search={search} update={update}>

@@ -7,7 +7,7 @@ import {
 import { useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
-import { pollMs, usePollOf } from '../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { reasonOf } from '../ui/use-act.ts';
 import { type ExportsSearch, exportHref } from './search.ts';
@@ -19,7 +19,7 @@ export const exportsKey = ['exports'] as const;
 
 const pageSize = 100;
 /** While something is queued or running. */
-export const followMs = 1_500;
+export const followMillis = 1_500;
 
 /** For `placeholderData`: what another key holds is not this. The frame would keep it. */
 const noPlaceholder = () => undefined;
@@ -43,8 +43,8 @@ export function useExports({
   state,
   cursor,
 }: ExportsSearch): UseQueryResult<Page<ExportJob>> {
-  const closely = usePollOf(followMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(followMillis);
+  const calmly = usePollOf(pollMillis);
   const params = { tenant, state, cursor, limit: pageSize };
   return useQuery<Page<ExportJob>>({
     queryKey: [...exportsKey, 'list', params],
@@ -55,8 +55,8 @@ export function useExports({
 }
 
 export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
-  const closely = usePollOf(followMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(followMillis);
+  const calmly = usePollOf(pollMillis);
   return useQuery<ExportJob>({
     queryKey: [...exportsKey, 'one', id],
     enabled: id !== undefined,

@@ -1,7 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
-import { pollMs, usePollOf } from '../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
 
@@ -26,7 +26,7 @@ export function useTenants({
   return useQuery<Page<TenantState>>({
     queryKey: [...retentionKey, 'tenants', params],
     enabled: view !== 'journal',
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<Page<TenantState>>('/retention/tenants', params, signal),
   });
 }
@@ -37,7 +37,7 @@ export function useTenant(tenant: string | undefined): UseQueryResult<TenantStat
     queryKey: [...retentionKey, 'tenant', tenant],
     enabled: tenant !== undefined,
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     // By tenant: the one that is the whole prefix is the first of those that begin with it.
     queryFn: async ({ signal }) => {
       const params = { q: tenant, limit: 1 };
@@ -51,7 +51,7 @@ export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
   return useQuery<RetentionPolicy>({
     queryKey: [...retentionKey, 'policy', tenant],
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<RetentionPolicy>(policyPath(tenant), {}, signal),
   });
 }
@@ -67,7 +67,7 @@ export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan>
   return useQuery<Plan>({
     queryKey: [...retentionKey, 'plan', params],
     staleTime: 0,
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<Plan>('/retention/plan', params, signal),
   });
 }
@@ -78,7 +78,7 @@ export function useMoves(search: RetentionSearch): UseQueryResult<Page<Retention
   return useQuery<Page<RetentionMove>>({
     queryKey: [...retentionKey, 'moves', params],
     enabled: view === 'journal',
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
   });
 }
@@ -89,17 +89,17 @@ export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>
   return useQuery<Page<RetentionMove>>({
     queryKey: [...retentionKey, 'moves', params],
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
   });
 }
 
-const followMs = 1_000;
+const followMillis = 1_000;
 
 /** One move: followed closely until it has switched or failed. */
 export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
-  const closely = usePollOf(followMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(followMillis);
+  const calmly = usePollOf(pollMillis);
   return useQuery<RetentionMove>({
     queryKey: [...retentionKey, 'move', id],
     enabled: id !== undefined,
@@ -122,7 +122,7 @@ const mostAsked = 6;
 export function useFailures(): UseQueryResult<RetentionMove[]> {
   return useQuery<RetentionMove[]>({
     queryKey: [...retentionKey, 'failures'],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: async ({ signal }) => {
       const list = (params: Record<string, string | number>) =>
         api.get<Page<RetentionMove>>('/retention/moves', params, signal);
@@ -160,7 +160,7 @@ const mostPages = 10;
 export function useSums(): UseQueryResult<Sums> {
   return useQuery<Sums>({
     queryKey: [...retentionKey, 'sums'],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: async ({ signal }) => {
       const rows: TenantState[] = [];
       let cursor: string | undefined;

@@ -2,7 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
-import { pollMs, usePollOf } from '../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../ui/poll.tsx';
 import { retentionKey, useMove, useTenant } from './calls.ts';
 import { isAtWork } from './jobs.ts';
 import { MoveDrawer } from './journal/move-drawer.tsx';
@@ -30,11 +30,11 @@ export function useDrawerQueries(place: DrawerPlace | undefined): DrawerQueries 
   return { tenant, move, verification, watched: isShown ? [all[place.kind]] : [] };
 }
 
-const followMs = 1_000;
+const followMillis = 1_000;
 
 function useVerification(id: string | undefined): UseQueryResult<Verification> {
-  const closely = usePollOf(followMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(followMillis);
+  const calmly = usePollOf(pollMillis);
   return useQuery<Verification>({
     // As the page follows one that is at work: both read it once.
     queryKey: [...retentionKey, 'verifications', id],

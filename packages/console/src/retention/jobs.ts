@@ -2,13 +2,13 @@ import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-q
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Page, RetentionJobState, RetentionRun, Verification } from '../api/types.ts';
-import { pollMs, usePollOf } from '../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
 import { retentionKey } from './calls.ts';
 import { drawerHref } from './search.ts';
 
-const followMs = 1_000;
+const followMillis = 1_000;
 const mostListed = 3;
 
 type Job = { readonly id: string; readonly state: RetentionJobState };
@@ -46,10 +46,10 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
   const [id, setId] = useState<string | null>(null);
   const list = useQuery<Page<J>>({
     queryKey: [...retentionKey, name],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
   });
-  const closely = usePollOf(followMs);
+  const closely = usePollOf(followMillis);
   const one = useQuery<J>({
     queryKey: [...retentionKey, name, id],
     enabled: id !== null,

@@ -8,7 +8,7 @@ import { SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 import { shortId } from './words.ts';
 
-const typingPauseMs = 300;
+const typingPauseMillis = 300;
 
 /** A text that filters once its writer pauses. */
 export function TextFilter(props: {
@@ -33,7 +33,7 @@ export function TextFilter(props: {
     const timer = setTimeout(() => {
       sent.current = text === '' ? undefined : text;
       change.current(sent.current);
-    }, typingPauseMs);
+    }, typingPauseMillis);
     return () => clearTimeout(timer);
   }, [text]);
   return (

@@ -27,7 +27,7 @@ export function StatusMark({ status }: { status: DeliveryStatus }): ReactNode {
 }
 
 /** 400 rows that each second look at the clock would keep a slow machine busy with nothing. */
-const tickMs = 5_000;
+const tickMillis = 5_000;
 
 const NowContext = createContext(0);
 const ZoneContext = createContext<Zone>('utc');
@@ -36,7 +36,7 @@ const ZoneContext = createContext<Zone>('utc');
 export function NowProvider({ children }: { children: ReactNode }): ReactNode {
   const [zone] = useZone();
   return (
-    <NowContext value={useNow(tickMs)}>
+    <NowContext value={useNow(tickMillis)}>
       <ZoneContext value={zone}>{children}</ZoneContext>
     </NowContext>
   );

@@ -10,7 +10,7 @@ type Query = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
 
 /** How often the page asks, how old its oldest data is, and a button to ask now. */
 export function PollNote(props: { queries: readonly Query[]; millis?: number }): ReactNode {
-  const { queries, millis = pollMs } = props;
+  const { queries, millis = pollMillis } = props;
   const now = useNow(1000);
   const [isAsking, setAsking] = useState(false);
   const times = queries.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at > 0);
@@ -43,7 +43,7 @@ export function PollNote(props: { queries: readonly Query[]; millis?: number }):
 }
 
 /** How often the pages of webhooks are read again while all is well. */
-export const pollMs = 15_000;
+export const pollMillis = 15_000;
 
 /** As `refetchInterval` of a query of any kind: the frame's type names only one. */
 export function usePollOf(millis: number): (query: unknown) => number {

@@ -74,7 +74,7 @@ async function request(io: Io, connection: Connection, call: Call): Promise<stri
   // fetch itself gives up after 10 s without a connection and 300 s without a byte of the body.
   const timer = new AbortController();
   const isUpload = call.body !== undefined && typeof call.body !== 'string';
-  const timeout = isUpload ? undefined : setTimeout(() => timer.abort(), io.timeouts.answerMs);
+  const timeout = isUpload ? undefined : setTimeout(() => timer.abort(), io.timeouts.answerMillis);
   try {
     const response = await fetch(`${connection.url}${basePath}${call.path}`, {
       method: call.method,
@@ -94,7 +94,7 @@ async function request(io: Io, connection: Connection, call: Call): Promise<stri
     if (error instanceof ApiError) throw error;
     if (io.signal.aborted) throw interrupted();
     if (timer.signal.aborted) {
-      throw unreachable(connection, `no answer within ${io.timeouts.answerMs / 1000} s`, error);
+      throw unreachable(connection, `no answer within ${io.timeouts.answerMillis / 1000} s`, error);
     }
     throw unreachable(connection, reasonOf(error), error);
   } finally {

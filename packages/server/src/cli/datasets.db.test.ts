@@ -36,7 +36,7 @@ afterEach(() => rm(cwd, { recursive: true }));
 afterAll(() => service.stop());
 
 /** A busy machine may be slow. */
-const timeouts = { answerMs: 60_000 };
+const timeouts = { answerMillis: 60_000 };
 const call = (words: string, options: RunOptions = {}) =>
   run(words.split(' '), { env: connection, cwd, now: Date.now, timeouts, ...options });
 const ok = (result: RunResult) => {

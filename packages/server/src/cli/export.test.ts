@@ -120,7 +120,7 @@ describe('nothing stays under the name when', () => {
   ])('%s', async (_name, sent, message) => {
     api.on('POST /exports/csv', sends(sent));
     const { code, stdout, stderr } = await exports(['--out', 'tx.csv'], {
-      timeouts: { idleMs: 100 },
+      timeouts: { idleMillis: 100 },
     });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('the export is not whole:');

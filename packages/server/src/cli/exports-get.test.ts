@@ -110,10 +110,10 @@ describe('there is no file when', () => {
 
   test('connections break before they bring anything, ten times in a row', async () => {
     offerFile(api, content, { file: servesFile(content, { breakAfter: () => 0 }) });
-    const { code, stderr, sleepsMs } = await get('--out x');
+    const { code, stderr, sleepsMillis } = await get('--out x');
     expect(code).toBe(5);
     expect(stderr).toContain('broke off again and again');
-    expect(sleepsMs).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+    expect(sleepsMillis).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
     expect(await files()).toEqual([]);
   });
 });
@@ -213,8 +213,8 @@ test('a service that says "not now" is asked again when it wants to be', async (
       return (calls === 1 ? busy : servesFile(content))(request, response);
     },
   });
-  const { code, sleepsMs } = await get('--out x');
-  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [7000] });
+  const { code, sleepsMillis } = await get('--out x');
+  expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [7000] });
 });
 
 describe('what a broken run left', () => {

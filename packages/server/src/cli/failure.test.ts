@@ -87,7 +87,7 @@ test('nobody listening ends with exit 5 and says where the URL is from', async (
 test('a service that does not answer in time ends with exit 5', async () => {
   api.on('*', () => new Promise(() => {}));
   for (const argv of [['whoami'], exportArgv]) {
-    const { code, stderr } = await run(argv, { env: api.env, timeouts: { answerMs: 50 } });
+    const { code, stderr } = await run(argv, { env: api.env, timeouts: { answerMillis: 50 } });
     expect(code).toBe(5);
     expect(stderr).toContain('no answer within 0.05 s');
   }

@@ -2,7 +2,7 @@ import type { Context } from './context.ts';
 import type { Progress } from './progress.ts';
 import { withRetries } from './retry.ts';
 
-const pollMs = 500;
+const pollMillis = 500;
 /** Twice as long as a process takes to look for work, and then some. */
 const queuedPolls = 12;
 
@@ -36,7 +36,7 @@ export async function followJob<Job extends { state: string }>(
           `It waits for its turn, or for a process with the role ${options.role} (SVC_ROLES).`,
         );
       }
-      await context.io.sleep(pollMs, context.io.signal);
+      await context.io.sleep(pollMillis, context.io.signal);
       job = await withRetries(context.io, options.read);
       options.show(job, progress);
     }
@@ -50,7 +50,7 @@ export async function followJob<Job extends { state: string }>(
 }
 
 /** How long a job worked, in milliseconds; null when it has not ended. */
-export function workedMs(job: {
+export function workedMillis(job: {
   started_at: string | null;
   finished_at: string | null;
 }): number | null {

@@ -72,7 +72,7 @@ test('a word is quoted for a shell', () => {
 
 test('the progress line says how far, how fast, how long', () => {
   const options = { label: 'tx.csv', total: 512_991, describe: (rows: number) => `${rows} rows` };
-  expect(progressLine(options, { done: 364_120, bytes: 174e6, elapsedMs: 1900 })).toBe(
+  expect(progressLine(options, { done: 364_120, bytes: 174e6, elapsedMillis: 1900 })).toBe(
     'tx.csv  ██████████████░░░░░░  70 %   364120 rows   91.6 MB/s   0:01 left',
   );
 });

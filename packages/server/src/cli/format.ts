@@ -29,16 +29,16 @@ export function formatShare(share: number | null): string {
 }
 
 /** 1.9 s, 12 s, 3:07, 1:02:03 */
-export function formatDuration(ms: number): string {
-  const seconds = ms / 1000;
+export function formatDuration(millis: number): string {
+  const seconds = millis / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
-  return formatClock(ms);
+  return formatClock(millis);
 }
 
 /** 0:01, 3:07, 1:02:03 */
-export function formatClock(ms: number): string {
-  const seconds = Math.ceil(ms / 1000);
+export function formatClock(millis: number): string {
+  const seconds = Math.ceil(millis / 1000);
   const two = (value: number) => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / 60) % 60;
   const hours = Math.floor(seconds / 3600);
@@ -54,9 +54,9 @@ const steps = [
 ] as const;
 
 /** "2 h ago", "in 30 d", "now" of an RFC 3339 time; – for null. */
-export function formatRelative(instant: string | null, nowMs: number): string {
+export function formatRelative(instant: string | null, nowMillis: number): string {
   if (instant === null) return '–';
-  const seconds = (Date.parse(instant) - nowMs) / 1000;
+  const seconds = (Date.parse(instant) - nowMillis) / 1000;
   if (Number.isNaN(seconds)) return instant;
   for (const [unit, size] of steps) {
     const amount = Math.round(Math.abs(seconds) / size);

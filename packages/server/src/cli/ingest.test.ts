@@ -108,8 +108,8 @@ test('a file is sent again from the start when the service is busy, after the wa
     return (calls < 3 ? busy : answer())(request, response);
   });
   await writeFile(join(cwd, 'r.ndjson'), '{"a":1}\n');
-  const { code, sleepsMs, stderr } = await ingest(['r.ndjson']);
-  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [3000, 3000] });
+  const { code, sleepsMillis, stderr } = await ingest(['r.ndjson']);
+  expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [3000, 3000] });
   expect(stderr).toContain('The service is busy (ingest_busy); trying again in 3 s …');
   expect(api.requests.map(({ body }) => body.toString())).toEqual(Array(3).fill('{"a":1}\n'));
 });
@@ -124,8 +124,8 @@ test('a file is tried ten times, then it is exit 5', async () => {
 
 test('stdin is sent once: a busy service is exit 5, with a word on why', async () => {
   api.on('POST /enrichment/records', problem(429, 'ingest_busy', 'Busy.'));
-  const { code, stderr, sleepsMs } = await ingest(['-'], '{}');
-  expect({ code, sleepsMs }).toEqual({ code: 5, sleepsMs: [] });
+  const { code, stderr, sleepsMillis } = await ingest(['-'], '{}');
+  expect({ code, sleepsMillis }).toEqual({ code: 5, sleepsMillis: [] });
   expect(stderr).toContain('stdin cannot be. Send it again: what is stored already does no harm.');
 });
 

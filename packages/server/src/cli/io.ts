@@ -78,19 +78,23 @@ export type Io = {
   readonly signal: AbortSignal;
   readonly now: Clock;
   /** Rejects when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly sleep: (millis: number, signal: AbortSignal) => Promise<void>;
   readonly timeouts: Timeouts;
 };
 
 export type Timeouts = {
-  readonly connectMs: number;
+  readonly connectMillis: number;
   /** From the connection to the head of the answer. */
-  readonly answerMs: number;
+  readonly answerMillis: number;
   /** Between two pieces of an answer's body. */
-  readonly idleMs: number;
+  readonly idleMillis: number;
 };
 
-export const defaultTimeouts: Timeouts = { connectMs: 10_000, answerMs: 60_000, idleMs: 120_000 };
+export const defaultTimeouts: Timeouts = {
+  connectMillis: 10_000,
+  answerMillis: 60_000,
+  idleMillis: 120_000,
+};
 
 /** Whether a stream is a terminal that understands cursor movements. */
 export function isAnimated(io: Io): boolean {

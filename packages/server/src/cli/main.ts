@@ -7,7 +7,7 @@ import { runCli } from './run.ts';
  * A terminal sends Ctrl-C to the whole group, and npm passes it on once more: within this time a
  * second signal is the same Ctrl-C, not a person losing patience.
  */
-const sameSignalMs = 300;
+const sameSignalMillis = 300;
 
 /** The program: the only place that touches `process`. */
 async function main(): Promise<void> {
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       const now = performance.now();
-      if (firstAt !== undefined && now - firstAt > sameSignalMs) {
+      if (firstAt !== undefined && now - firstAt > sameSignalMillis) {
         process.exit(130);
       }
       firstAt ??= now;

@@ -21,7 +21,7 @@ export type ProgressOptions = {
   pace?: () => string;
 };
 
-const redrawMs = 100;
+const redrawMillis = 100;
 const barCells = 20;
 const eraseLine = '\r\u001b[2K';
 
@@ -33,10 +33,10 @@ export function createProgress(io: Io, options: ProgressOptions): Progress {
   return {
     update(done, bytes) {
       const now = io.now();
-      if (now - drawnAt < redrawMs) return;
+      if (now - drawnAt < redrawMillis) return;
       drawnAt = now;
       isDrawn = true;
-      const text = progressLine(options, { done, bytes, elapsedMs: now - startedAt });
+      const text = progressLine(options, { done, bytes, elapsedMillis: now - startedAt });
       io.stderr.write(eraseLine + fitText(text, (io.stderr.columns ?? 80) - 1));
     },
     clear() {
@@ -46,12 +46,12 @@ export function createProgress(io: Io, options: ProgressOptions): Progress {
   };
 }
 
-export type ProgressState = { done: number; bytes: number; elapsedMs: number };
+export type ProgressState = { done: number; bytes: number; elapsedMillis: number };
 
 /** `tx-q1.csv  ███████████████░░░░░  71 %   364,120 of 512,991 rows   92 MB/s   0:01 left` */
 export function progressLine(options: ProgressOptions, state: ProgressState): string {
   const { speed = (perSecond) => `${formatBytes(perSecond)}/s` } = options;
-  const perSecond = Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMs));
+  const perSecond = Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMillis));
   const pace = options.pace?.();
   const counted = `${options.describe(state.done)}   ${pace ?? speed(perSecond)}`.trimEnd();
   if (options.total === 0) return `${options.label}  ${counted}`;
@@ -62,6 +62,6 @@ export function progressLine(options: ProgressOptions, state: ProgressState): st
   const left =
     share === 0 || pace !== undefined
       ? ''
-      : `   ${formatClock((state.elapsedMs * (1 - share)) / share)} left`;
+      : `   ${formatClock((state.elapsedMillis * (1 - share)) / share)} left`;
   return `${options.label}  ${bar} ${percent}   ${counted}${left}`;
 }

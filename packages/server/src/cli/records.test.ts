@@ -73,11 +73,14 @@ test('a walk under way waits when the service is busy, the first page does not',
     calls += 1;
     return (calls === 2 ? busy : rows)(request, response);
   });
-  const { code, stdout, sleepsMs } = await run(['records', 'ls'], { env: api.env });
-  expect({ code, sleepsMs }).toEqual({ code: 0, sleepsMs: [7000] });
+  const { code, stdout, sleepsMillis } = await run(['records', 'ls'], { env: api.env });
+  expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [7000] });
   expect(stdout.split('\n')).toHaveLength(3);
   api.on('GET /enrichment/datasets', busy);
-  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({ code: 5, sleepsMs: [] });
+  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({
+    code: 5,
+    sleepsMillis: [],
+  });
 });
 
 test('a walk that breaks off leaves JSON that is not whole, and an exit code', async () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** A busy machine may be slow. */
-const timeouts = { answerMs: 60_000 };
+const timeouts = { answerMillis: 60_000 };
 const call = (words: string, options: { isTerminal?: boolean } = {}) =>
   run(words.split(' '), { env: connection, now: Date.now, timeouts, ...options });
 const ok = (result: RunResult) => {

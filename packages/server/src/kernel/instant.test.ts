@@ -33,8 +33,8 @@ test('an instant is what Date.UTC makes of its parts, and null when a part rolls
         date.getUTCMinutes() === minute &&
         date.getUTCSeconds() === second &&
         fraction.length <= 6;
-      const offsetMs = offset === null ? 0 : offset.sign * offset.minutes * 60_000;
-      const micros = (date.getTime() - offsetMs) * 1000 + Number(fraction.padEnd(6, '0'));
+      const offsetMillis = offset === null ? 0 : offset.sign * offset.minutes * 60_000;
+      const micros = (date.getTime() - offsetMillis) * 1000 + Number(fraction.padEnd(6, '0'));
       expect([text, parseInstant(text)]).toEqual([text, isReal ? micros : null]);
     }),
     { numRuns: 3000 },

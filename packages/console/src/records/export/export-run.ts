@@ -29,8 +29,8 @@ type ExportRun = {
 };
 
 /** No bytes for this long, and the export has failed: the service resets slow readers after 60 s too. */
-const stallMs = 60_000;
-const reportMs = 100;
+const stallMillis = 60_000;
+const reportMillis = 100;
 
 /**
  * Streams an export from the service into a file, chunk by chunk: memory stays that of a chunk. Answers
@@ -40,7 +40,7 @@ const reportMs = 100;
 export async function runExport(run: ExportRun): Promise<ExportResult> {
   const { target, signal, onProgress } = run;
   const stall = new AbortController();
-  let timer = setTimeout(() => stall.abort(), stallMs);
+  let timer = setTimeout(() => stall.abort(), stallMillis);
   try {
     const response = await request(run, AbortSignal.any([signal, stall.signal]));
     const expectedRows = Number(response.headers.get('x-record-count') ?? Number.NaN);
@@ -54,8 +54,8 @@ export async function runExport(run: ExportRun): Promise<ExportResult> {
       await target.write(part.value);
       // All may have come already: then there is no request left to end.
       signal.throwIfAborted();
-      timer = setTimeout(() => stall.abort(), stallMs);
-      if (run.now() - reportedAt < reportMs) continue;
+      timer = setTimeout(() => stall.abort(), stallMillis);
+      if (run.now() - reportedAt < reportMillis) continue;
       reportedAt = run.now();
       onProgress({ rows: counter.rows(), bytes: counter.bytes(), expectedRows });
     }
@@ -71,7 +71,7 @@ export async function runExport(run: ExportRun): Promise<ExportResult> {
         status: 0,
         code: stall.signal.aborted ? 'timeout' : 'connection_lost',
         detail: stall.signal.aborted
-          ? `No data for ${stallMs / 1000} s. The unfinished file was removed.`
+          ? `No data for ${stallMillis / 1000} s. The unfinished file was removed.`
           : `The export broke off: ${cause instanceof Error ? cause.message : String(cause)}. The unfinished file was removed.`,
       },
       { cause },

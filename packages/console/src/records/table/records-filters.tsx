@@ -6,7 +6,7 @@ import { monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';
 
-const typingPauseMs = 400;
+const typingPauseMillis = 400;
 
 export type FilterChange = {
   kind?: string | undefined;
@@ -95,7 +95,7 @@ function TextFilter({ name, value, onChange }: TextFilterProps): ReactNode {
     const timer = setTimeout(() => {
       sent.current = text === '' ? undefined : text;
       change.current(sent.current);
-    }, typingPauseMs);
+    }, typingPauseMillis);
     return () => clearTimeout(timer);
   }, [text]);
   return (

@@ -18,7 +18,7 @@ const rowPx = 32;
 const overscan = 12;
 /** How far ahead of the screen the next page is asked for. */
 const lookAheadRows = 100;
-const typingMs = 700;
+const typingMillis = 700;
 
 export type TreeListProps = {
   tree: Tree;
@@ -175,7 +175,7 @@ function useTyping(): (key: string) => string {
     }
     const now = performance.now();
     const { text, at } = state.current;
-    state.current = { text: now - at < typingMs ? text + key : key, at: now };
+    state.current = { text: now - at < typingMillis ? text + key : key, at: now };
     return state.current.text;
   };
 }

@@ -8,7 +8,7 @@ import { TreeList, type TreeListProps } from './tree-list.tsx';
 import { SkeletonCells } from './tree-row.tsx';
 import type { Tree } from './use-tree.ts';
 
-const typingPauseMs = 200;
+const typingPauseMillis = 200;
 
 export type TreePanelProps = TreeListProps & { q: string; onSearch: (q: string) => void };
 
@@ -105,7 +105,7 @@ function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void 
     const timer = setTimeout(() => {
       sent.current = text;
       onSearch(text);
-    }, typingPauseMs);
+    }, typingPauseMillis);
     return () => clearTimeout(timer);
   }, [text, onSearch]);
   return (

@@ -13,7 +13,7 @@ import { noPlaceholder, usePoll } from '../use-poll.ts';
 
 const versionsKey = ['records', 'versions'] as const;
 const path = '/enrichment/dataset-versions';
-const followMs = 1_000;
+const followMillis = 1_000;
 const mostVersions = 200;
 
 /** The dataset versions of a tenant, the latest first; followed closely while one is being counted. */
@@ -21,7 +21,7 @@ export function useVersions(
   tenant: string | undefined,
   isShown: boolean,
 ): UseQueryResult<Page<DatasetVersion>> {
-  const closely = usePolling(followMs) as unknown as (query: unknown) => number;
+  const closely = usePolling(followMillis) as unknown as (query: unknown) => number;
   const calmly = usePoll();
   return useQuery<Page<DatasetVersion>>({
     queryKey: [...versionsKey, 'of', tenant],
@@ -35,7 +35,7 @@ export function useVersions(
 }
 
 export function useVersion(id: string | undefined): UseQueryResult<DatasetVersion> {
-  const closely = usePolling(followMs) as unknown as (query: unknown) => number;
+  const closely = usePolling(followMillis) as unknown as (query: unknown) => number;
   const calmly = usePoll();
   return useQuery<DatasetVersion>({
     queryKey: [...versionsKey, 'one', id],

@@ -7,7 +7,7 @@ import { ChoiceFilter, EndpointFilter, TextFilter } from '../../ui/filters.tsx';
 import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMs, usePollOf } from '../../ui/poll.tsx';
+import { PollNote, pollMillis, usePollOf } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { RowsTable } from '../../ui/table/rows-table.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -84,7 +84,7 @@ function useDeliveries(search: DeliveriesSearch): List {
   const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };
   return useQuery<Page<Delivery>>({
     queryKey: [...deliveriesKey, filters],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<Delivery>>('/webhook/deliveries', { ...filters, limit: pageSize }, signal),
   });

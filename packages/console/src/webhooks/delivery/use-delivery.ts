@@ -1,14 +1,14 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { Delivery, DeliveryDetail } from '../../api/types.ts';
-import { pollMs, usePollOf } from '../../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../../ui/poll.tsx';
 
-const followMs = 2_000;
+const followMillis = 2_000;
 
 /** The delivery in the drawer: followed closely while it is due or an attempt is under way. */
 export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDetail> {
-  const closely = usePollOf(followMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(followMillis);
+  const calmly = usePollOf(pollMillis);
   return useQuery<DeliveryDetail>({
     queryKey: deliveryKey(id),
     enabled: id !== undefined,

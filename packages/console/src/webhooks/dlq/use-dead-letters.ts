@@ -8,7 +8,7 @@ import type {
   Page,
   RetryJob,
 } from '../../api/types.ts';
-import { pollMs, usePollOf } from '../../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../../ui/poll.tsx';
 import { dlqKey, jobsKey } from '../delivery/use-delivery.ts';
 import type { DlqSearch } from '../search.ts';
 
@@ -24,7 +24,7 @@ export function useDeadLetters(
   const filters = { status, tenant, endpoint_id: endpoint, failure_class: failure, q };
   return useQuery<DeadLetters>({
     queryKey: [...dlqKey, 'rows', filters],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) =>
       api.get<DeadLetters>('/webhook/dlq', { ...filters, limit: mostRows }, signal),
   });
@@ -40,13 +40,13 @@ export function useDeadLetterGroups(
   return useQuery<Page<DeliveryGroup>>({
     queryKey: [...dlqKey, 'groups', filters],
     enabled: search.view === 'groups',
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<DeliveryGroup>>('/webhook/dlq/groups', { ...filters, limit: 200 }, signal),
   });
 }
 
-const runningMs = 1_500;
+const runningMillis = 1_500;
 
 export type Jobs = {
   readonly query: UseQueryResult<Page<RetryJob>>;
@@ -58,8 +58,8 @@ export type Jobs = {
 /** The bulk retries, from whoever: read often while one runs, and the queue with them. */
 export function useJobs(): Jobs {
   const client = useQueryClient();
-  const closely = usePollOf(runningMs);
-  const calmly = usePollOf(pollMs);
+  const closely = usePollOf(runningMillis);
+  const calmly = usePollOf(pollMillis);
   const query = useQuery<Page<RetryJob>>({
     queryKey: jobsKey,
     refetchInterval: (each) => (isRunning(each.state.data) ? closely(each) : calmly(each)),

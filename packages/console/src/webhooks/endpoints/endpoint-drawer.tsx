@@ -7,7 +7,7 @@ import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { pollMs, usePollOf } from '../../ui/poll.tsx';
+import { pollMillis, usePollOf } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { backlogText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -36,7 +36,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const query = useQuery<Endpoint>({
     queryKey: [...endpointsKey, 'one', id],
     enabled: !isNew,
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     placeholderData: () => known,
     queryFn: ({ signal }) =>
       api.get<Endpoint>(`/webhook/endpoints/${encodeURIComponent(id)}`, {}, signal),

@@ -7,7 +7,7 @@ import { TextFilter } from '../../ui/filters.tsx';
 import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMs, usePollOf } from '../../ui/poll.tsx';
+import { PollNote, pollMillis, usePollOf } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { RowsTable } from '../../ui/table/rows-table.tsx';
 import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
@@ -89,7 +89,7 @@ export function EndpointsPage(): ReactNode {
 function useEndpoints({ tenant, cursor }: EndpointsSearch): List {
   return useQuery<Page<Endpoint>>({
     queryKey: [...endpointsKey, 'list', { tenant, cursor }],
-    refetchInterval: usePollOf(pollMs),
+    refetchInterval: usePollOf(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, cursor, limit: 200 }, signal),
   });

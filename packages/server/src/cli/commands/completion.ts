@@ -38,7 +38,7 @@ async function printScript(
 }
 
 /** A shell that waits for names longer than this feels broken. */
-const limitMs = 300;
+const limitMillis = 300;
 const mostNames = 50;
 
 /** Hidden: what the completion scripts call for names that only the service knows. */
@@ -56,7 +56,7 @@ export function addComplete(program: Command, context: Context): void {
 
 async function complete(context: Context, what: string, prefix: string): Promise<void> {
   if (what !== 'tenant') return;
-  const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMs)]);
+  const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
   let names: string[];
   try {
     names = await findTenants({ ...context.io, signal }, context.profile(), prefix);

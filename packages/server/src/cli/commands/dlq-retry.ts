@@ -138,7 +138,7 @@ async function listRetries(
   );
 }
 
-function columnsOf(nowMs: number): readonly Column<RetryJob>[] {
+function columnsOf(nowMillis: number): readonly Column<RetryJob>[] {
   const count = (title: string, value: (job: RetryJob) => number): Column<RetryJob> => ({
     title,
     align: 'right',
@@ -156,7 +156,7 @@ function columnsOf(nowMs: number): readonly Column<RetryJob>[] {
     {
       title: 'CREATED',
       value: (job) => job.created_at,
-      shown: (job) => formatRelative(job.created_at, nowMs),
+      shown: (job) => formatRelative(job.created_at, nowMillis),
     },
   ];
 }

@@ -258,11 +258,11 @@ async function listGroups(context: Context, options: GroupsOptions): Promise<voi
   );
 }
 
-function columnsOf(nowMs: number): readonly Column<Group>[] {
+function columnsOf(nowMillis: number): readonly Column<Group>[] {
   const time = (title: string, value: (group: Group) => string): Column<Group> => ({
     title,
     value,
-    shown: (group) => formatRelative(value(group), nowMs),
+    shown: (group) => formatRelative(value(group), nowMillis),
   });
   return [
     {

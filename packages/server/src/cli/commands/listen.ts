@@ -60,12 +60,12 @@ function parseStatus(text: string): number {
   throw new InvalidArgumentError('It is not a status from 200 to 599.');
 }
 
-const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000 };
+const unitMillis: Record<string, number> = { ms: 1, s: 1000, m: 60_000 };
 
 function parseDelay(text: string): number {
   const [, amount, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
-  const ms = Number(amount) * (unitMs[unit ?? ''] ?? Number.NaN);
-  if (ms >= 0) return ms;
+  const millis = Number(amount) * (unitMillis[unit ?? ''] ?? Number.NaN);
+  if (millis >= 0) return millis;
   throw new InvalidArgumentError('It is not a time such as 500ms, 2s or 1m.');
 }
 

@@ -211,7 +211,7 @@ const policyFields = [
   'updated_by',
 ] as const satisfies readonly (keyof Policy)[];
 
-function policyColumns(nowMs: number): readonly Column<Policy>[] {
+function policyColumns(nowMillis: number): readonly Column<Policy>[] {
   return [
     { title: 'TENANT', isElastic: true, value: (policy) => policy.tenant },
     {
@@ -234,14 +234,14 @@ function policyColumns(nowMs: number): readonly Column<Policy>[] {
     {
       title: 'CHANGED',
       value: (policy) => policy.updated_at,
-      shown: (policy) => formatRelative(policy.updated_at, nowMs),
+      shown: (policy) => formatRelative(policy.updated_at, nowMillis),
     },
     { title: 'BY', isElastic: true, value: (policy) => policy.updated_by },
   ];
 }
 
 /** `name  value` rows of one policy. */
-function policyRows(policy: Policy, nowMs: number): [string, string | null][] {
+function policyRows(policy: Policy, nowMillis: number): [string, string | null][] {
   const { tenant, from_default: isDefault, hold, updated_by: by } = policy;
   return [
     ['tenant', tenant === '*' ? '* (the default of all without one of their own)' : tenant],
@@ -249,7 +249,7 @@ function policyRows(policy: Policy, nowMs: number): [string, string | null][] {
     ['hot', formatNumberOf(policy.hot_days, 'day')],
     ['deleted after', deleteText(policy.delete_days)],
     ['legal hold', hold ? 'yes: nothing is moved, deleted or erased' : 'no'],
-    ['changed', `${formatRelative(policy.updated_at, nowMs)}${by === null ? '' : ` by ${by}`}`],
+    ['changed', `${formatRelative(policy.updated_at, nowMillis)}${by === null ? '' : ` by ${by}`}`],
   ];
 }
 

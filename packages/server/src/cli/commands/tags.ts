@@ -211,7 +211,7 @@ function placeText({ tenant, store }: { tenant: string; store: string | null }):
   return store === null ? tenant : `${tenant}, store ${store}`;
 }
 
-function tagColumns(nowMs: number): Column<Tag>[] {
+function tagColumns(nowMillis: number): Column<Tag>[] {
   return [
     { title: 'ID', value: (tag) => tag.id },
     { title: 'TENANT', isElastic: true, value: (tag) => tag.tenant },
@@ -238,7 +238,7 @@ function tagColumns(nowMs: number): Column<Tag>[] {
     {
       title: 'TAGGED',
       value: (tag) => tag.created_at,
-      shown: (tag) => formatRelative(tag.created_at, nowMs),
+      shown: (tag) => formatRelative(tag.created_at, nowMillis),
     },
     { title: 'NOTE', isElastic: true, value: (tag) => tag.note },
   ];

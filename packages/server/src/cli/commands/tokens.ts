@@ -152,13 +152,13 @@ async function createLocally(context: Context, request: TokenRequest) {
   return app.createLocalToken(settings, app.createLog('warn'), request);
 }
 
-const unitMs: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const unitMillis: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /** An RFC 3339 time, or a span from now, as an RFC 3339 time. */
-function expiry(text: string, nowMs: number): string {
+function expiry(text: string, nowMillis: number): string {
   const [, amount, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   if (amount !== undefined && unit !== undefined) {
-    return formatMicros((nowMs + Number(amount) * (unitMs[unit] ?? 0)) * 1000);
+    return formatMicros((nowMillis + Number(amount) * (unitMillis[unit] ?? 0)) * 1000);
   }
   if (parseInstant(text) === null) {
     throw new AppError('usage_invalid', {

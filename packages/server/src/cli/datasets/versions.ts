@@ -118,7 +118,7 @@ export function sharesText(shares: Version['shares']): string | null {
   return shares === null ? null : `${shares.train}/${shares.validation}/${shares.test}`;
 }
 
-export function versionColumns(nowMs: number): Column<Version>[] {
+export function versionColumns(nowMillis: number): Column<Version>[] {
   return [
     { title: 'ID', value: (version) => version.id },
     { title: 'TENANT', isElastic: true, value: (version) => version.tenant },
@@ -141,7 +141,7 @@ export function versionColumns(nowMs: number): Column<Version>[] {
     {
       title: 'FROZEN',
       value: (version) => version.created_at,
-      shown: (version) => formatRelative(version.created_at, nowMs),
+      shown: (version) => formatRelative(version.created_at, nowMillis),
     },
   ];
 }

@@ -11,8 +11,8 @@ import type { ExportJob } from './jobs.ts';
 import { openAnswer } from './open-answer.ts';
 import type { Sink } from './resumable-file.ts';
 
-const firstWaitMs = 500;
-const longestWaitMs = 30_000;
+const firstWaitMillis = 500;
+const longestWaitMillis = 30_000;
 const mostVainTries = 10;
 /** A network that gives a little and breaks each time: somebody should look. */
 const mostTries = 200;
@@ -50,7 +50,7 @@ export async function fetchFile(
         if (!mayPass(error) || vainTries === mostVainTries || tries === mostTries)
           throw told(error);
         breaks += 1;
-        await io.sleep(waitMs(error, vainTries), io.signal);
+        await io.sleep(waitMillis(error, vainTries), io.signal);
       }
     }
   } catch (error) {
@@ -140,10 +140,10 @@ function mayPass(error: unknown): boolean {
 }
 
 /** 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */
-function waitMs(error: unknown, vainTries: number): number {
+function waitMillis(error: unknown, vainTries: number): number {
   const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-  const ours = firstWaitMs * 2 ** Math.max(0, vainTries - 1);
-  return Math.min(longestWaitMs, Math.max(asked, ours));
+  const ours = firstWaitMillis * 2 ** Math.max(0, vainTries - 1);
+  return Math.min(longestWaitMillis, Math.max(asked, ours));
 }
 
 function told(error: unknown): unknown {
@@ -182,10 +182,10 @@ function createDownloadProgress(
     total: job.bytes,
     describe: (done) => `${formatBytes(done)} of ${formatBytes(job.bytes)}`,
     pace() {
-      const perMs = (size - resumedAt) / Math.max(1, io.now() - startedAt);
-      if (perMs <= 0) return '';
-      const left = formatClock(Math.max(0, job.bytes - size) / perMs);
-      return `${formatBytes(Math.round(perMs * 1000))}/s   ${left} left`;
+      const perMillis = (size - resumedAt) / Math.max(1, io.now() - startedAt);
+      if (perMillis <= 0) return '';
+      const left = formatClock(Math.max(0, job.bytes - size) / perMillis);
+      return `${formatBytes(Math.round(perMillis * 1000))}/s   ${left} left`;
     },
   });
   return {

@@ -61,11 +61,11 @@ export async function getFile(
   if (request.manifest !== null) {
     await writeManifest(resolve(io.cwd, request.manifest), manifest, request.mayReplace);
   }
-  const elapsedMs = io.now() - startedAt;
+  const elapsedMillis = io.now() - startedAt;
   if (request.isJson) {
-    await context.out.write(`${JSON.stringify(summaryOf(job, path, elapsedMs))}\n`);
+    await context.out.write(`${JSON.stringify(summaryOf(job, path, elapsedMillis))}\n`);
   } else if (path !== null || io.stderr.isTTY === true) {
-    tell(context, job, { label, fetched, elapsedMs });
+    tell(context, job, { label, fetched, elapsedMillis });
   }
   if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
 }
@@ -121,13 +121,13 @@ async function writeManifest(path: string, text: string, mayReplace: boolean): P
   }
 }
 
-function summaryOf(job: ExportJob, path: string | null, elapsedMs: number): object {
+function summaryOf(job: ExportJob, path: string | null, elapsedMillis: number): object {
   return {
     file: path,
     rows: job.rows_total,
     bytes: job.bytes,
     sha256: job.sha256,
-    elapsed_ms: elapsedMs,
+    elapsed_ms: elapsedMillis,
     export_id: job.id,
     digest: job.digest,
   };
@@ -137,7 +137,7 @@ function summaryOf(job: ExportJob, path: string | null, elapsedMs: number): obje
 function tell(
   context: Context,
   job: ExportJob,
-  { label, fetched, elapsedMs }: { label: string; fetched: Fetched; elapsedMs: number },
+  { label, fetched, elapsedMillis }: { label: string; fetched: Fetched; elapsedMillis: number },
 ): void {
   const parts = [
     `${label}: ${formatNumberOf(job.rows_total ?? 0, 'row')}`,
@@ -146,6 +146,6 @@ function tell(
   ];
   if (fetched.resumedAt > 0) parts.push(`went on at ${formatBytes(fetched.resumedAt)}`);
   if (fetched.breaks > 0) parts.push(`broke off ${formatNumberOf(fetched.breaks, 'time')}`);
-  parts.push(formatDuration(elapsedMs));
+  parts.push(formatDuration(elapsedMillis));
   context.note(`${styled(context.io, context.io.stderr, 'green', '✓')} ${parts.join(' · ')}`);
 }

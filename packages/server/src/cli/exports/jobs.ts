@@ -166,7 +166,7 @@ export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): str
   return parts.join('   ');
 }
 
-export function exportColumns(nowMs: number): Column<ExportJob>[] {
+export function exportColumns(nowMillis: number): Column<ExportJob>[] {
   return [
     { title: 'ID', value: (job) => job.id },
     { title: 'TENANT', isElastic: true, value: (job) => job.tenant },
@@ -190,16 +190,19 @@ export function exportColumns(nowMs: number): Column<ExportJob>[] {
     {
       title: 'ASKED FOR',
       value: (job) => job.created_at,
-      shown: (job) => formatRelative(job.created_at, nowMs),
+      shown: (job) => formatRelative(job.created_at, nowMillis),
     },
     { title: 'FILE', isElastic: true, value: (job) => job.file_name },
   ];
 }
 
 /** Name and value of all that a person asks about a job. */
-export function exportDetails(job: ExportJob, nowMs: number): (readonly [string, string | null])[] {
+export function exportDetails(
+  job: ExportJob,
+  nowMillis: number,
+): (readonly [string, string | null])[] {
   const at = (time: string | null) =>
-    time === null ? null : `${formatInstant(time)} UTC, ${formatRelative(time, nowMs)}`;
+    time === null ? null : `${formatInstant(time)} UTC, ${formatRelative(time, nowMillis)}`;
   const pace = paceText(job);
   return [
     ['id', job.id],

@@ -48,7 +48,7 @@ export async function openAnswer(
   return {
     status,
     headers: response.headers,
-    pieces: readPieces(response, io.timeouts.idleMs),
+    pieces: readPieces(response, io.timeouts.idleMillis),
     trailer: (name) => response.trailers[name],
     cancel: () => response.destroy(),
   };
@@ -79,13 +79,13 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(url, options);
-    const expire = (what: string, ms: number) =>
-      setTimeout(() => outgoing.destroy(new Error(`no ${what} within ${ms / 1000} s`)), ms);
-    let timer = expire('connection', io.timeouts.connectMs);
+    const expire = (what: string, millis: number) =>
+      setTimeout(() => outgoing.destroy(new Error(`no ${what} within ${millis / 1000} s`)), millis);
+    let timer = expire('connection', io.timeouts.connectMillis);
     outgoing.on('socket', (socket) =>
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
         clearTimeout(timer);
-        timer = expire('answer', io.timeouts.answerMs);
+        timer = expire('answer', io.timeouts.answerMillis);
       }),
     );
     outgoing.on('response', (response) => {
@@ -101,13 +101,13 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
   });
 }
 
-async function* readPieces(response: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
+async function* readPieces(response: IncomingMessage, idleMillis: number): AsyncGenerator<Buffer> {
   let isWaiting = true;
   // Only our waiting for the service counts, not the time that a slow disk or pipe takes.
   const timer = setTimeout(() => {
-    if (isWaiting) response.destroy(new Error(`nothing came for ${idleMs / 1000} s`));
+    if (isWaiting) response.destroy(new Error(`nothing came for ${idleMillis / 1000} s`));
     else timer.refresh();
-  }, idleMs);
+  }, idleMillis);
   try {
     for await (const piece of response) {
       isWaiting = false;

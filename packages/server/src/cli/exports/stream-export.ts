@@ -173,11 +173,11 @@ type Report = {
 async function report(context: Context, client: Client, done: Report): Promise<void> {
   const { io } = context;
   const { request, received, path } = done;
-  const elapsedMs = io.now() - done.startedAt;
+  const elapsedMillis = io.now() - done.startedAt;
   if (request.isJson) {
     const { rows, sizeBytes: bytes, sha256 } = received;
     await context.out.write(
-      `${JSON.stringify({ file: path, rows, bytes, sha256, elapsed_ms: elapsedMs })}\n`,
+      `${JSON.stringify({ file: path, rows, bytes, sha256, elapsed_ms: elapsedMillis })}\n`,
     );
     return;
   }
@@ -187,7 +187,7 @@ async function report(context: Context, client: Client, done: Report): Promise<v
     `${path === null ? 'stdout' : basename(path)}: ${formatNumberOf(received.rows, 'row')}, ${await comparison(context, client, done)}`,
     formatBytes(received.sizeBytes),
     `sha-256 ${shortSha256(received.sha256)} equal`,
-    formatDuration(elapsedMs),
+    formatDuration(elapsedMillis),
   ].join(' · ');
   context.note(`${styled(io, io.stderr, 'green', '✓')} ${line}`);
 }

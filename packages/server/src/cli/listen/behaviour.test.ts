@@ -31,7 +31,7 @@ test.each<[Told, string[]]>([
 });
 
 test('slow waits 5 s, or as long as it is told', () => {
-  const delayOf = (told: Told) => chooseAnswer(told, { number: 1, isDuplicate: false }).delayMs;
+  const delayOf = (told: Told) => chooseAnswer(told, { number: 1, isDuplicate: false }).delayMillis;
   expect(delayOf({ mode: 'slow' })).toBe(5000);
   expect(delayOf({ mode: 'slow', delay: 20 })).toBe(20);
   expect(delayOf({ mode: 'fail', delay: 20 })).toBe(20);

@@ -8,7 +8,7 @@ import type { JsonOption } from '../output.ts';
 export type Answer = {
   readonly mode: Exclude<Mode, 'flaky' | 'slow'>;
   readonly status: number;
-  readonly delayMs: number;
+  readonly delayMillis: number;
 };
 
 type Arrival = {
@@ -19,7 +19,7 @@ type Arrival = {
 
 type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
 
-const slowMs = 5000;
+const slowMillis = 5000;
 const bombBytes = 64 * 1024 * 1024;
 
 /** Decides what a delivery is answered with, by what was told and what came before. */
@@ -70,7 +70,7 @@ export async function give(
     if (response.closed) resolve();
     else response.once('close', () => resolve());
   });
-  await delay(answer.delayMs, undefined, { signal });
+  await delay(answer.delayMillis, undefined, { signal });
   switch (answer.mode) {
     case 'ok':
     case 'fail':
@@ -94,12 +94,12 @@ export async function give(
 }
 
 function accept(told: Told, status = 204): Answer {
-  const delayMs = told.delay ?? (told.mode === 'slow' ? slowMs : 0);
-  return { mode: 'ok', status, delayMs };
+  const delayMillis = told.delay ?? (told.mode === 'slow' ? slowMillis : 0);
+  return { mode: 'ok', status, delayMillis };
 }
 
 function fail(told: Told): Answer {
-  return { mode: 'fail', status: told.status ?? 500, delayMs: told.delay ?? 0 };
+  return { mode: 'fail', status: told.status ?? 500, delayMillis: told.delay ?? 0 };
 }
 
 function redirectStatus(status: number | undefined): number {

@@ -136,7 +136,7 @@ type SignedRequest = {
 export function findSignatureFault(
   { headers, body }: SignedRequest,
   secret: Buffer,
-  nowMs: number,
+  nowMillis: number,
 ): string | null {
   const id = text(headers['webhook-id']);
   const timestamp = text(headers['webhook-timestamp']);
@@ -147,7 +147,7 @@ export function findSignatureFault(
   // All are compared, so that the time taken tells nothing.
   const matches = signatures.split(' ').filter((signature) => isSame(signature, expected));
   if (matches.length === 0) return 'wrong signature';
-  const ageSeconds = nowMs / 1000 - Number(timestamp);
+  const ageSeconds = nowMillis / 1000 - Number(timestamp);
   if (ageSeconds > toleranceSeconds) return 'too old';
   return ageSeconds < -toleranceSeconds ? 'from the future' : null;
 }

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
 import { findSignatureFault, parseSecret } from './receiver.ts';
 
-const nowMs = Date.UTC(2026, 2, 5, 12);
+const nowMillis = Date.UTC(2026, 2, 5, 12);
 const secret = randomBytes(32);
 
 /** A delivery as the reference implementation signs it. */
 function signed(body: string, { by = secret, ageSeconds = 0, id = 'msg_1' } = {}) {
-  const at = new Date(nowMs - ageSeconds * 1000);
+  const at = new Date(nowMillis - ageSeconds * 1000);
   const signature = new Webhook(by.toString('base64')).sign(id, at, body);
   const headers: Record<string, string> = {
     'webhook-id': id,
@@ -19,7 +19,8 @@ function signed(body: string, { by = secret, ageSeconds = 0, id = 'msg_1' } = {}
   };
   return { headers, body: Buffer.from(body) };
 }
-const faultOf = (request: ReturnType<typeof signed>) => findSignatureFault(request, secret, nowMs);
+const faultOf = (request: ReturnType<typeof signed>) =>
+  findSignatureFault(request, secret, nowMillis);
 
 test.each([
   ['webhook-id', 'msg_2', 'wrong signature'],
@@ -61,7 +62,7 @@ test('whatever the reference implementation signs is verified', () => {
       fc.uint8Array({ minLength: 24, maxLength: 64 }),
       (body, bytes) => {
         const by = Buffer.from(bytes);
-        expect(findSignatureFault(signed(body, { by }), by, nowMs)).toBeNull();
+        expect(findSignatureFault(signed(body, { by }), by, nowMillis)).toBeNull();
       },
     ),
   );

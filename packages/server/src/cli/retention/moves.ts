@@ -56,9 +56,9 @@ export const moveColumns: readonly Column<Move>[] = [
   {
     title: 'TOOK',
     align: 'right',
-    value: tookMs,
+    value: tookMillis,
     shown: (move) => {
-      const ms = tookMs(move);
+      const ms = tookMillis(move);
       return ms === null ? '–' : formatDuration(ms);
     },
   },
@@ -81,7 +81,7 @@ export function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
 }
 
 /** Until no read found the records in their old place, or until it failed. */
-function tookMs({ planned_at, switched_at, failed_at }: Move): number | null {
+function tookMillis({ planned_at, switched_at, failed_at }: Move): number | null {
   const end = switched_at ?? failed_at;
   return end === null ? null : Math.max(0, Date.parse(end) - Date.parse(planned_at));
 }

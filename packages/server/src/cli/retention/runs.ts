@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { followJob, workedMs } from '../follow-job.ts';
+import { followJob, workedMillis } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import { formatDays } from './days.ts';
@@ -55,7 +55,7 @@ export async function followRun(context: Context, client: Client, started: Run):
 /** ✓ 512,991 records (246 MB) moved to the cold tier, 122,000 records/s · 1,204 deleted · 4.2 s */
 export function tellEnd(context: Context, run: Run): void {
   const { moved_count: moved, deleted_count: deleted, busy_tenants: busy } = run;
-  const ms = workedMs(run);
+  const ms = workedMillis(run);
   const parts: string[] = [];
   if (moved > 0) {
     const speed = ms === null ? '' : `, ${formatCount(Math.round((moved * 1000) / ms))} records/s`;

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { followJob, workedMs } from '../follow-job.ts';
+import { followJob, workedMillis } from '../follow-job.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { styled } from '../io.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
@@ -94,7 +94,7 @@ export function assertAgrees(context: Context, verification: Verification): void
       detail: `${formatNumberOf(count, 'difference')} found.${listed} Each says what to do; nothing was changed.`,
     });
   }
-  const ms = workedMs(verification);
+  const ms = workedMillis(verification);
   const read = `${formatNumberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${formatNumberOf(verification.records_done, 'record')}`;
   context.note(
     `✓ ${read}: objects, catalogue and counters agree${ms === null ? '' : ` · ${formatDuration(ms)}`}`,

@@ -13,16 +13,16 @@ export type RunOptions = {
   isTerminal?: boolean;
   columns?: number;
   signal?: AbortSignal;
-  /** Default: always `nowMs`. */
+  /** Default: always `nowMillis`. */
   now?: () => number;
   timeouts?: Partial<Timeouts>;
   /** Called with each piece of stdout; throw to have the write fail with that error. */
   onStdout?: (text: string) => void;
   onStderr?: (text: string) => void;
 };
-export type RunResult = { code: number; stdout: string; stderr: string; sleepsMs: number[] };
+export type RunResult = { code: number; stdout: string; stderr: string; sleepsMillis: number[] };
 
-export const nowMs = Date.UTC(2026, 2, 5, 12);
+export const nowMillis = Date.UTC(2026, 2, 5, 12);
 
 /** Runs a command line in-process, in an empty folder of its own, and answers all it said. */
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
@@ -31,7 +31,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const { columns = 100 } = options;
   const stdout = collector({ isTTY, columns }, options.onStdout);
   const stderr = collector({ isTTY, columns }, options.onStderr);
-  const sleepsMs: number[] = [];
+  const sleepsMillis: number[] = [];
   const io: Io = {
     env: { HOME: cwd, ...options.env },
     cwd,
@@ -39,16 +39,16 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     stdout: stdout.stream,
     stderr: stderr.stream,
     signal: options.signal ?? new AbortController().signal,
-    now: options.now ?? (() => nowMs),
+    now: options.now ?? (() => nowMillis),
     sleep: async (ms, signal) => {
-      sleepsMs.push(ms);
+      sleepsMillis.push(ms);
       signal.throwIfAborted();
     },
-    timeouts: { connectMs: 5000, answerMs: 5000, idleMs: 5000, ...options.timeouts },
+    timeouts: { connectMillis: 5000, answerMillis: 5000, idleMillis: 5000, ...options.timeouts },
   };
   const code = await runCli(argv, io);
   if (options.cwd === undefined) await rm(cwd, { recursive: true });
-  return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMs };
+  return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMillis };
 }
 
 export function newFolder(): Promise<string> {

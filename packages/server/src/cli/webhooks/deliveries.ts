@@ -65,7 +65,7 @@ export function targetColumn<Row>(title: string, value: (row: Row) => string): C
 /** Columns of the dead-letter queue; what is scheduled says when, what is parked since when. */
 export function deadLetterColumns(
   status: DeadLetterStatus,
-  nowMs: number,
+  nowMillis: number,
 ): readonly Column<DeliveryRow>[] {
   return [
     id,
@@ -83,15 +83,15 @@ export function deadLetterColumns(
           title: 'NEXT RETRY',
           value: (row) => row.next_retry,
           shown: (row) =>
-            row.waits_for_endpoint ? 'disabled' : formatRelative(row.next_retry, nowMs),
+            row.waits_for_endpoint ? 'disabled' : formatRelative(row.next_retry, nowMillis),
         }
-      : time('FAILED', nowMs, (row) => row.last_attempt_at),
+      : time('FAILED', nowMillis, (row) => row.last_attempt_at),
     error,
   ];
 }
 
 /** Columns of the history. */
-export function deliveryColumns(nowMs: number): readonly Column<DeliveryRow>[] {
+export function deliveryColumns(nowMillis: number): readonly Column<DeliveryRow>[] {
   return [
     id,
     {
@@ -104,7 +104,7 @@ export function deliveryColumns(nowMs: number): readonly Column<DeliveryRow>[] {
     target,
     attempts,
     lastStatus,
-    time('CREATED', nowMs, (row) => row.created_at),
+    time('CREATED', nowMillis, (row) => row.created_at),
     error,
   ];
 }
@@ -116,8 +116,8 @@ export function shortId(text: string): string {
 
 function time(
   title: string,
-  nowMs: number,
+  nowMillis: number,
   value: (row: DeliveryRow) => string | null,
 ): Column<DeliveryRow> {
-  return { title, value, shown: (row) => formatRelative(value(row), nowMs) };
+  return { title, value, shown: (row) => formatRelative(value(row), nowMillis) };
 }

@@ -24,7 +24,10 @@ export const endpointFields = [
 ] as const satisfies readonly (keyof Endpoint)[];
 
 /** Whether it is sent to now, and if not, why. */
-export function stateOf({ enabled, disabled_reason, breaker }: Endpoint, nowMs: number): string {
+export function stateOf(
+  { enabled, disabled_reason, breaker }: Endpoint,
+  nowMillis: number,
+): string {
   if (!enabled) return disabled_reason === 'gone' ? 'disabled (410 Gone)' : 'disabled';
   switch (breaker.state) {
     case 'closed':
@@ -32,7 +35,7 @@ export function stateOf({ enabled, disabled_reason, breaker }: Endpoint, nowMs: 
     case 'probing':
       return 'probing';
     case 'open':
-      return `paused, again ${formatRelative(breaker.paused_until, nowMs)}`;
+      return `paused, again ${formatRelative(breaker.paused_until, nowMillis)}`;
   }
 }
 
@@ -45,7 +48,7 @@ export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
 /** An endpoint as `name value` rows. */
 export function endpointRows(
   endpoint: Endpoint,
-  nowMs: number,
+  nowMillis: number,
 ): readonly (readonly [string, string | null])[] {
   const { breaker, retry_schedule, rate_limit, max_attempts, previous_secret_until } = endpoint;
   const { disabled_at, disabled_by } = endpoint;
@@ -56,7 +59,7 @@ export function endpointRows(
     ['url', endpoint.url],
     ['description', endpoint.description],
     ['events', endpoint.event_types.join(', ')],
-    ['state', stateOf(endpoint, nowMs)],
+    ['state', stateOf(endpoint, nowMillis)],
     ...(disabled_at === null
       ? []
       : [['disabled', `since ${formatInstant(disabled_at)} UTC${by}`] as const]),

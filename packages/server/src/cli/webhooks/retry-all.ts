@@ -29,11 +29,11 @@ type Preview = Extract<Answer, { groups: unknown }>;
 /** Re-arms all rows that a filter finds: shows which, asks, and follows the job that does it. */
 export async function retryAll(context: Context, options: RetryAllOptions): Promise<void> {
   if (!options.dryRun && !options.yes) assertCanAsk(context, 'Retry');
-  const nowMs = context.io.now();
+  const nowMillis = context.io.now();
   const filter: Request = {
     ...deadLetterFilter(options),
-    failed_from: moment('--from', options.from, { nowMs, edge: 'first' }),
-    failed_to: moment('--to', options.to, { nowMs, edge: 'last' }),
+    failed_from: moment('--from', options.from, { nowMillis, edge: 'first' }),
+    failed_to: moment('--to', options.to, { nowMillis, edge: 'last' }),
   };
   const client = await context.connect();
   const preview = await previewRetry(client, filter);
@@ -140,7 +140,7 @@ const groupColumns: readonly Column<Preview['groups'][number]>[] = [
   targetColumn('TARGET', (group) => group.target),
 ];
 
-const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
  * A time that an option gives: RFC 3339, a day (`edge` says which end of it), or a span ago such as 2h.
@@ -149,12 +149,12 @@ const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 
 export function moment(
   flag: string,
   text: string | undefined,
-  { nowMs, edge }: { nowMs: number; edge: 'first' | 'last' },
+  { nowMillis, edge }: { nowMillis: number; edge: 'first' | 'last' },
 ): string | undefined {
   if (text === undefined) return undefined;
   const [, amount, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
   if (amount !== undefined && unit !== undefined) {
-    return formatMicros((nowMs - Number(amount) * (unitMs[unit] ?? 0)) * 1000);
+    return formatMicros((nowMillis - Number(amount) * (unitMillis[unit] ?? 0)) * 1000);
   }
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const time = isDay

@@ -26,7 +26,7 @@ export const retryJobFields = [
   'finished_at',
 ] as const satisfies readonly (keyof RetryJob)[];
 
-const pollMs = 500;
+const pollMillis = 500;
 
 /**
  * Shows the progress of a bulk re-arm until it ends, and says how it ended; the job itself is the service's.
@@ -52,7 +52,7 @@ export async function followJob(
         progress.clear();
         context.note(`${job.id} is paused. Go on: svcctl dlq resume ${job.id}`);
       }
-      await context.io.sleep(pollMs, context.io.signal);
+      await context.io.sleep(pollMillis, context.io.signal);
       job = await withRetries(context.io, () =>
         client.json('GET /webhook/dlq/retries/:id', { params: { id: started.id } }),
       );

@@ -15,7 +15,7 @@ import path from 'node:path';
 import { exists, isCode, unusable } from './embedded-binaries.ts';
 import { describe, type Owner, type ProgramUser, runProgram } from './embedded-user.ts';
 
-const initdbTimeoutMs = 120_000;
+const initdbTimeoutMillis = 120_000;
 const passwordName = 'svcctl-password';
 /** Unfinished clusters; anything under such a name is garbage once `postgres` exists. */
 const unfinishedPrefix = 'postgres.new';
@@ -123,7 +123,7 @@ async function createCluster(
     await runProgram(
       user,
       [options.initdb, '-D', newDir, '-U', 'svcctl', `--pwfile=${passwordFile}`, ...flags],
-      { timeoutMs: initdbTimeoutMs, signal: options.signal },
+      { timeoutMillis: initdbTimeoutMillis, signal: options.signal },
     );
     await rename(passwordFile, path.join(newDir, passwordName));
     if (options.fsync) await syncDirectory(newDir);

@@ -39,13 +39,13 @@ export type Hold = {
   readonly ended: Promise<unknown>;
 };
 
-const availableWithinMs = 60_000;
-const pollMs = 10;
-const firstRetryMs = 100;
-const lastRetryMs = 5_000;
-const closeTimeoutMs = 2_000;
+const availableWithinMillis = 60_000;
+const pollMillis = 10;
+const firstRetryMillis = 100;
+const lastRetryMillis = 5_000;
+const closeTimeoutMillis = 2_000;
 /** How long the connections of an ended process may take to go, at most. */
-const lingerMs = 2_000;
+const lingerMillis = 2_000;
 
 /**
  * Loops until we hold a connection to a server of this cluster. Who starts it is decided by
@@ -57,13 +57,13 @@ export async function attachOrStart(
   options: { port?: number; signal?: AbortSignal | undefined },
 ): Promise<Hold> {
   const { signal } = options;
-  const deadline = performance.now() + availableWithinMs;
+  const deadline = performance.now() + availableWithinMillis;
   let launched: LaunchedPostmaster | undefined;
-  let retryMs = firstRetryMs;
+  let retryMillis = firstRetryMillis;
   let waitingFor = 'it to start';
   const backOff = async () => {
-    await delay(retryMs, undefined, { signal });
-    retryMs = Math.min(retryMs * 2, lastRetryMs);
+    await delay(retryMillis, undefined, { signal });
+    retryMillis = Math.min(retryMillis * 2, lastRetryMillis);
   };
   try {
     while (performance.now() < deadline) {
@@ -96,7 +96,7 @@ export async function attachOrStart(
         launched = undefined;
         await backOff();
       }
-      await delay(pollMs, undefined, { signal });
+      await delay(pollMillis, undefined, { signal });
     }
   } catch (error) {
     if (signal?.aborted) {
@@ -107,7 +107,7 @@ export async function attachOrStart(
   }
   // Left running: a long recovery goes on, and the next start attaches to it.
   throw unusable(
-    `PostgreSQL in ${cluster.dir} was not available within ${availableWithinMs / 1000} s, waiting ` +
+    `PostgreSQL in ${cluster.dir} was not available within ${availableWithinMillis / 1000} s, waiting ` +
       `for: ${waitingFor}. See ${cluster.logFile} and start again.`,
   );
 }
@@ -176,7 +176,7 @@ async function ensureDatabase(client: Client): Promise<void> {
 export async function leave({ client, socket }: Hold): Promise<number | undefined> {
   socket.ref();
   const others = await countOthers(client).catch(() => undefined);
-  socket.setTimeout(closeTimeoutMs, () => socket.destroy());
+  socket.setTimeout(closeTimeoutMillis, () => socket.destroy());
   await client.end();
   return others;
 }
@@ -188,7 +188,7 @@ export async function leave({ client, socket }: Hold): Promise<number | undefine
  */
 async function countOthers(client: Client): Promise<number> {
   await client.query("set application_name to 'svcctl-leaving'");
-  const deadline = performance.now() + lingerMs;
+  const deadline = performance.now() + lingerMillis;
   for (;;) {
     const { rows } = await client.query<{ others: number; holds: number }>(
       `select count(*)::int as others,
@@ -203,6 +203,6 @@ async function countOthers(client: Client): Promise<number> {
     );
     const { others = 0, holds = 0 } = rows[0] ?? {};
     if (others === 0 || holds > 0 || performance.now() > deadline) return others;
-    await delay(pollMs);
+    await delay(pollMillis);
   }
 }

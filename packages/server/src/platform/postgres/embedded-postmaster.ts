@@ -27,7 +27,7 @@ export type LaunchedPostmaster = {
 
 const logLimitBytes = 10 * 1024 * 1024;
 const logTailBytes = 4096;
-const emptyLockFileMs = 10_000;
+const emptyLockFileMillis = 10_000;
 
 const transientFailures = [
   'lock file', // another process was faster, or is just stopping
@@ -129,13 +129,13 @@ export async function stopPostmaster(
   pid: number,
 ): Promise<void> {
   const isGone = async () => !(await isServing(pid, cluster.dir));
-  for (const [signal, timeoutMs] of [
+  for (const [signal, timeoutMillis] of [
     ['SIGINT', 30_000],
     ['SIGQUIT', 5_000],
   ] as const) {
     if (await isGone()) return;
     await sendSignal(cluster.user, pid, signal);
-    if (await waitUntil(isGone, timeoutMs)) return;
+    if (await waitUntil(isGone, timeoutMillis)) return;
   }
   throw unusable(`PostgreSQL (pid ${pid}) does not stop. See its log, then end it by hand.`);
 }
@@ -155,9 +155,9 @@ export async function choosePort(clusterDir: string): Promise<number> {
 /** Polls every 20 ms; false when time is up. */
 export async function waitUntil(
   condition: () => boolean | Promise<boolean>,
-  timeoutMs: number,
+  timeoutMillis: number,
 ): Promise<boolean> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMillis;
   while (!(await condition())) {
     if (performance.now() > deadline) return false;
     await delay(20);
@@ -170,7 +170,7 @@ async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   if (process.platform !== 'linux') {
     if (!mayBeSignalled(pid)) return false;
     const name = await runProgram({ prefix: [] }, ['ps', '-o', 'comm=', '-p', String(pid)], {
-      timeoutMs: 5_000,
+      timeoutMillis: 5_000,
     }).catch(() => '');
     return name.includes('postgres');
   }
@@ -199,7 +199,7 @@ async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals
     if (isCode(error, 'ESRCH')) return;
     if (!isCode(error, 'EPERM')) throw error;
     const command = `kill -s ${signal.slice('SIG'.length)} ${pid}`;
-    await runProgram(user, ['sh', '-c', command], { timeoutMs: 5_000 });
+    await runProgram(user, ['sh', '-c', command], { timeoutMillis: 5_000 });
   }
 }
 
@@ -215,7 +215,7 @@ function mayBeSignalled(pid: number): boolean {
 async function removeEmptyLockFile(file: string, content: string): Promise<void> {
   if (content.trim() !== '') return;
   const { mtimeMs } = await stat(file);
-  if (Date.now() - mtimeMs > emptyLockFileMs) await rm(file, { force: true });
+  if (Date.now() - mtimeMs > emptyLockFileMillis) await rm(file, { force: true });
 }
 
 /** The port if it is free now (port 0: any); undefined when it is taken. */

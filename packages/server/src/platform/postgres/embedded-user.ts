@@ -18,7 +18,7 @@ export type Owner = { readonly uid: number; readonly gid: number };
 const run = promisify(execFile);
 const root: Owner = { uid: 0, gid: 0 };
 const nobody = 65534;
-const probeTimeoutMs = 10_000;
+const probeTimeoutMillis = 10_000;
 
 /**
  * Chooses the user for `postgres` and the cluster in `<dataDir>/postgres` (which need not exist yet).
@@ -54,7 +54,7 @@ export async function chooseProgramUser(options: {
     const program = isTheirs ? [postgres, '-C', 'data_directory'] : [initdb, '--show'];
     const probe = ['-c', 'cd "$0" && exec "$@"', dataDir, ...program, '-D', clusterDir];
     try {
-      await runProgram(user, ['sh', ...probe], { timeoutMs: probeTimeoutMs, signal });
+      await runProgram(user, ['sh', ...probe], { timeoutMillis: probeTimeoutMillis, signal });
       return user;
     } catch (error) {
       signal?.throwIfAborted();
@@ -112,10 +112,10 @@ async function readCapabilities(): Promise<bigint> {
 export async function runProgram(
   user: ProgramUser,
   [program, ...args]: readonly [string, ...string[]],
-  options: { timeoutMs: number; signal?: AbortSignal | undefined },
+  options: { timeoutMillis: number; signal?: AbortSignal | undefined },
 ): Promise<string> {
   const [file = program, ...words] = [...user.prefix, program, ...args];
-  const limits: ExecFileOptions = { ...programOptions(user), timeout: options.timeoutMs };
+  const limits: ExecFileOptions = { ...programOptions(user), timeout: options.timeoutMillis };
   if (options.signal !== undefined) limits.signal = options.signal;
   const { stdout } = await run(file, words, limits);
   return String(stdout);

@@ -22,7 +22,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 import { findBinaryPackage, linkLibraries } from './embedded-binaries.ts';
 import { readPostmaster } from './embedded-postmaster.ts';
 
-const timeoutMs = 60_000;
+const timeoutMillis = 60_000;
 const logged: { level: string; message: string }[] = [];
 const children = new Set<ChildProcess>();
 const started = new Set<EmbeddedPostgres>();
@@ -42,9 +42,9 @@ afterEach(async () => {
   if (left?.isRunning) process.kill(left.pid, 'SIGQUIT');
   await waitFor(async () => (await readPostmaster(clusterDir()))?.isRunning !== true);
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-}, timeoutMs);
+}, timeoutMillis);
 
-describe('startEmbeddedPostgres', { timeout: timeoutMs }, () => {
+describe('startEmbeddedPostgres', { timeout: timeoutMillis }, () => {
   it('refuses a cluster that svcctl did not create', async () => {
     await mkdir(clusterDir());
     await writeFile(path.join(clusterDir(), 'PG_VERSION'), '18\n');
@@ -127,7 +127,7 @@ describe('startEmbeddedPostgres', { timeout: timeoutMs }, () => {
   });
 });
 
-describe('several processes', { timeout: timeoutMs }, () => {
+describe('several processes', { timeout: timeoutMillis }, () => {
   it('adopts the server of a process that was killed', async () => {
     const parent = await startInChild();
     await query(parent.url, 'create table kept as select 42 as value');
@@ -182,7 +182,7 @@ describe('several processes', { timeout: timeoutMs }, () => {
   });
 });
 
-describe('a killed server', { timeout: timeoutMs }, () => {
+describe('a killed server', { timeout: timeoutMillis }, () => {
   it('comes back on the same port with its data', async () => {
     const postgres = await start();
     await query(postgres.url, 'create table kept as select 42 as value');
@@ -327,9 +327,9 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 }
 
 function queryOnceBack(url: string, sql: string): Promise<unknown[]> {
-  return vi.waitFor(() => query(url, sql), { timeout: timeoutMs, interval: 20 });
+  return vi.waitFor(() => query(url, sql), { timeout: timeoutMillis, interval: 20 });
 }
 
 async function waitFor(condition: () => Promise<boolean>): Promise<void> {
-  await vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: timeoutMs });
+  await vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: timeoutMillis });
 }

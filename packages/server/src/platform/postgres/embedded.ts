@@ -38,9 +38,9 @@ export type EmbeddedPostgres = {
   stop(): Promise<void>;
 };
 
-const firstRetryMs = 100;
-const lastRetryMs = 5_000;
-const calmMs = 60_000;
+const firstRetryMillis = 100;
+const lastRetryMillis = 5_000;
+const calmMillis = 60_000;
 
 /**
  * Starts the built-in PostgreSQL on the cluster in `dataDir`, creating it on first use, or attaches
@@ -117,7 +117,7 @@ function supervise(cluster: Cluster, first: Hold): () => Promise<void> {
   const { signal } = stopping;
   let hold = first;
   let heldSince = performance.now();
-  let retryMs = firstRetryMs;
+  let retryMillis = firstRetryMillis;
   let recovering: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
 
@@ -130,10 +130,10 @@ function supervise(cluster: Cluster, first: Hold): () => Promise<void> {
     const { port } = first;
     cluster.log('warn', 'the connection to PostgreSQL was lost, recovering it', { port });
     // A server that dies again and again is restarted ever more slowly.
-    if (performance.now() - heldSince > calmMs) retryMs = firstRetryMs;
+    if (performance.now() - heldSince > calmMillis) retryMillis = firstRetryMillis;
     while (!signal.aborted) {
-      await delay(retryMs, undefined, { signal, ref: false }).catch(() => {});
-      retryMs = Math.min(retryMs * 2, lastRetryMs);
+      await delay(retryMillis, undefined, { signal, ref: false }).catch(() => {});
+      retryMillis = Math.min(retryMillis * 2, lastRetryMillis);
       const next = await holdAgain(cluster, port, signal);
       if (next === undefined) continue;
       hold = next;
