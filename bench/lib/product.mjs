@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url';
 
 export { exportColumns } from '../../packages/server/dist/exports/contract.js';
-export { selectRecords } from '../../packages/server/dist/exports/queries.js';
+export { selectRecords } from '../../packages/server/dist/exports/encode/queries.js';
 export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
 export { openDatabase } from '../../packages/server/dist/platform/postgres/database.js';
 export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';

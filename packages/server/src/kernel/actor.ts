@@ -1,4 +1,4 @@
-import { AppError } from './errors.ts';
+import { AppError, invalidInput } from './errors.ts';
 
 /** What a token may do. `admin` includes all others. */
 export const scopes = [
@@ -55,4 +55,13 @@ export function requireConfirmation({ session }: Actor): void {
 
 export function mayTouchTenant(actor: Actor, tenant: string): boolean {
   return actor.tenants === null || actor.tenants.includes(tenant);
+}
+
+/**
+ * Throws 400 `request_invalid` at /tenant when what is to be made belongs to a tenant that the actor does
+ * not reach: in the same words for every such tenant, so that they tell nothing of whether it exists.
+ */
+export function assertReach(actor: Actor, tenant: string): void {
+  if (mayTouchTenant(actor, tenant)) return;
+  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
 }

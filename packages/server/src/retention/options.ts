@@ -1,6 +1,9 @@
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
-import type { StoreTools } from './store.ts';
+import type { StoreFence } from '../platform/objects/fence.ts';
+import type { StoreWatch } from '../platform/objects/store-watch.ts';
+
+export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
 
 /** What the routes of retention are given. */
 export type RetentionOptions = {

@@ -2,16 +2,15 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Audit } from '../platform/audit.ts';
-import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
+import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { ObjectInfo, ObjectStore } from '../platform/objects/objects.ts';
-import type { StoreFinding, StoreWatch } from '../platform/objects/store-watch.ts';
+import type { StoreFinding } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { StoreRow, StoreSummary } from './contract.ts';
 import { disownObjects } from './mover/run-move.ts';
+import type { StoreTools } from './options.ts';
 import { listUnknown, ourFolders } from './verify/find-orphans.ts';
 import { listSegments } from './verify/queries.ts';
-
-export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
 
 /** What every reader of the plan is told. */
 export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {

@@ -3,8 +3,8 @@ import type { Repeated } from '../kernel/repeat.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
 import type { Target } from './delivery/target.ts';
-import type { WakeUp } from './drainer/wake-up.ts';
-import type { SecretBox } from './endpoints/secret.ts';
+import type { SecretBox } from './secret.ts';
+import type { WakeUp } from './wake-up.ts';
 
 /** What the routes of webhooks are given. */
 export type WebhookOptions = {

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
@@ -77,4 +77,15 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
 function positionOf(step: Step | undefined, limit: number): Position | null {
   if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
   return { at: step.at, id: step.id };
+}
+
+/** Endpoint ids separated by spaces, or `*`. */
+export const dueChannel = 'svcctl_due';
+
+export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
+  await db.query(sql`select pg_notify(${dueChannel}, ${endpointIds})`);
+}
+
+export async function listenForDue(db: Queryable): Promise<void> {
+  await db.query(sql`listen ${raw(dueChannel)}`);
 }

@@ -2,7 +2,7 @@ import { copyCsv } from '../../platform/postgres/copy-out.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../records/index.ts';
 import { quotedColumns } from '../columns.ts';
-import { selectRecords } from '../queries.ts';
+import { selectRecords } from './queries.ts';
 import { jsonDialect, type RowForm, type TierRows } from './rows.ts';
 
 /** A slice that is all hot: one COPY. */

@@ -1,9 +1,9 @@
 import { readRows } from '../encode/both-tiers.ts';
 import { type Cell, dialects } from '../encode/csv-cells.ts';
 import { createReEncoder, csvHead, planColumns, reEncodeRows } from '../encode/re-encode.ts';
-import { startBody } from '../start-body.ts';
 import { compressedName, type FileFormat, type FileOptions } from './format.ts';
 import { proofOf, proveCsv } from './prove.ts';
+import { startBody } from './start-body.ts';
 
 export function createCsvFormat(options: FileOptions): FileFormat {
   const { columns, profile, compression } = options;

@@ -3,9 +3,9 @@ import { readRows } from '../encode/both-tiers.ts';
 import type { Cell } from '../encode/csv-cells.ts';
 import { pickJson } from '../encode/field-path.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../encode/re-encode.ts';
-import { startBody } from '../start-body.ts';
 import { compressedName, type FileFormat, type FileOptions } from './format.ts';
 import { proofOf, proveNdjson } from './prove.ts';
+import { startBody } from './start-body.ts';
 
 /**
  * A JSON object a line, without the members that have no value. With the columns of a record, in their

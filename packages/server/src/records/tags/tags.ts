@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { addDays } from '../../kernel/day.ts';
-import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
@@ -162,12 +162,6 @@ async function assertRoom(connection: Connection, window: queries.TagWindow): Pr
       detail: `${tenant} has ${mostTags.toLocaleString('en')} tags. Delete some, or replace many short windows by a long one.`,
     });
   }
-}
-
-/** In the same words for every tenant out of reach, so that they tell nothing of whether it exists. */
-function assertReach(actor: Actor, tenant: string): void {
-  if (mayTouchTenant(actor, tenant)) return;
-  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
 }
 
 function inBothWarning(

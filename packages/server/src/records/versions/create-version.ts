@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { dayAfter } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -41,10 +41,7 @@ export async function createVersion(
   if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
     throw invalidInput('/shares', 'are percent and must be 100 together');
   }
-  // In the same words for every such tenant: they tell nothing of whether it exists.
-  if (!mayTouchTenant(act.actor, tenant)) {
-    throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
-  }
+  assertReach(act.actor, tenant);
   // Whoever takes the name from now on is met at the insert.
   if (await queries.hasName(db, tenant, name)) throw nameTaken(tenant, name);
   return withPin(db, tenant, {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
@@ -133,15 +133,6 @@ function policyNotFound(tenant: string): AppError {
   return new AppError('policy_not_found', {
     detail: `${JSON.stringify(tenant)} has no retention policy of its own here. GET /retention/policies lists them.`,
   });
-}
-
-/**
- * Throws 400 `request_invalid` at /tenant when something is to be done to a tenant that the caller does not
- * reach: in the same words for every such tenant, so that they tell nothing of whether it exists.
- */
-export function assertReach(actor: Actor, tenant: string): void {
-  if (mayTouchTenant(actor, tenant)) return;
-  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
 }
 
 /** One page of how much of each tenant lies hot and cold, by tenant. Throws 400 `cursor_invalid`. */

@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../../kernel/actor.ts';
+import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RunRow } from '../contract.ts';
 import { readPage } from '../page.ts';
-import { assertReach } from '../policies/policies.ts';
 import * as queries from './queries.ts';
 
 export type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };

@@ -2,8 +2,8 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { WakeUp } from '../drainer/wake-up.ts';
 import { laneOfDelivery } from '../lanes.ts';
+import type { WakeUp } from '../wake-up.ts';
 import * as queries from './queries.ts';
 import { type DeliveryRow, findDelivery } from './read-queries.ts';
 

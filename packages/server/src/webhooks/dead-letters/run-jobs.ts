@@ -3,7 +3,7 @@ import { type Repeated, repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { deadLetterStatuses } from '../contract.ts';
-import type { WakeUp } from '../drainer/wake-up.ts';
+import type { WakeUp } from '../wake-up.ts';
 import { discardThenEnable } from './discard.ts';
 import * as queries from './job-queries.ts';
 import { findReach } from './lists.ts';

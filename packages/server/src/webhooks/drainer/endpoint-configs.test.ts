@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { createSecretBox } from '../endpoints/secret.ts';
+import { createSecretBox } from '../secret.ts';
 import { EndpointConfigs } from './endpoint-configs.ts';
 import type { ClaimedRow } from './queries.ts';
 

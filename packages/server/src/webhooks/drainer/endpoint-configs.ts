@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { type SecretBox, secretBytes } from '../endpoints/secret.ts';
+import { type SecretBox, secretBytes } from '../secret.ts';
 import { defaultSchedule } from './outcome.ts';
 import { type ClaimedRow, findEndpointConfigs } from './queries.ts';
 

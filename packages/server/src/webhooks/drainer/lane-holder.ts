@@ -3,7 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Session } from '../../platform/postgres/database.ts';
 import { laneCount } from '../lanes.ts';
-import { announceDrainer, listenForDue, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
+import { listenForDue } from '../queries.ts';
+import { announceDrainer, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
 const balanceMillis = 2000;
 const millisPerSecond = 1000;

@@ -3,17 +3,6 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { DeliveryStatus, FailureClass } from '../contract.ts';
 
-/** Endpoint ids separated by spaces, or `*`. */
-export const dueChannel = 'svcctl_due';
-
-export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
-  await db.query(sql`select pg_notify(${dueChannel}, ${endpointIds})`);
-}
-
-export async function listenForDue(db: Queryable): Promise<void> {
-  await db.query(sql`listen ${raw(dueChannel)}`);
-}
-
 /** By a lock that all drainers share for as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_lock_shared(${advisoryLocks.drainers}, 0)`);

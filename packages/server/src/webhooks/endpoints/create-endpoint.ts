@@ -1,14 +1,13 @@
 import type { Static } from 'typebox';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { invalidInput } from '../../kernel/errors.ts';
+import { assertReach } from '../../kernel/actor.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { newSecret, secretBytes } from '../secret.ts';
 import { type Caller, found, showEndpoint } from './endpoints.ts';
 import { insertEndpoint } from './queries.ts';
-import { newSecret, secretBytes } from './secret.ts';
 
 /**
  * Registers an endpoint; the answer is the only place where its secret ever shows. Throws 400
@@ -52,13 +51,4 @@ export async function createEndpoint(
     return row;
   });
   return { ...made, secret };
-}
-
-/**
- * Throws 400 `request_invalid` at /tenant when what is to be made belongs to a tenant that the caller does
- * not reach: in the same words for every such tenant, so that they tell nothing of whether it exists.
- */
-export function assertReach(actor: Actor, tenant: string): void {
-  if (mayTouchTenant(actor, tenant)) return;
-  throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
 }

@@ -1,8 +1,8 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import type { WebhookOptions } from '../options.ts';
+import { newSecret, type SecretBox } from '../secret.ts';
 import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
 import { lockEndpoint, updateSecret } from './queries.ts';
-import { newSecret, type SecretBox } from './secret.ts';
 
 /**
  * Gives an endpoint a new secret, shown this once; the old one also signs for 24 hours. Throws 404

@@ -10,8 +10,8 @@ import { createTarget } from '../delivery/target.ts';
 import { addIncidentRoutes } from '../incidents/incidents.ts';
 import { laneOf, newDeliveryId } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { createSecretBox } from '../secret.ts';
 import { addEndpointRoutes } from './routes.ts';
-import { createSecretBox } from './secret.ts';
 
 const nowMillis = Date.parse('2026-03-05T14:07:09Z');
 const box = createSecretBox(Buffer.alloc(32, 1));

@@ -1,11 +1,10 @@
 import type { Static } from 'typebox';
-import type { Actor } from '../../kernel/actor.ts';
+import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { newIncidentSchema } from '../contract.ts';
-import { assertReach } from '../endpoints/create-endpoint.ts';
 import type { WebhookOptions } from '../options.ts';
 import { isSameRequest, payloadText, requestDigest } from './payload.ts';
 import * as queries from './queries.ts';

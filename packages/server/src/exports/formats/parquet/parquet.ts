@@ -9,9 +9,9 @@ import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts'
 import { dialects } from '../../encode/csv-cells.ts';
 import { readHotRows } from '../../encode/hot-rows.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
-import { startBody } from '../../start-body.ts';
 import type { DonePart, FileFormat, FileOptions, WrittenBody } from '../format.ts';
 import { type Proved, proofOf, proveRows } from '../prove.ts';
+import { startBody } from '../start-body.ts';
 import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
 import { groupColumns } from './group-sql.ts';
 import { openParquetRows, type ParquetRows } from './parquet-rows.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import { notifyDue } from './queries.ts';
 
 /** Tells drainers, in every process, that these endpoints have deliveries due. */
@@ -6,7 +6,7 @@ export type WakeUp = {
   wake(endpointIds: readonly string[]): void;
 };
 
-export type AttachableWakeUp = WakeUp & {
+type AttachableWakeUp = WakeUp & {
   /**
    * Names the drainer of this process: it is told at once, without a notification, and answers which
    * endpoints are not in its lanes.

@@ -1,14 +1,20 @@
-import { AppError } from '../kernel/errors.ts';
-import type { Connection } from '../platform/postgres/database.ts';
-import { countSlice, isCounted, readTagWindows, type Slice, sumTiers } from '../records/index.ts';
-import type { Snapshot } from './encode/both-tiers.ts';
-import type { ExportSource, TierRows } from './encode/rows.ts';
-import type { Body, BodyOptions } from './formats/format.ts';
-import { allowLongReads, preferKeyOrder } from './queries.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
+import {
+  countSlice,
+  isCounted,
+  readTagWindows,
+  type Slice,
+  sumTiers,
+} from '../../records/index.ts';
+import type { Snapshot } from '../encode/both-tiers.ts';
+import type { ExportSource, TierRows } from '../encode/rows.ts';
+import { allowLongReads, preferKeyOrder } from '../queries.ts';
+import type { Body, BodyOptions } from './format.ts';
 import { SpillQueue } from './spill-queue.ts';
 
 /** How a format encodes the rows of a slice. */
-export type BodyForm = {
+type BodyForm = {
   /** `isHot`: no record of the slice is cold, so that DuckDB need not run. */
   openRows(snapshot: Snapshot, isHot: boolean): Promise<TierRows>;
   /** See `Body`. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { invalidInput } from '../../kernel/errors.ts';
+import { invalidInput } from '../kernel/errors.ts';
 
 const prefix = 'whsec_';
 const freshBytes = 32;

@@ -1,6 +1,6 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomText } from '../kernel/ids.ts';
+import { randomText } from '../../kernel/ids.ts';
 
 const memoryBytes = 4 * 1024 * 1024;
 const readBytes = 256 * 1024;
