@@ -26,7 +26,7 @@ const serverRules = [
   { files: /^access\//, may: [/^access\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
-  { files: /^retention\//, may: [/^retention\//, /^records\/index\.ts$/, ...feature] },
+  { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
   { files: /^cli\//, may: [contracts, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
 ];
@@ -41,11 +41,68 @@ export const consoleRules = [
 
 /** One sentence for each import under `folder` that the rules forbid. */
 export function findForbiddenImports(folder, rules = serverRules) {
+  return sourcesIn(folder).flatMap((path) =>
+    faultsOf(rules, path, readFileSync(join(folder, path), 'utf8')),
+  );
+}
+
+function sourcesIn(folder) {
   return readdirSync(folder, { recursive: true })
     .map((path) => String(path).split(sep).join('/'))
     .filter((path) => /\.tsx?$/.test(path))
-    .sort()
-    .flatMap((path) => faultsOf(rules, path, readFileSync(join(folder, path), 'utf8')));
+    .sort();
+}
+
+/**
+ * One sentence for each folder under `folder` in which two things, files or folders, need each other: then neither can
+ * be read, or moved, without the other. What only tests import does not count.
+ */
+export function findFolderCycles(folder) {
+  const imports = new Map();
+  for (const file of sourcesIn(folder)) {
+    if (/\.test\.tsx?$|\/testing\//.test(file)) continue;
+    for (const { specifier } of importsOf(readFileSync(join(folder, file), 'utf8'))) {
+      if (!specifier?.startsWith('.')) continue;
+      const imported = posix.join(dirname(file), specifier);
+      const [from, to] = [file.split('/'), imported.split('/')];
+      const depth = from.findIndex((name, index) => name !== to[index]);
+      // It leaves this package, as the console's imports of contracts do.
+      if (imported.startsWith('..')) continue;
+      const parent = from.slice(0, depth).join('/');
+      const siblings = imports.get(parent) ?? new Map();
+      imports.set(parent, siblings);
+      const targets = siblings.get(from[depth]) ?? new Map();
+      siblings.set(from[depth], targets);
+      if (!targets.has(to[depth])) targets.set(to[depth], `${file} imports ${imported}`);
+    }
+  }
+  return [...imports].flatMap(([parent, siblings]) => {
+    const cycle = findCycle(siblings);
+    if (cycle === null) return [];
+    const reasons = cycle.slice(1).map((name, index) => siblings.get(cycle[index]).get(name));
+    return [`${parent && `${parent}/`} has a cycle ${cycle.join(' → ')}: ${reasons.join(', ')}`];
+  });
+}
+
+/** The names along the first cycle that is met, the first of them once more at its end; null without one. */
+function findCycle(targetsOf) {
+  const done = new Set();
+  const walk = (name, path) => {
+    const start = path.indexOf(name);
+    if (start >= 0) return [...path.slice(start), name];
+    if (done.has(name)) return null;
+    for (const next of targetsOf.get(name)?.keys() ?? []) {
+      const cycle = walk(next, [...path, name]);
+      if (cycle !== null) return cycle;
+    }
+    done.add(name);
+    return null;
+  };
+  for (const name of targetsOf.keys()) {
+    const cycle = walk(name, []);
+    if (cycle !== null) return cycle;
+  }
+  return null;
 }
 
 function faultsOf(rules, file, text) {

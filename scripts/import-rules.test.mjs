@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { consoleRules, findForbiddenImports } from './import-rules.mjs';
+import { consoleRules, findFolderCycles, findForbiddenImports } from './import-rules.mjs';
 
 let folder;
 beforeEach(() => {
@@ -39,6 +39,8 @@ test.each([
   ['exports/csv.ts', '../records/queries.ts'],
   ['exports/csv.ts', '../retention/index.ts'],
   ['retention/mover.ts', '../records/queries.ts'],
+  ['retention/mover.ts', '../records/index.ts'],
+  ['exports/csv.ts', '../records/segments.ts'],
   ['retention/mover.ts', '../exports/index.ts'],
   ['webhooks/send.ts', '../records/index.ts'],
   ['webhooks/send.ts', '../cli/io.ts'],
@@ -65,7 +67,7 @@ test.each([
   ['access/tokens.ts', '../platform/postgres/database.ts'],
   ['webhooks/send.ts', '../records/contract.ts'],
   ['exports/csv.ts', '../records/index.ts'],
-  ['retention/mover.ts', '../records/index.ts'],
+  ['retention/mover.ts', '../records/segments.ts'],
   ['cli/io.ts', '../contract.ts'],
   ['cli/io.ts', '../config/settings.ts'],
   ['app.ts', './records/pages.ts'],
@@ -148,4 +150,63 @@ test.each([
 test('a test of the console may hold its lists against those of a contract', () => {
   const text = "import { levels } from '../../../server/src/contract.ts';";
   expect(faultsOf('api/types.test.ts', text, consoleRules)).toEqual([]);
+});
+
+/** What is said of files, given by what each imports. */
+function cyclesOf(files) {
+  for (const [file, specifiers] of Object.entries(files)) {
+    faultsOf(file, specifiers.map((specifier) => `import '${specifier}';\n`).join(''));
+  }
+  return findFolderCycles(folder);
+}
+
+test('folders that need each other are refused, whichever files of theirs do', () => {
+  expect(
+    cyclesOf({
+      'records/read/pages.ts': ['../tags/windows.ts'],
+      'records/tags/sums.ts': ['../facts/tally.ts'],
+      'records/tags/windows.ts': [],
+      'records/facts/tally.ts': ['../read/scan.ts'],
+      'records/read/scan.ts': [],
+    }),
+  ).toEqual([
+    'records/ has a cycle facts → read → tags → facts: ' +
+      'records/facts/tally.ts imports records/read/scan.ts, ' +
+      'records/read/pages.ts imports records/tags/windows.ts, ' +
+      'records/tags/sums.ts imports records/facts/tally.ts',
+  ]);
+});
+
+test('a file that a folder needs may not need that folder', () => {
+  expect(
+    cyclesOf({
+      'webhooks/options.ts': ['./drainer/wake-up.ts'],
+      'webhooks/drainer/wake-up.ts': [],
+      'webhooks/drainer/drainer.ts': ['../options.ts'],
+    }),
+  ).toEqual([expect.stringContaining('webhooks/ has a cycle drainer → options.ts → drainer: ')]);
+});
+
+test('a cycle stands where it closes, between features as well as deep below one', () => {
+  expect(
+    cyclesOf({
+      'exports/encode/a/rows.ts': ['../b/cells.ts'],
+      'exports/encode/b/cells.ts': ['../a/rows.ts'],
+      'retention/store.ts': ['../exports/encode/a/rows.ts'],
+      'exports/jobs.ts': ['../retention/store.ts'],
+    }),
+  ).toEqual([
+    expect.stringContaining('exports/encode/ has a cycle a → b → a'),
+    expect.stringContaining(' has a cycle exports → retention → exports'),
+  ]);
+});
+
+test.each([
+  { 'a/x.ts': ['../b/y.ts'], 'b/y.ts': ['../c.ts'], 'c.ts': [] },
+  { 'a/x.ts': ['./y.ts', '../b/z.ts'], 'a/y.ts': [], 'b/z.ts': [] },
+  { 'a/x.ts': ['../b/y.ts'], 'b/y.test.ts': ['../a/x.ts'], 'b/y.ts': [] },
+  { 'a/x.ts': ['../b/y.ts'], 'b/testing/y.ts': ['../../a/x.ts'], 'b/y.ts': [] },
+  { 'a/x.ts': ['../../../server/src/contract.ts'], 'contract.ts': ['./a/x.ts'] },
+])('%j has no cycle', (files) => {
+  expect(cyclesOf(files)).toEqual([]);
 });

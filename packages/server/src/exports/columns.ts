@@ -63,10 +63,3 @@ export const jsonKinds = {
 export function isOwnColumn(name: string): name is ExportColumn {
   return exportColumns.some((column) => column === name);
 }
-
-/** The month that all days of the slice lie in, if it is one: spares formatting it row by row. */
-export function onlyMonth(slice: Slice): string | null {
-  if (slice.from === undefined || slice.until === undefined) return null;
-  const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);
-  return slice.from.startsWith(last) ? last : null;
-}

@@ -1,6 +1,8 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import type { Level } from './contract.ts';
+import type { Slice } from './slice.ts';
 import {
   dayConditions,
   dayTable,
@@ -8,9 +10,7 @@ import {
   recordConditions,
   tenantConditions,
   where,
-} from './conditions/queries.ts';
-import type { Level } from './contract.ts';
-import type { Slice } from './slice.ts';
+} from './slice-sql/queries.ts';
 
 export type DatasetCounters = {
   tenant: string;

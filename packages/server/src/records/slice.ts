@@ -3,6 +3,7 @@ import { addDays, daysIn } from '../kernel/day.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import type { DatasetName } from './contract.ts';
 import type { StoreDay } from './segments/segment.ts';
+import type { segmentColumns } from './segments/segment-sql.ts';
 import type { Shares, SplitName } from './versions.contract.ts';
 
 /** Which records, as a client asks for them. */
@@ -40,6 +41,9 @@ export type Slice = {
   /** The tenants the caller may see; null = all. */
   readonly tenants: readonly string[] | null;
 };
+
+/** What can be read of a record: its own columns, and what its slice says of it. */
+export type RecordColumn = (typeof segmentColumns)[number] | 'month' | 'datasets' | 'split';
 
 /** Whole UTC days of a store, or of all: from `from` to before `until`, `YYYY-MM-DD`. */
 export type DayWindow = {
@@ -104,4 +108,11 @@ function daysWindow(from: string | undefined, to: string | undefined) {
 
 function monthWindow(month: string) {
   return { from: `${month}-01`, until: addDays(`${month}-${daysIn(month)}`, 1) };
+}
+
+/** The month that all days of the slice lie in, if it is one: spares formatting it row by row. */
+export function onlyMonth(slice: Slice): string | null {
+  if (slice.from === undefined || slice.until === undefined) return null;
+  const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);
+  return slice.from.startsWith(last) ? last : null;
 }

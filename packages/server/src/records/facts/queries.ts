@@ -1,8 +1,8 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { dayConditions, labelConditions, where } from '../conditions/queries.ts';
 import type { SegmentDay } from '../read/queries.ts';
 import type { Slice } from '../slice.ts';
+import { dayConditions, labelConditions, where } from '../slice-sql/queries.ts';
 import type { HotStretch, PickedStore, StoreDay, Take } from './pick-days.ts';
 import type { Tally } from './tally.ts';
 

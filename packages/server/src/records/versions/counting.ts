@@ -3,7 +3,6 @@ import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { type Repeated, repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { coldConditions, coldSplitSql } from '../conditions/cold-sql.ts';
 import { readTwice, withSegments } from '../read/open-segments.ts';
 import { maxSegments } from '../read/plan-scan.ts';
 import type { Segment } from '../read/queries.ts';
@@ -16,6 +15,7 @@ import {
 } from '../segments/segment.ts';
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
 import type { KeyRange, Slice } from '../slice.ts';
+import { coldConditions, coldSplitSql } from '../slice-sql/cold-sql.ts';
 import { sumTiers } from '../steps/queries.ts';
 import { splitNames } from '../versions.contract.ts';
 import * as queries from './queries.ts';

@@ -2,16 +2,16 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { DatasetName } from '../contract.ts';
+import type { Segment } from '../read/queries.ts';
+import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice.ts';
 import {
   dayConditions,
   recordConditions,
   splitSql,
   tenantConditions,
   where,
-} from '../conditions/queries.ts';
-import type { DatasetName } from '../contract.ts';
-import type { Segment } from '../read/queries.ts';
-import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice.ts';
+} from '../slice-sql/queries.ts';
 import { beyondLastDay, firstDay } from '../tags/windows.ts';
 import type { Shares, SplitName, Version } from '../versions.contract.ts';
 

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/index.ts';
+import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
 import type { MoveKind } from '../contract.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind } from './erase-steps.ts';

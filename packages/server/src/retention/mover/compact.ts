@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { mergeSegments, replaceSegments, sumByDay } from '../../records/index.ts';
+import { mergeSegments, replaceSegments, sumByDay } from '../../records/segments.ts';
 import type { KindSteps, Move, MoverContext } from './move.ts';
 import { journalMove, newSegment } from './plan-move.ts';
 import {

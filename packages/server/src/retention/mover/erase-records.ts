@@ -6,7 +6,7 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
-import { segmentKey } from '../../records/index.ts';
+import { segmentKey } from '../../records/segments.ts';
 import type { EraseReceipt } from '../contract.ts';
 import { findDueDays } from '../policies/plan.ts';
 import { findErasureState } from './erase-queries.ts';

@@ -12,7 +12,7 @@ import {
   sumByDay,
   sumTriples,
   writeSegmentFromSegments,
-} from '../../records/index.ts';
+} from '../../records/segments.ts';
 import { findDueDays } from '../policies/plan.ts';
 import { type DaySpan, deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordDigest } from '../../kernel/digest.ts';
 import { literal } from '../../platform/parquet/duckdb.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { subtractTriples, sumTriples, tenantFolder } from '../../records/index.ts';
+import { subtractTriples, sumTriples, tenantFolder } from '../../records/segments.ts';
 import type { EraseReceipt, MoveState } from '../contract.ts';
 import { removeObjects } from './remove-objects.ts';
 import type { EraseRequest } from './scope.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatDigest, recordDigest, sumDigests } from '../../kernel/digest.ts';
 import { parseInstant } from '../../kernel/instant.ts';
-import { type DayTriple, sumTriples } from '../../records/index.ts';
+import { type DayTriple, sumTriples } from '../../records/segments.ts';
 import { findMatches } from './find-matches.ts';
 import type { EraseScope } from './scope.ts';
 import { createWorld, type World } from './testing/world.ts';

@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { ObjectDamaged, ObjectMissing, type ObjectReader } from '../../platform/objects/objects.ts';
 import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { type DayTriple, digestSumSql, readSegments } from '../../records/index.ts';
+import { type DayTriple, digestSumSql, readSegments } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
 

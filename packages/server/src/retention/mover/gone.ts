@@ -5,7 +5,7 @@ import {
   type DayWindow,
   firstDay,
   type Gone,
-} from '../../records/index.ts';
+} from '../../records/segments.ts';
 import type { Move } from './move.ts';
 import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import { createDuckDb, type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
-import { readSegmentDays, sumTriples, writeSegmentFromSegments } from '../../records/index.ts';
 import { segmentFormatFor } from '../../records/segments/segment-sql.ts';
+import { readSegmentDays, sumTriples, writeSegmentFromSegments } from '../../records/segments.ts';
 import { keepFilter, matchFile } from './find-matches.ts';
 import type { EraseScope } from './scope.ts';
 

@@ -9,7 +9,7 @@ import {
   spoolHotRows,
   sumTriples,
   writeSegmentFromSpool,
-} from '../../records/index.ts';
+} from '../../records/segments.ts';
 import { findDueDays } from '../policies/plan.ts';
 import type { KindSteps, MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { newSegment } from './plan-move.ts';

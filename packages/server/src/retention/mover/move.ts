@@ -3,7 +3,7 @@ import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/index.ts';
+import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../contract.ts';
 
 /** A move as the mover works on it. Days are `YYYY-MM-DD`, both inclusive. */

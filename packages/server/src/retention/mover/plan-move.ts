@@ -1,5 +1,5 @@
 import { newId } from '../../kernel/ids.ts';
-import { segmentKey } from '../../records/index.ts';
+import { segmentKey } from '../../records/segments.ts';
 import type { MoveKind } from '../contract.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { type HotDay, insertMove, insertMoveSegment, listHotDays } from './queries.ts';

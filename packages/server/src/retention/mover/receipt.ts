@@ -1,5 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import { type GoneEffects, sumByDay, sumTriples, type Triple } from '../../records/index.ts';
+import { type GoneEffects, sumByDay, sumTriples, type Triple } from '../../records/segments.ts';
 import type { EraseReceipt, EraseRemain } from '../contract.ts';
 import { doAndUndo, type ErasureState } from './erase-queries.ts';
 import type { Matches } from './find-matches.ts';

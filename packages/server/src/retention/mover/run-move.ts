@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isFenced } from '../../platform/objects/fence.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import { sumTriples, type Triple } from '../../records/index.ts';
+import { sumTriples, type Triple } from '../../records/segments.ts';
 import { copyMove, stepsOf, switchMove } from './arrows.ts';
 import { failMove, isFull, MoveFault, noteFull } from './fail.ts';
 import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';

@@ -9,7 +9,7 @@ import {
   SegmentFault,
   sumByDay,
   sumTriples,
-} from '../../records/index.ts';
+} from '../../records/segments.ts';
 import { MoveFault, toPassingFault } from './fail.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setVerified } from './queries.ts';

@@ -12,7 +12,7 @@ import {
   type SegmentDay,
   SegmentFault,
   sumTriples,
-} from '../../records/index.ts';
+} from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { type CataloguedDay, isLive, type LiveSegment, listSegmentDays } from './queries.ts';
 import {

@@ -1,6 +1,6 @@
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { tenantFolder } from '../../records/index.ts';
+import { tenantFolder } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { listUnknownObjects } from './queries.ts';
 import { number } from './report.ts';

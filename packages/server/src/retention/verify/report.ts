@@ -1,6 +1,6 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { Triple } from '../../records/index.ts';
+import type { Triple } from '../../records/segments.ts';
 import type { ProblemKind, VerifyProblem } from '../schemas.contract.ts';
 import { type Claimed, type LiveSegment, type Progress, saveProgress } from './queries.ts';
 

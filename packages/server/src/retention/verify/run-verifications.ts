@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Session } from '../../platform/postgres/database.ts';
-import { segmentFolders, tenantFolder } from '../../records/index.ts';
+import { segmentFolders, tenantFolder } from '../../records/segments.ts';
 import { checkCounters } from './check-counters.ts';
 import { checkSegment, type VerifyTools } from './check-segment.ts';
 import { findOrphans, ourFolders } from './find-orphans.ts';

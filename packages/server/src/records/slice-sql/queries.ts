@@ -1,6 +1,14 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
-import type { DayWindow, KeyRange, Slice } from '../slice.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import { datasetNames } from '../contract.ts';
+import {
+  type DayWindow,
+  type KeyRange,
+  onlyMonth,
+  type RecordColumn,
+  type Slice,
+} from '../slice.ts';
 
 // A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
 
@@ -41,6 +49,59 @@ export function labelConditions(slice: Slice): Sql[] {
   return conditions;
 }
 
+/**
+ * The hot records of a slice in key order, or of a range of it: `row` says what is selected of each, see
+ * `columnSql`.
+ */
+export function selectSlice(slice: Slice, row: Sql, range?: KeyRange): Sql {
+  const conditions = recordConditions(slice);
+  if (range !== undefined) conditions.push(...inRange(slice.tenant, range, timeColumn));
+  return sql`select ${row} from enrichment_records ${where(conditions)}
+    order by enrichment_records.tenant, enrichment_records.store,
+      enrichment_records.occurred_at, enrichment_records.event_id`;
+}
+
+/**
+ * A column of `selectSlice` as finished text, so that whatever writes it gives the same bytes; numbers stay numbers.
+ */
+export function columnSql(column: RecordColumn, slice: Slice): Sql {
+  switch (column) {
+    case 'month': {
+      const month = onlyMonth(slice);
+      return month === null
+        ? raw(`to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`)
+        : sql`${month}::text`;
+    }
+    case 'occurred_at':
+    case 'recorded_at':
+      return instantText(column);
+    case 'datasets':
+      return datasetsSql(slice);
+    case 'split':
+      return slice.shares === undefined ? raw('null::text') : splitSql(slice.shares);
+    case 'tenant':
+    case 'store':
+    case 'event_id':
+    case 'kind':
+    case 'source':
+    case 'model':
+    case 'confidence':
+    case 'bytes':
+    case 'enrichment':
+      return raw(column);
+  }
+}
+
+function datasetsSql({ tags }: Slice): Sql {
+  const tagged = datasetNames.filter((name) => (tags?.[name].length ?? 0) > 0);
+  if (tagged.length === 0) return raw('null::text');
+  const each = tagged.map(
+    (name) =>
+      sql`case when ${inWindows(tags?.[name] ?? [], timeColumn)} then ${raw(`'${name}'`)} end`,
+  );
+  return sql`nullif(concat_ws(';', ${join(each)}), '')`;
+}
+
 /** Which split a record of a version is in, see `sharesSchema`. */
 export function splitSql({ train, validation }: NonNullable<Slice['shares']>): Sql {
   return sql`case
@@ -62,18 +123,8 @@ export function tenantConditions(filter: {
   return conditions;
 }
 
-/** Store-days from the first to the last, on records. */
-export function rangeConditions(tenant: string | undefined, range: KeyRange): Sql[] {
-  return inRange(tenant, range, timeColumn);
-}
-
 export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
-}
-
-/** Windows as one condition on records, for the column that tells in which datasets a record is. */
-export function windowsSql(windows: readonly DayWindow[]): Sql {
-  return inWindows(windows, timeColumn);
 }
 
 /** The column that tells the day, and the beginning of a day as its value. */

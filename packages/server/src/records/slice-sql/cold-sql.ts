@@ -1,5 +1,13 @@
 import { literal } from '../../platform/parquet/duckdb.ts';
-import type { DayWindow, KeyRange, Slice } from '../slice.ts';
+import { datasetNames } from '../contract.ts';
+import { instantSql } from '../segments/segment-sql.ts';
+import {
+  type DayWindow,
+  type KeyRange,
+  onlyMonth,
+  type RecordColumn,
+  type Slice,
+} from '../slice.ts';
 
 // A slice as conditions of DuckDB, on the rows of segments of its tenant.
 
@@ -13,7 +21,7 @@ export function coldConditions(slice: Slice): string[] {
   if (range !== undefined) conditions.push(inRange(range));
   if (dataset !== undefined) {
     if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
-    conditions.push(coldWindowsSql(tags[dataset]));
+    conditions.push(windowsSql(tags[dataset]));
   }
   return conditions;
 }
@@ -41,8 +49,47 @@ export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>
 
 const placeSql = `((('0x' || left(md5(event_id), 8))::ubigint * 100) >> 32)`;
 
+/** A column as the same text that PostgreSQL's `columnSql` makes of it. Rows are `r`. */
+export function coldColumnSql(column: RecordColumn, slice: Slice): string {
+  switch (column) {
+    case 'month': {
+      const month = onlyMonth(slice);
+      return month === null
+        ? `strftime(make_timestamp(epoch_us(r.occurred_at)), '%Y-%m')`
+        : literal(month);
+    }
+    case 'occurred_at':
+    case 'recorded_at':
+      return instantSql(`r.${column}`);
+    case 'datasets':
+      return datasetsSql(slice);
+    case 'split':
+      return slice.shares === undefined ? 'null::varchar' : coldSplitSql(slice.shares);
+    case 'confidence':
+    case 'enrichment':
+      return `r.${column}::varchar`;
+    case 'tenant':
+    case 'store':
+    case 'event_id':
+    case 'kind':
+    case 'source':
+    case 'model':
+    case 'bytes':
+      return `r.${column}`;
+  }
+}
+
+function datasetsSql({ tags }: Slice): string {
+  const tagged = datasetNames.filter((name) => (tags?.[name].length ?? 0) > 0);
+  if (tagged.length === 0) return 'null::varchar';
+  const each = tagged.map(
+    (name) => `case when ${windowsSql(tags?.[name] ?? [])} then '${name}' end`,
+  );
+  return `nullif(concat_ws(';', ${each.join(', ')}), '')`;
+}
+
 /** Windows as one condition. */
-export function coldWindowsSql(windows: readonly DayWindow[]): string {
+function windowsSql(windows: readonly DayWindow[]): string {
   if (windows.length === 0) return 'false';
   const each = windows.map(({ store, from, until }) => {
     const days = `occurred_at >= ${midnight(from)} and occurred_at < ${midnight(until)}`;

@@ -1,0 +1,28 @@
+// The door for those who move, replace and remove records: retention.
+
+export { spoolHotRows } from './segments/hot-rows.ts';
+export { mergeSegments } from './segments/merge-segments.ts';
+export type { LockedDay } from './segments/queries.ts';
+export { readSegmentDays, readSegmentKeys, SegmentFault } from './segments/read-segment.ts';
+export { hotTriple, removeHotRows, replaceSegments } from './segments/replace-segments.ts';
+export {
+  type ColdReader,
+  type DayTriple,
+  dayKey,
+  isSameTriple,
+  type NewSegment,
+  type SegmentDay,
+  SourceChanged,
+  subtractTriples,
+  sumByDay,
+  sumTriples,
+  type Triple,
+} from './segments/segment.ts';
+export { segmentFolders, segmentKey, tenantFolder } from './segments/segment-key.ts';
+export { digestSumSql, readSegments } from './segments/segment-sql.ts';
+export { splitSpool } from './segments/split-spool.ts';
+export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
+export type { DayWindow } from './slice.ts';
+export { beyondLastDay, firstDay } from './tags/windows.ts';
+export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
+export { lockRemovals } from './versions/pin-queries.ts';

@@ -1,0 +1,61 @@
+import { readSegments, segmentOrder } from '../segments/segment-sql.ts';
+import type { Slice } from '../slice.ts';
+import { coldLabelConditions } from '../slice-sql/cold-sql.ts';
+import type { Chunk, Run } from './cut-steps.ts';
+
+/** The rows of a chunk, and where they are. */
+export type ChunkRows = {
+  readonly slice: Slice;
+  /** Local files of the segments. */
+  readonly pathOf: (segmentId: string) => string;
+};
+
+/**
+ * A scan for each segment, sorted where more than one stretch of rows comes together: a scan for each
+ * run, which would need no sorting, takes 8 ms a run, sorting 61,440 rows 70 ms. `order` is null where
+ * the rows are in key order.
+ */
+export function chunkRows(
+  chunk: Chunk,
+  { slice, pathOf }: ChunkRows,
+): { rows: string; order: string | null } {
+  const labels = coldLabelConditions(slice);
+  const ranges = [...rangesOf(chunk.runs)];
+  const scans = ranges.map(([segmentId, own]) => {
+    const conditions = [...rangeConditions(own), ...labels];
+    return `select * from ${readSegments([pathOf(segmentId)])} where ${conditions.join(' and ')}`;
+  });
+  const [first] = ranges;
+  const rows = `(${scans.join(' union all ')}) r`;
+  if (ranges.length === 1 && first?.[1].length === 1) return { rows, order: null };
+  const order = segmentOrder.split(', ').map((column) => `r.${column}`);
+  return { rows, order: order.join(', ') };
+}
+
+/** First and last row, both included. */
+type RowRange = { first: number; last: number };
+
+/** The rows of each segment, in ascending stretches as long as can be. */
+function rangesOf(runs: readonly Run[]): Map<string, RowRange[]> {
+  const bySegment = new Map<string, RowRange[]>();
+  for (const { segmentId, firstRow, count } of runs) {
+    const ranges = bySegment.get(segmentId) ?? [];
+    const before = ranges.at(-1);
+    const last = firstRow + count - 1;
+    if (before !== undefined && before.last + 1 === firstRow) before.last = last;
+    else ranges.push({ first: firstRow, last });
+    bySegment.set(segmentId, ranges);
+  }
+  return bySegment;
+}
+
+/** By the span of all rows the row groups are chosen; a list of ranges alone would read all of them. */
+function rangeConditions(ranges: readonly RowRange[]): string[] {
+  const span = `file_row_number between ${ranges[0]?.first ?? 0} and ${ranges.at(-1)?.last ?? -1}`;
+  if (ranges.length === 1) return [span];
+  const values = ranges.map(({ first, last }) => `(${first}, ${last + 1})`).join(', ');
+  return [
+    span,
+    `file_row_number in (select unnest(range(v.first, v.beyond)) from (values ${values}) v(first, beyond))`,
+  ];
+}
