@@ -121,7 +121,7 @@ test.each([
   ["import type { A } from '../../../server/src/contract.ts';"],
   ["export type { A } from '../../../server/src/records/contract.ts';"],
   ["export type {\n  A,\n  B,\n} from '../../../server/src/contract.ts';"],
-  ["import { a } from '../ui/format.ts';"],
+  ["import { a } from './client.ts';"],
   ["import 'react';"],
 ])('the console may say %j', (text) => {
   expect(faultsOf('api/types.ts', text, consoleRules)).toEqual([]);
@@ -150,6 +150,41 @@ test.each([
 test('a test of the console may hold its lists against those of a contract', () => {
   const text = "import { levels } from '../../../server/src/contract.ts';";
   expect(faultsOf('api/types.test.ts', text, consoleRules)).toEqual([]);
+});
+
+test.each([
+  ['ui/list.tsx', '../frame/pages.ts'],
+  ['ui/list.tsx', '../records/search.ts'],
+  ['api/client.ts', '../ui/format.ts'],
+  ['records/export/panel.tsx', '../../exports/use-exports.ts'],
+  ['records/page.tsx', '../frame/session.tsx'],
+  ['exports/page.tsx', '../records/search.ts'],
+  ['retention/page.tsx', '../frame/session.tsx'],
+  ['webhooks/dlq/page.tsx', '../../retention/words.ts'],
+  ['ui/list.tsx', '../main.tsx'],
+])('of the console, %s may not import %s', (file, specifier) => {
+  expect(faultsOf(file, `import { a } from '${specifier}';\n`, consoleRules)).toEqual([
+    expect.stringMatching(`^${file}:1 may not import `),
+  ]);
+});
+
+test.each([
+  ['main.tsx', './frame/routes.tsx'],
+  ['frame/routes.tsx', '../records/page.tsx'],
+  ['frame/palette.tsx', '../ui/format.ts'],
+  ['records/export/panel.tsx', '../search.ts'],
+  ['records/page.tsx', '../ui/list.tsx'],
+  ['exports/page.tsx', '../api/types.ts'],
+  ['ui/list.tsx', '../api/types.ts'],
+  ['records/page.test.ts', '../exports/search.ts'],
+])('of the console, %s may import %s', (file, specifier) => {
+  expect(faultsOf(file, `import { a } from '${specifier}';\n`, consoleRules)).toEqual([]);
+});
+
+test('a file of the console outside its folders is refused', () => {
+  expect(faultsOf('helpers/text.ts', '', consoleRules)).toEqual([
+    'helpers/text.ts is in no row of the import rules',
+  ]);
 });
 
 /** What is said of files, given by what each imports. */

@@ -20,7 +20,6 @@ import type {
   planTotalsSchema,
   policyChangeSchema,
   policySchema,
-  recordSchema,
   retryJobSchema,
   retryPreviewSchema,
   retryRequestSchema,
@@ -29,25 +28,29 @@ import type {
   tagSchema,
   tagWarningSchema,
   tenantStateSchema,
-  tokenSchema,
   verificationSchema,
   versionSchema,
 } from '../../../server/src/contract.ts';
 
 export type {
-  CsvRequest,
+  Compression,
   DatasetName,
   DatasetRow,
   DeadLetterStatus,
   DeliveryStatus,
   ExportColumn,
+  ExportFormat,
+  ExportJob,
+  ExportState,
   FailureClass,
   Level,
+  Manifest,
   MoveKind,
   MoveState,
   ProblemKind,
   Profile,
   RetentionJobState,
+  SplitName,
   TripleRow,
   WaitReason,
 } from '../../../server/src/contract.ts';
@@ -55,9 +58,8 @@ export type {
 /** Who is signed in; `tenants` null = all, `expires_at` null = never. */
 export type Actor = Static<typeof actorSchema>;
 export type Scope = Actor['scopes'][number];
-export type AccessToken = Static<typeof tokenSchema>;
-export type EnrichmentRecord = Static<typeof recordSchema>;
-export type CsvExportRequest = Static<typeof csvRequestSchema>;
+/** The body of an export of any format, as its job keeps it. */
+export type ExportRequest = Static<typeof csvRequestSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;

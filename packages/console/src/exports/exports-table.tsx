@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
+import type { ExportJob } from '../api/types.ts';
 import { CutText } from '../ui/cut-text.tsx';
 import { formatBytes } from '../ui/format.ts';
 import { Moment } from '../ui/marks.tsx';
 import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
 import classes from './exports.module.css';
 import { ExportMark, ProgressLine } from './marks.tsx';
-import type { ExportJob } from './types.ts';
 import { type Cancelling, fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText } from './words.ts';
 

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import type { ExportJob, ExportState } from '../api/types.ts';
 import {
   AbandonedIcon,
   DeliveredIcon,
@@ -7,7 +8,6 @@ import {
   RunningIcon,
 } from '../ui/icons.tsx';
 import classes from './marks.module.css';
-import type { ExportJob, ExportState } from './types.ts';
 import { percentText, rowsText, stateWords } from './words.ts';
 
 const icons: Readonly<Record<ExportState, () => ReactNode>> = {

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
+import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
@@ -9,7 +10,6 @@ import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-searc
 import { ExportDrawer } from './drawer/export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { ExportsTable } from './exports-table.tsx';
-import { List, noFilter, Pager } from './list.tsx';
 import { type ExportsSearch, exportStates, hasFilter, validateExportsSearch } from './search.ts';
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
@@ -19,6 +19,7 @@ export function ExportsPage(): ReactNode {
   const [search, update] = usePageSearch('/exports', validateExportsSearch);
   const { open, ...shown } = search;
   const list = useExports(search);
+  const rows = list.data?.data ?? [];
   const job = useExport(open);
   const cancelling = useCancel();
   const drawer = useDrawerStep(open, (next, options) => update({ open: next }, options));
@@ -29,30 +30,50 @@ export function ExportsPage(): ReactNode {
         <div className={classes.bar}>
           <Filters search={search} update={update} />
           <div className={classes.actions}>
-            <PollNote
-              queries={[list]}
-              millis={list.data?.data.some(isOpen) ? followMillis : pollMillis}
-            />
+            <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
           </div>
         </div>
-        <List list={list} search={search} update={update}>
-          {(rows) => (
-            <ExportsTable
-              rows={rows}
-              open={open}
-              place={JSON.stringify(shown)}
-              isWaiting={list.isPlaceholderData}
-              cancelling={cancelling}
-              onOpen={drawer.open}
-            />
-          )}
+        <List
+          queries={[list]}
+          name="exports"
+          isEmpty={rows.length === 0}
+          empty={<NoExports search={search} onClear={() => update(noFilter)} />}
+        >
+          <ExportsTable
+            rows={rows}
+            open={open}
+            place={JSON.stringify(shown)}
+            isWaiting={list.isPlaceholderData}
+            cancelling={cancelling}
+            onOpen={drawer.open}
+          />
         </List>
-        <Pager list={list} search={search} update={update} />
+        <Pager
+          list={list}
+          cursor={search.cursor}
+          onCursor={(cursor) => update({ cursor })}
+          one="export"
+        />
         {open !== undefined && (
           <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={drawer.close} />
         )}
       </div>
     </NowProvider>
+  );
+}
+
+const noFilter = { tenant: undefined, state: undefined, cursor: undefined } as const;
+
+function NoExports(props: { search: ExportsSearch; onClear: () => void }): ReactNode {
+  if (hasFilter(props.search)) {
+    return <Empty title="No exports with these filters" onClear={props.onClear} />;
+  }
+  return (
+    <Empty title="No exports yet">
+      <p>
+        Choose a node in <a href="#/records">RECORDS</a> and export it as a job: it appears here.
+      </p>
+    </Empty>
   );
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { exportStates as serverStates } from '../../../server/src/exports/jobs.contract.ts';
-import { exportHref, exportStates, hasFilter, validateExportsSearch } from './search.ts';
+import { exportHref } from '../ui/hash-state.ts';
+import { exportStates, hasFilter, validateExportsSearch } from './search.ts';
 
 test('knows the states of the service', () => {
   expect(exportStates).toEqual(serverStates);

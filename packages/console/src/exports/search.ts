@@ -1,4 +1,5 @@
-import type { ExportState } from './types.ts';
+import type { ExportState } from '../api/types.ts';
+import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of EXPORTS, as it stands in the hash.
 
@@ -21,25 +22,14 @@ export type ExportsSearch = {
 
 /** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
 export function validateExportsSearch(search: Record<string, unknown>): ExportsSearch {
-  const fields = {
-    tenant: text(search.tenant),
+  return withoutUndefined({
+    tenant: textOf(search.tenant),
     state: exportStates.find((state) => state === search.state),
-    cursor: text(search.cursor),
-    open: text(search.open),
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+    cursor: textOf(search.cursor),
+    open: textOf(search.open),
+  });
 }
 
 export function hasFilter({ tenant, state }: ExportsSearch): boolean {
   return tenant !== undefined || state !== undefined;
-}
-
-/** A link to a job, in its drawer. */
-export function exportHref(id: string): string {
-  return `#/exports?open=${encodeURIComponent(id)}`;
-}
-
-function text(value: unknown): string | undefined {
-  const string = typeof value === 'number' ? String(value) : value;
-  return typeof string === 'string' && string !== '' ? string : undefined;
 }

@@ -6,23 +6,17 @@ import {
 } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
-import type { Page } from '../api/types.ts';
-import { pollMillis, usePollOf } from '../ui/poll.tsx';
+import type { ExportJob, Manifest, Page } from '../api/types.ts';
+import { exportHref } from '../ui/hash-state.ts';
+import { reasonOf } from '../ui/outage.ts';
+import { exportsKey, noPlaceholder, useFollowing } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
-import { reasonOf } from '../ui/use-act.ts';
-import { type ExportsSearch, exportHref } from './search.ts';
-import type { ExportFormat, ExportJob, ExportRequest, Manifest } from './types.ts';
+import type { ExportsSearch } from './search.ts';
 import { isOpen } from './words.ts';
-
-/** What is kept of export jobs: all begins with this key. */
-export const exportsKey = ['exports'] as const;
 
 const pageSize = 100;
 /** While something is queued or running. */
 export const followMillis = 1_500;
-
-/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
-const noPlaceholder = () => undefined;
 
 function pathOf(id: string): string {
   return `/exports/${encodeURIComponent(id)}`;
@@ -43,26 +37,20 @@ export function useExports({
   state,
   cursor,
 }: ExportsSearch): UseQueryResult<Page<ExportJob>> {
-  const closely = usePollOf(followMillis);
-  const calmly = usePollOf(pollMillis);
   const params = { tenant, state, cursor, limit: pageSize };
   return useQuery<Page<ExportJob>>({
     queryKey: [...exportsKey, 'list', params],
-    refetchInterval: (query) =>
-      query.state.data?.data.some(isOpen) ? closely(query) : calmly(query),
+    refetchInterval: useFollowing(({ data }) => data.some(isOpen), followMillis),
     queryFn: ({ signal }) => api.get<Page<ExportJob>>('/exports', params, signal),
   });
 }
 
 export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
-  const closely = usePollOf(followMillis);
-  const calmly = usePollOf(pollMillis);
   return useQuery<ExportJob>({
     queryKey: [...exportsKey, 'one', id],
     enabled: id !== undefined,
     placeholderData: noPlaceholder,
-    refetchInterval: (query) =>
-      query.state.data !== undefined && isOpen(query.state.data) ? closely(query) : calmly(query),
+    refetchInterval: useFollowing(isOpen, followMillis),
     queryFn: ({ signal }) => api.get<ExportJob>(pathOf(id ?? ''), {}, signal),
   });
 }
@@ -76,11 +64,6 @@ export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> 
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: ({ signal }) => api.get<Manifest>(`${pathOf(id)}/manifest`, {}, signal),
   });
-}
-
-/** Asks for an export as a job. */
-export function createExport(format: ExportFormat, body: ExportRequest): Promise<ExportJob> {
-  return api.post(`/exports/${format}`, body, { headers: { prefer: 'respond-async' } });
 }
 
 /**

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { sliceHref } from '../ui/hash-state.ts';
+import { sliceText } from '../ui/words.ts';
 import {
   attemptsText,
   isOpen,
@@ -8,8 +10,6 @@ import {
   proofText,
   rateText,
   rowsText,
-  sliceHref,
-  sliceText,
 } from './words.ts';
 
 test.each([

@@ -1,5 +1,5 @@
+import type { ExportJob, ExportRequest, ExportState, Manifest } from '../api/types.ts';
 import { formatAge, formatCount } from '../ui/format.ts';
-import type { ExportJob, ExportRequest, ExportState, Manifest } from './types.ts';
 
 /** What each state means for the file. */
 export const stateWords: Readonly<Record<ExportState, string>> = {
@@ -45,33 +45,9 @@ export function paceText(job: Pick<ExportJob, 'rows_per_second' | 'eta_s'>): str
   return known.length === 0 ? '–' : known.join(' · ');
 }
 
-/** TX › DFW › 2001-03, or the days. */
-export function sliceText(slice: {
-  tenant: string;
-  store?: string | undefined;
-  month?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-}): string {
-  const { tenant, store, month, from, to } = slice;
-  const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
-  return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
-}
-
 /** The body that it was asked for with: the schema of a job says only that it is an object. */
 export function requestOf({ request }: Pick<ExportJob, 'request'>): ExportRequest {
   return request as ExportRequest;
-}
-
-/** The place of its records in RECORDS. */
-export function sliceHref({ tenant, store, month, from, to }: ExportRequest): string {
-  const params = new URLSearchParams();
-  // A month is a leaf of a store there; of a whole tenant there are only days.
-  const place = { tenant, store, month: store === undefined ? undefined : month, from, to };
-  for (const [name, value] of Object.entries(place)) {
-    if (value !== undefined) params.set(name, value);
-  }
-  return `#/records?${params}`;
 }
 
 /** What the comparison of slice and file rests on, as a sentence. */

@@ -7,19 +7,19 @@ import { statusLineId } from '../ui/freshness.tsx';
 import { ChevronDownIcon, SearchIcon, UserIcon } from '../ui/icons.tsx';
 import { modKeyName, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
-// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
-import { Palette } from '../ui/palette.tsx';
+import { useSession } from '../ui/session.ts';
 import { ThemeSwitch } from '../ui/theme-switch.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
 import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
 import classes from './frame.module.css';
 import { Logo } from './logo.tsx';
 import { pages } from './pages.ts';
-import { useSession } from './session.tsx';
+// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
+import { Palette } from './palette.tsx';
 import { signInFailure } from './sign-in-form.tsx';
 import { StepUp } from './step-up.tsx';
 
-const KeyHelp = lazyPart('ui/key-help', async () => (await import('../ui/key-help.tsx')).KeyHelp);
+const KeyHelp = lazyPart('ui/key-help', async () => (await import('./key-help.tsx')).KeyHelp);
 
 /** What stands around every page: navigation, header, status line, palette, key help, messages. */
 export function Frame(): ReactNode {

@@ -2,9 +2,9 @@ import { Link, useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Scope } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
-import { useSession } from './session.tsx';
 import { signInFailure } from './sign-in-form.tsx';
 
 const presetOf: Readonly<Partial<Record<Scope, string>>> = {

@@ -1,20 +1,14 @@
 import { Modal } from '@mantine/core';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
-import { createContext, type ReactNode, use, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor, Scope } from '../api/types.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { type Session, SessionContext } from '../ui/session.ts';
 import { Logo } from './logo.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm } from './sign-in-form.tsx';
-
-export type Session = {
-  readonly actor: Actor;
-  readonly hasScope: (scope: Scope) => boolean;
-  /** Ends the session here and in the service, and shows the sign-in page; it leads back to `from`. */
-  readonly signOut: (from?: string) => Promise<void>;
-};
 
 export const actorKey = ['me'] as const;
 
@@ -24,15 +18,6 @@ export const actorQuery = queryOptions({
   queryFn: ({ signal }) => api.get<Actor>('/me', undefined, signal),
   staleTime: 300_000,
 });
-
-const SessionContext = createContext<Session | null>(null);
-
-/** Who is signed in. Only inside the frame. */
-export function useSession(): Session {
-  const session = use(SessionContext);
-  if (session === null) throw new Error('useSession outside of a session');
-  return session;
-}
 
 /**
  * Shows its children to who is signed in; everyone else goes to the sign-in page and comes back to the

@@ -2,8 +2,8 @@ import { Button, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 import type { Scope } from '../api/types.ts';
-import { useSession } from '../frame/session.tsx';
 import { CheckIcon, DownloadIcon, LinkIcon, TagIcon } from '../ui/icons.tsx';
+import { useSession } from '../ui/session.ts';
 import classes from './page.module.css';
 
 /** What can be done with the chosen node. */

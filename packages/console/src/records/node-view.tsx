@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../api/types.ts';
-import { useSession } from '../frame/session.tsx';
+import { useSession } from '../ui/session.ts';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { DaysView } from './calendar/days-view.tsx';
 import { chosenDays } from './chosen-days.ts';

@@ -1,9 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useSession } from '../frame/session.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
+import { useSession } from '../ui/session.ts';
+import { useDrawerStep } from '../ui/use-search.ts';
 import { chosenDays } from './chosen-days.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
@@ -188,23 +189,10 @@ function Export(props: {
   );
 }
 
-/** Opening is a step, so that Back closes the drawer first; closing takes that step back. */
 function useDrawer(kind: 'record' | 'version', search: RecordsSearch, update: UpdateSearch) {
-  const isOurStep = useRef(false);
-  const shown = search[kind];
-  if (shown === undefined) isOurStep.current = false;
-  return {
-    open: (key: string) => {
-      // From record to record is no step of its own.
-      const replace = shown !== undefined;
-      if (!replace) isOurStep.current = true;
-      update((before) => changeSearch(before, { [kind]: key }), { replace });
-    },
-    close: () => {
-      if (isOurStep.current) window.history.back();
-      else update((before) => changeSearch(before, { [kind]: undefined }), { replace: true });
-    },
-  };
+  return useDrawerStep(search[kind], (next, options) =>
+    update((before) => changeSearch(before, { [kind]: next }), options),
+  );
 }
 
 /** Another view: the drawers belonged to the last one. */

@@ -1,4 +1,5 @@
 import type { DatasetName } from '../api/types.ts';
+import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 /** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
 export type RecordsSearch = {
@@ -44,9 +45,9 @@ const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
 
 /** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
 export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
-  const tenant = text(search.tenant);
-  const store = tenant && text(search.store);
-  const month = store && text(search.month, monthPattern);
+  const tenant = textOf(search.tenant);
+  const store = tenant && textOf(search.store);
+  const month = store && textOf(search.month, monthPattern);
   const limit = pageSizes.find((size) => size === Number(search.limit));
   const at = Number(search.at);
   const year = Number(search.year);
@@ -55,20 +56,20 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     tenant,
     store,
     month,
-    open: text(search.open),
-    q: text(search.q),
-    kind: text(search.kind),
-    source: text(search.source),
-    dataset: tenant && datasets.find((name) => name === search.dataset),
-    from: text(search.from, dayPattern),
-    to: text(search.to, dayPattern),
+    open: textOf(search.open),
+    q: textOf(search.q),
+    kind: textOf(search.kind),
+    source: textOf(search.source),
+    dataset: tenant === undefined ? undefined : datasets.find((name) => name === search.dataset),
+    from: textOf(search.from, dayPattern),
+    to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
-    cursor: text(search.cursor),
+    cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
-    record: text(search.record),
-    view: tenant && view,
+    record: textOf(search.record),
+    view: tenant === undefined ? undefined : view,
     year: Number.isInteger(year) && year >= 1970 && year <= 9999 ? year : undefined,
-    version: tenant && text(search.version),
+    version: tenant && textOf(search.version),
   });
 }
 
@@ -187,16 +188,6 @@ function later(day: string | undefined, bound: string): string {
 
 function earlier(day: string | undefined, bound: string): string {
   return day === undefined || day > bound ? bound : day;
-}
-
-/** The router reads `tenant=5` as a number; here it is a name. */
-function text(value: unknown, pattern = /./s): string | undefined {
-  const string = typeof value === 'number' ? String(value) : value;
-  return typeof string === 'string' && pattern.test(string) ? string : undefined;
-}
-
-function withoutUndefined(fields: Record<string, unknown>): RecordsSearch {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** A place in the tree tenant → store → month. A store without a tenant, or a month without a store, does not exist. */

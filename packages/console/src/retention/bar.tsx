@@ -115,6 +115,7 @@ export const noFilter = {
   kind: undefined,
   state: undefined,
   run: undefined,
+  cursor: undefined,
 } as const;
 
 /** Of the list that is shown. */

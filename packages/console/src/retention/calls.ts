@@ -1,7 +1,8 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
-import { pollMillis, usePollOf } from '../ui/poll.tsx';
+import { usePolling } from '../ui/freshness.tsx';
+import { noPlaceholder, pollMillis, useFollowing } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
 
@@ -9,9 +10,6 @@ import { isCalledOff } from './words.ts';
 export const retentionKey = ['retention'] as const;
 
 const pageSize = 100;
-
-/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
-const noPlaceholder = () => undefined;
 
 export function policyPath(tenant: string): string {
   return `/retention/policies/${encodeURIComponent(tenant)}`;
@@ -26,7 +24,7 @@ export function useTenants({
   return useQuery<Page<TenantState>>({
     queryKey: [...retentionKey, 'tenants', params],
     enabled: view !== 'journal',
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<Page<TenantState>>('/retention/tenants', params, signal),
   });
 }
@@ -37,7 +35,7 @@ export function useTenant(tenant: string | undefined): UseQueryResult<TenantStat
     queryKey: [...retentionKey, 'tenant', tenant],
     enabled: tenant !== undefined,
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     // By tenant: the one that is the whole prefix is the first of those that begin with it.
     queryFn: async ({ signal }) => {
       const params = { q: tenant, limit: 1 };
@@ -51,7 +49,7 @@ export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
   return useQuery<RetentionPolicy>({
     queryKey: [...retentionKey, 'policy', tenant],
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<RetentionPolicy>(policyPath(tenant), {}, signal),
   });
 }
@@ -67,7 +65,7 @@ export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan>
   return useQuery<Plan>({
     queryKey: [...retentionKey, 'plan', params],
     staleTime: 0,
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<Plan>('/retention/plan', params, signal),
   });
 }
@@ -78,7 +76,7 @@ export function useMoves(search: RetentionSearch): UseQueryResult<Page<Retention
   return useQuery<Page<RetentionMove>>({
     queryKey: [...retentionKey, 'moves', params],
     enabled: view === 'journal',
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
   });
 }
@@ -89,7 +87,7 @@ export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>
   return useQuery<Page<RetentionMove>>({
     queryKey: [...retentionKey, 'moves', params],
     placeholderData: noPlaceholder,
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
   });
 }
@@ -98,20 +96,18 @@ const followMillis = 1_000;
 
 /** One move: followed closely until it has switched or failed. */
 export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
-  const closely = usePollOf(followMillis);
-  const calmly = usePollOf(pollMillis);
   return useQuery<RetentionMove>({
     queryKey: [...retentionKey, 'move', id],
     enabled: id !== undefined,
     placeholderData: noPlaceholder,
-    refetchInterval: (query) => (isUnderWay(query.state.data) ? closely(query) : calmly(query)),
+    refetchInterval: useFollowing(isUnderWay, followMillis),
     queryFn: ({ signal }) =>
       api.get<RetentionMove>(`/retention/moves/${encodeURIComponent(id ?? '')}`, {}, signal),
   });
 }
 
-function isUnderWay(move: RetentionMove | undefined): boolean {
-  return move !== undefined && ['planned', 'copied', 'verified'].includes(move.state);
+function isUnderWay({ state }: RetentionMove): boolean {
+  return ['planned', 'copied', 'verified'].includes(state);
 }
 
 /** More failures at once than anyone reads; the journal has them all. */
@@ -122,7 +118,7 @@ const mostAsked = 6;
 export function useFailures(): UseQueryResult<RetentionMove[]> {
   return useQuery<RetentionMove[]>({
     queryKey: [...retentionKey, 'failures'],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: async ({ signal }) => {
       const list = (params: Record<string, string | number>) =>
         api.get<Page<RetentionMove>>('/retention/moves', params, signal);
@@ -160,7 +156,7 @@ const mostPages = 10;
 export function useSums(): UseQueryResult<Sums> {
   return useQuery<Sums>({
     queryKey: [...retentionKey, 'sums'],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: async ({ signal }) => {
       const rows: TenantState[] = [];
       let cursor: string | undefined;

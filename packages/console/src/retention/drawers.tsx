@@ -2,7 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
-import { pollMillis, usePollOf } from '../ui/poll.tsx';
+import { noPlaceholder, useFollowing } from '../ui/poll.tsx';
 import { retentionKey, useMove, useTenant } from './calls.ts';
 import { isAtWork } from './jobs.ts';
 import { MoveDrawer } from './journal/move-drawer.tsx';
@@ -33,15 +33,12 @@ export function useDrawerQueries(place: DrawerPlace | undefined): DrawerQueries 
 const followMillis = 1_000;
 
 function useVerification(id: string | undefined): UseQueryResult<Verification> {
-  const closely = usePollOf(followMillis);
-  const calmly = usePollOf(pollMillis);
   return useQuery<Verification>({
     // As the page follows one that is at work: both read it once.
     queryKey: [...retentionKey, 'verifications', id],
     enabled: id !== undefined,
-    placeholderData: () => undefined,
-    refetchInterval: (query) =>
-      query.state.data !== undefined && isAtWork(query.state.data) ? closely(query) : calmly(query),
+    placeholderData: noPlaceholder,
+    refetchInterval: useFollowing(isAtWork, followMillis),
     queryFn: ({ signal }) =>
       api.get<Verification>(`/retention/verify/${encodeURIComponent(id ?? '')}`, {}, signal),
   });

@@ -2,7 +2,8 @@ import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-q
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Page, RetentionJobState, RetentionRun, Verification } from '../api/types.ts';
-import { pollMillis, usePollOf } from '../ui/poll.tsx';
+import { usePolling } from '../ui/freshness.tsx';
+import { noPlaceholder, pollMillis } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
 import { retentionKey } from './calls.ts';
@@ -46,14 +47,14 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
   const [id, setId] = useState<string | null>(null);
   const list = useQuery<Page<J>>({
     queryKey: [...retentionKey, name],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
   });
-  const closely = usePollOf(followMillis);
+  const closely = usePolling(followMillis);
   const one = useQuery<J>({
     queryKey: [...retentionKey, name, id],
     enabled: id !== null,
-    placeholderData: () => undefined,
+    placeholderData: noPlaceholder,
     refetchInterval: (query) =>
       query.state.data === undefined || isAtWork(query.state.data) ? closely(query) : false,
     queryFn: ({ signal }) => api.get<J>(`${path}/${encodeURIComponent(id ?? '')}`, {}, signal),

@@ -2,23 +2,23 @@ import { type UseQueryResult, useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Page, RetentionMove, TenantState, Verification } from '../api/types.ts';
-import { useSession } from '../frame/session.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
+import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import { reasonOf } from '../ui/use-act.ts';
 import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { FailureAlert, StoreAlert } from './alert.tsx';
-import { Bar } from './bar.tsx';
+import { Bar, hasFilter, noFilter } from './bar.tsx';
 import { useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
 import { Drawers, useDrawerQueries } from './drawers.tsx';
 import { Head, HeadActions } from './head.tsx';
 import { JobLines } from './job-lines.tsx';
 import { isAtWork, type Jobs, useRuns, useVerifications } from './jobs.ts';
 import { JournalTable } from './journal/journal-table.tsx';
-import { List, Pager } from './list.tsx';
 import { RunDialog } from './run-dialog.tsx';
 import {
   drawerFields,
@@ -132,56 +132,70 @@ function placeOf(search: RetentionSearch): string {
 }
 
 function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): ReactNode {
+  const rows = list.data?.data ?? [];
   return (
     <>
       <List
-        list={list}
-        search={search}
-        update={update}
+        queries={[list]}
         name="tenants"
-        empty={<h2>No records yet</h2>}
-      >
-        {(rows) => (
-          <TenantsTable
-            rows={rows}
-            open={search.open}
-            place={placeOf(search)}
-            isWaiting={list.isPlaceholderData}
-            onOpen={(id) => onOpen(placeText({ kind: 'tenant', id }))}
+        isEmpty={rows.length === 0}
+        empty={
+          <Empty
+            title={hasFilter(search) ? 'No tenants with these filters' : 'No records yet'}
+            onClear={hasFilter(search) ? () => update(noFilter) : undefined}
           />
-        )}
+        }
+      >
+        <TenantsTable
+          rows={rows}
+          open={search.open}
+          place={placeOf(search)}
+          isWaiting={list.isPlaceholderData}
+          onOpen={(id) => onOpen(placeText({ kind: 'tenant', id }))}
+        />
       </List>
-      <Pager list={list} search={search} update={update} one="tenant" />
+      <Pager
+        list={list}
+        cursor={search.cursor}
+        onCursor={(cursor) => update({ cursor })}
+        one="tenant"
+      />
     </>
   );
 }
 
 function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): ReactNode {
+  const rows = list.data?.data ?? [];
   return (
     <>
       <List
-        list={list}
-        search={search}
-        update={update}
+        queries={[list]}
         name="moves"
+        isEmpty={rows.length === 0}
         empty={
-          <>
-            <h2>Nothing was moved yet</h2>
-            <p>Each run writes its moves here, with the proof that nothing was lost.</p>
-          </>
+          hasFilter(search) ? (
+            <Empty title="No moves with these filters" onClear={() => update(noFilter)} />
+          ) : (
+            <Empty title="Nothing was moved yet">
+              <p>Each run writes its moves here, with the proof that nothing was lost.</p>
+            </Empty>
+          )
         }
       >
-        {(rows) => (
-          <JournalTable
-            rows={rows}
-            open={search.move}
-            place={placeOf(search)}
-            isWaiting={list.isPlaceholderData}
-            onOpen={(id) => onOpen(placeText({ kind: 'move', id }))}
-          />
-        )}
+        <JournalTable
+          rows={rows}
+          open={search.move}
+          place={placeOf(search)}
+          isWaiting={list.isPlaceholderData}
+          onOpen={(id) => onOpen(placeText({ kind: 'move', id }))}
+        />
       </List>
-      <Pager list={list} search={search} update={update} one="move" />
+      <Pager
+        list={list}
+        cursor={search.cursor}
+        onCursor={(cursor) => update({ cursor })}
+        one="move"
+      />
     </>
   );
 }

@@ -1,4 +1,5 @@
 import type { MoveKind, MoveState } from '../api/types.ts';
+import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of RETENTION, as it stands in the hash.
 
@@ -34,17 +35,16 @@ type Raw = Record<string, unknown>;
 
 /** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
 export function validateRetentionSearch(search: Raw): RetentionSearch {
-  const fields = {
-    view: search.view === 'journal' ? search.view : undefined,
-    q: text(search.q),
-    tenant: text(search.tenant),
+  return withoutUndefined({
+    view: search.view === 'journal' ? 'journal' : undefined,
+    q: textOf(search.q),
+    tenant: textOf(search.tenant),
     kind: moveKinds.find((kind) => kind === search.kind),
     state: moveStates.find((state) => state === search.state),
-    run: text(search.run),
-    cursor: text(search.cursor),
+    run: textOf(search.run),
+    cursor: textOf(search.cursor),
     ...drawerFields(drawerOf(search)),
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  });
 }
 
 /** What the drawer shows. */
@@ -59,7 +59,7 @@ const drawerNames = { tenant: 'open', move: 'move', verify: 'verify' } as const;
 export function drawerOf(search: Raw | RetentionSearch): DrawerPlace | undefined {
   const raw: Raw = search;
   for (const kind of ['tenant', 'move', 'verify'] as const) {
-    const id = text(raw[drawerNames[kind]]);
+    const id = textOf(raw[drawerNames[kind]]);
     if (id !== undefined) return { kind, id };
   }
   return undefined;
@@ -89,9 +89,4 @@ export function parsePlaceText(text: string): DrawerPlace {
 export function drawerHref(place: DrawerPlace, filters = ''): string {
   const view = place.kind === 'move' ? 'view=journal&' : '';
   return `#/retention?${view}${filters}${drawerNames[place.kind]}=${encodeURIComponent(place.id)}`;
-}
-
-function text(value: unknown): string | undefined {
-  const string = typeof value === 'number' ? String(value) : value;
-  return typeof string === 'string' && string !== '' ? string : undefined;
 }

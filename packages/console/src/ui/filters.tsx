@@ -1,12 +1,7 @@
 import { NativeSelect, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { api } from '../api/client.ts';
-import type { Endpoint, Page } from '../api/types.ts';
-import { endpointsKey } from '../webhooks/delivery/use-delivery.ts';
 import { SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
-import { shortId } from './words.ts';
 
 const typingPauseMillis = 300;
 
@@ -73,39 +68,6 @@ export function ChoiceFilter<T extends string>(props: {
         const text = event.currentTarget.value;
         props.onChange(choices.find((choice) => choice.value === text)?.value);
       }}
-    />
-  );
-}
-
-/** More endpoints than anyone picks from a list; a link may still name any other. */
-const mostEndpoints = 500;
-
-export function EndpointFilter(props: {
-  tenant: string | undefined;
-  value: string | undefined;
-  onChange: (id: string | undefined) => void;
-}): ReactNode {
-  const { tenant, value } = props;
-  const endpoints = useQuery<Page<Endpoint>>({
-    queryKey: [...endpointsKey, 'names', tenant],
-    staleTime: 60_000,
-    queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, limit: mostEndpoints }, signal),
-  });
-  const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
-    value: id,
-    label: `${of} · ${url.replace(/^https:\/\//, '')}`,
-  }));
-  if (value !== undefined && !choices.some((choice) => choice.value === value)) {
-    choices.unshift({ value, label: shortId(value) });
-  }
-  return (
-    <ChoiceFilter
-      label="Endpoint"
-      any="Any endpoint"
-      choices={choices}
-      value={value}
-      onChange={props.onChange}
     />
   );
 }

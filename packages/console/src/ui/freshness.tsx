@@ -26,7 +26,7 @@ import { useZone } from './zone-switch.tsx';
 export type OutageLog = { readonly outageOf: (query: Watched) => Outage | undefined };
 
 /** A query of any type of data. */
-type Watched = { readonly state: QueryState };
+export type Watched = { readonly state: QueryState };
 
 /** Where the frame keeps a line for the freshness of the page, so that nothing moves when it speaks. */
 export const statusLineId = 'status-line';
@@ -89,12 +89,13 @@ export function usePolling(millis: number): (query: Watched) => number {
 }
 
 /**
- * The failure of a first load. It stays while the load is tried again, when the query itself already
+ * The failure of a first load: of several queries, that of the first one that failed. It stays while the load is tried again, when the query itself already
  * calls itself pending, so that the panel does not flicker.
  */
-export function useFailure(query: UseQueryResult<unknown>): Error | null {
-  const outage = useOutages([query])[0];
-  return query.error ?? outage?.error ?? null;
+export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Error | null {
+  const outages = useOutages(queries);
+  const errors = queries.map(({ error }, index) => error ?? outages[index]?.error ?? null);
+  return errors.find((error) => error !== null) ?? null;
 }
 
 /** Each query's outage. A result does not name its query: time and number of its failures do. */

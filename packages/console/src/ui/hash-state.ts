@@ -1,3 +1,5 @@
+import type { Slice } from './words.ts';
+
 // All view state stands in the hash, as a plain query string: #/records?tenant=TX&month=2001-03.
 
 export type Search = Record<string, unknown>;
@@ -37,11 +39,6 @@ function isPlace(text: string): boolean {
   return /^\/(?![/\\])/.test(text) && !text.startsWith('/sign-in');
 }
 
-/** A link to the place shown now, to copy. */
-export function currentLink(): string {
-  return window.location.href;
-}
-
 /** What a path such as `TX`, `TX/DFW`, `TX / DFW / 2001-03` or `TX/D` may name: a level and a prefix. */
 export function parseSlicePath(text: string): {
   level: 'tenant' | 'store' | 'month';
@@ -57,4 +54,37 @@ export function parseSlicePath(text: string): {
     return { level: 'store', tenant: first, ...prefix(second) };
   }
   return { level: 'month', tenant: first, store: second, ...prefix(third) };
+}
+
+/** A value of the hash as text; the router reads `tenant=5` as a number, here it is a name. */
+export function textOf(value: unknown, pattern = /./s): string | undefined {
+  const string = typeof value === 'number' ? String(value) : value;
+  return typeof string === 'string' && pattern.test(string) ? string : undefined;
+}
+
+/** Without the fields that have no value: a hash says only what was chosen. */
+export function withoutUndefined<T extends object>(
+  fields: T,
+): {
+  [Key in keyof T]?: Exclude<T[Key], undefined>;
+} {
+  const set = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}
+
+/** A link to an export job, in its drawer. */
+export function exportHref(id: string): string {
+  return `#/exports?open=${encodeURIComponent(id)}`;
+}
+
+/** A link to the records of a slice. */
+export function sliceHref(slice: Slice): string {
+  const { tenant, store, month, from, to } = slice;
+  const params = new URLSearchParams();
+  // A month is a leaf of a store there; of a whole tenant there are only days.
+  const place = { tenant, store, month: store === undefined ? undefined : month, from, to };
+  for (const [name, value] of Object.entries(place)) {
+    if (value !== undefined) params.set(name, value);
+  }
+  return `#/records?${params}`;
 }

@@ -115,3 +115,8 @@ export function describeFailure(error: Error): string {
       return error.status >= 500 ? `${error.status} from the service` : `${error.status} refused`;
   }
 }
+
+/** What to do next, in the words of the service. */
+export function reasonOf(error: Error): string {
+  return error instanceof ApiError ? error.detail : error.message;
+}

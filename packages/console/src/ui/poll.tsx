@@ -2,14 +2,14 @@ import { ActionIcon, Tooltip } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { formatAge } from './format.ts';
-import { useNow, usePolling } from './freshness.tsx';
+import { useNow, usePolling, type Watched } from './freshness.tsx';
 import { RefreshIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 
-type Query = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
+type Polled = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
 
 /** How often the page asks, how old its oldest data is, and a button to ask now. */
-export function PollNote(props: { queries: readonly Query[]; millis?: number }): ReactNode {
+export function PollNote(props: { queries: readonly Polled[]; millis?: number }): ReactNode {
   const { queries, millis = pollMillis } = props;
   const now = useNow(1000);
   const [isAsking, setAsking] = useState(false);
@@ -42,10 +42,30 @@ export function PollNote(props: { queries: readonly Query[]; millis?: number }):
   );
 }
 
-/** How often the pages of webhooks are read again while all is well. */
+/** How often lists are read again while all is well. */
 export const pollMillis = 15_000;
 
-/** As `refetchInterval` of a query of any kind: the frame's type names only one. */
-export function usePollOf(millis: number): (query: unknown) => number {
-  return usePolling(millis) as unknown as (query: unknown) => number;
+/** How often the open parts of RECORDS are. */
+export const calmPollMillis = 30_000;
+
+/** For `refetchInterval` of what is followed: closely while it is under way, else calmly. */
+export function useFollowing<T>(
+  isUnderWay: (data: T) => boolean,
+  closelyMillis: number,
+  calmlyMillis = pollMillis,
+): (query: Watched & { readonly state: { readonly data: T | undefined } }) => number {
+  const closely = usePolling(closelyMillis);
+  const calmly = usePolling(calmlyMillis);
+  return (query) => {
+    const { data } = query.state;
+    return data !== undefined && isUnderWay(data) ? closely(query) : calmly(query);
+  };
 }
+
+/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
+export function noPlaceholder(): undefined {
+  return undefined;
+}
+
+/** What is kept of export jobs: all begins with this key. Who makes one has it read again. */
+export const exportsKey = ['exports'] as const;

@@ -71,3 +71,19 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   unsendable: 'cannot be sent',
   endpoint_disabled: 'endpoint disabled too long',
 };
+
+/** Records by tenant, store and days, as an export names them. */
+export type Slice = {
+  tenant: string;
+  store?: string | undefined;
+  month?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+};
+
+/** TX › DFW › 2001-03, or the days. */
+export function sliceText(slice: Slice): string {
+  const { tenant, store, month, from, to } = slice;
+  const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
+  return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
+}

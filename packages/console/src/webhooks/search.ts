@@ -1,4 +1,5 @@
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../api/types.ts';
+import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of the pages of webhooks, as it stands in the hash.
 
@@ -47,35 +48,35 @@ type Raw = Record<string, unknown>;
 
 /** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
 export function validateDlqSearch(search: Raw): DlqSearch {
-  const failure = text(search.failure);
+  const failure = textOf(search.failure);
   return withoutUndefined({
     status: deadLetterStatuses.find((status) => status === search.status),
-    tenant: text(search.tenant),
-    endpoint: text(search.endpoint),
+    tenant: textOf(search.tenant),
+    endpoint: textOf(search.endpoint),
     // A closed set of the service, which knows it better: a wrong one is refused there.
     failure: failure as FailureClass | undefined,
-    q: text(search.q),
+    q: textOf(search.q),
     view: search.view === 'groups' ? 'groups' : undefined,
-    delivery: text(search.delivery),
+    delivery: textOf(search.delivery),
   });
 }
 
 export function validateDeliveriesSearch(search: Raw): DeliveriesSearch {
   return withoutUndefined({
     status: deliveryStatuses.find((status) => status === search.status),
-    tenant: text(search.tenant),
-    endpoint: text(search.endpoint),
-    incident: text(search.incident),
-    cursor: text(search.cursor),
-    delivery: text(search.delivery),
+    tenant: textOf(search.tenant),
+    endpoint: textOf(search.endpoint),
+    incident: textOf(search.incident),
+    cursor: textOf(search.cursor),
+    delivery: textOf(search.delivery),
   });
 }
 
 export function validateEndpointsSearch(search: Raw): EndpointsSearch {
   return withoutUndefined({
-    tenant: text(search.tenant),
-    cursor: text(search.cursor),
-    edit: text(search.edit),
+    tenant: textOf(search.tenant),
+    cursor: textOf(search.cursor),
+    edit: textOf(search.edit),
   });
 }
 
@@ -83,18 +84,4 @@ export function validateEndpointsSearch(search: Raw): EndpointsSearch {
 export function deliveryHref(id: string, endpoint?: string): string {
   const filter = endpoint === undefined ? '' : `endpoint=${encodeURIComponent(endpoint)}&`;
   return `#/deliveries?${filter}delivery=${encodeURIComponent(id)}`;
-}
-
-function text(value: unknown): string | undefined {
-  const string = typeof value === 'number' ? String(value) : value;
-  return typeof string === 'string' && string !== '' ? string : undefined;
-}
-
-function withoutUndefined<T extends object>(
-  fields: T,
-): {
-  [Key in keyof T]?: Exclude<T[Key], undefined>;
-} {
-  const set = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }

@@ -1,26 +1,19 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import type { ExportJob } from '../../api/types.ts';
 import { CliBlock, shellLine } from '../../ui/cli-block.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { sliceHref } from '../../ui/hash-state.ts';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { DownloadLink } from '../exports-table.tsx';
 import { ExportMark, ProgressLine } from '../marks.tsx';
-import type { ExportJob } from '../types.ts';
 import type { Cancelling } from '../use-exports.ts';
-import {
-  isOpen,
-  leftText,
-  percentText,
-  requestOf,
-  rowsText,
-  sliceHref,
-  stateWords,
-} from '../words.ts';
+import { isOpen, leftText, percentText, requestOf, rowsText, stateWords } from '../words.ts';
 import classes from './drawer.module.css';
 import { FileFacts, RequestFacts, TimeFacts } from './facts.tsx';
 import { ManifestPart } from './manifest.tsx';

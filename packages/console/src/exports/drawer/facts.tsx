@@ -1,11 +1,13 @@
 import type { ReactNode } from 'react';
+import type { ExportJob } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { sliceHref } from '../../ui/hash-state.ts';
 import { Moment } from '../../ui/marks.tsx';
+import { sliceText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import type { ExportJob } from '../types.ts';
-import { attemptsText, requestOf, sliceHref, sliceText } from '../words.ts';
+import { attemptsText, requestOf } from '../words.ts';
 import classes from './drawer.module.css';
 
 /** What there is to download, and how to check that it arrived whole. */

@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { ExportJob, Manifest } from '../../api/types.ts';
 import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
-import type { ExportJob, Manifest } from '../types.ts';
 import { manifestHref, useManifest } from '../use-exports.ts';
 import { proofText } from '../words.ts';
 import classes from './drawer.module.css';

@@ -1,10 +1,11 @@
 import { Button, Modal } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import type { ExportJob } from '../../api/types.ts';
+import { reasonOf } from '../../ui/outage.ts';
+import { exportsKey } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
-import type { ExportJob } from '../types.ts';
-import { exportsKey, removeFile } from '../use-exports.ts';
+import { removeFile } from '../use-exports.ts';
 import classes from './drawer.module.css';
 
 /** Removes the file of a completed export before its time, after a question. */

@@ -2,9 +2,10 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
+import { usePolling } from '../../ui/freshness.tsx';
+import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import { nextMonth } from '../facts/use-facts.ts';
 import { daysIn, type NodePath, nodeKey } from '../search.ts';
-import { noPlaceholder, usePoll } from '../use-poll.ts';
 
 /** Years that one calendar shows: 1,098 days at most, of which the service answers 4,000 at once. */
 export const yearsShown = 3;
@@ -155,7 +156,7 @@ export function useDays(
   return useQuery<DayRow[]>({
     queryKey: ['records', 'days', path === null ? null : nodeKey(path), range],
     enabled: path !== null && range !== null && isShown,
-    refetchInterval: usePoll(),
+    refetchInterval: usePolling(calmPollMillis),
     placeholderData: noPlaceholder,
     queryFn: async ({ signal }) => {
       const { tenant, store } = path ?? { tenant: '' };

@@ -16,10 +16,10 @@ import {
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
 import { type JsonPiece, printJson, printPieces, readMembers } from '../../ui/json-source.ts';
+import { noPlaceholder } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from '../search.ts';
-import { noPlaceholder } from '../use-poll.ts';
 
 /** Above this, colours would cost more elements than they are worth. */
 const colouredChars = 40_000;

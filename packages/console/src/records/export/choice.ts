@@ -1,13 +1,13 @@
 import type {
   Compression,
   DatasetName,
+  DatasetVersion,
   ExportColumn,
   ExportFormat,
   ExportRequest,
   Profile,
   SplitName,
-  Version,
-} from '../../exports/types.ts';
+} from '../../api/types.ts';
 import type { SliceParams } from '../search.ts';
 
 /** All that the export panel lets choose. */
@@ -116,7 +116,7 @@ export function choiceOf(from: {
   slice: SliceParams;
   kind: string | undefined;
   choices: Choices;
-  versions: readonly Version[];
+  versions: readonly DatasetVersion[];
 }): { choice: ExportChoice; byDefault: readonly string[]; fault: string | null } {
   const { slice, kind, choices, versions } = from;
   const { columns, pathText, versionId, way: _way, ...rest } = choices;

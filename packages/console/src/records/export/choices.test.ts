@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
-import type { Version } from '../../exports/types.ts';
+import type { DatasetVersion } from '../../api/types.ts';
 import { choiceOf, firstChoices } from './choice.ts';
 
 const slice = { tenant: 'TX', store: 'DFW' };
 const none = { slice, kind: undefined, versions: [] };
 const version = { id: 'dsv_1', name: 'q1', shares: { train: 80, validation: 10, test: 10 } };
-const versions = [version as Version, { ...version, id: 'dsv_2', shares: null } as Version];
+const versions = [
+  version as DatasetVersion,
+  { ...version, id: 'dsv_2', shares: null } as DatasetVersion,
+];
 
 test('asks for no columns as long as they are those by default', () => {
   const { choice, fault } = choiceOf({ ...none, choices: firstChoices });

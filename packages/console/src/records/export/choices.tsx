@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import type {
   Compression,
   DatasetName,
+  DatasetVersion,
   ExportFormat,
   SplitName,
-  Version,
-} from '../../exports/types.ts';
+} from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { type Choices, exportColumns, type Way } from './choice.ts';
 import classes from './export.module.css';
@@ -84,7 +84,7 @@ const splits = [
 /** Which of the records: all, those tagged so, or those that a version froze. */
 export function DatasetChoice(
   props: ChoicesProps & {
-    versions: readonly Version[];
+    versions: readonly DatasetVersion[];
     /** They could not be read. */
     isLacking: boolean;
   },

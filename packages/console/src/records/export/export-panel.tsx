@@ -2,18 +2,22 @@ import { ActionIcon, Button, Tooltip } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { DatasetName } from '../../api/types.ts';
-import { exportHref } from '../../exports/search.ts';
-import type { ExportFormat, ExportRequest, Version } from '../../exports/types.ts';
-import { createExport, exportsKey } from '../../exports/use-exports.ts';
-import { sliceText } from '../../exports/words.ts';
+import type {
+  DatasetName,
+  DatasetVersion,
+  ExportFormat,
+  ExportJob,
+  ExportRequest,
+} from '../../api/types.ts';
 import { CliBlock } from '../../ui/cli-block.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { exportHref } from '../../ui/hash-state.ts';
 import { CloseIcon } from '../../ui/icons.tsx';
+import { exportsKey, noPlaceholder } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { sliceText } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
-import { noPlaceholder } from '../use-poll.ts';
 import { useVersions } from '../versions/use-versions.ts';
 import {
   betterWay,
@@ -126,7 +130,7 @@ function Head(props: { slice: SliceParams; isRunning: boolean; onClose: () => vo
 }
 
 /** A version that could not be counted is not to be trained on. */
-function isUsable({ state }: Version): boolean {
+function isUsable({ state }: DatasetVersion): boolean {
   return state !== 'failed';
 }
 
@@ -146,7 +150,7 @@ function useJob(onClose: () => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ format, body }: { format: ExportFormat; body: ExportRequest }) =>
-      createExport(format, body),
+      api.post<ExportJob>(`/exports/${format}`, body, { headers: { prefer: 'respond-async' } }),
     onSuccess: ({ id, file_name }) => {
       const href = exportHref(id);
       notify({ text: `Export queued: ${file_name}`, href, linkText: 'follow it' });

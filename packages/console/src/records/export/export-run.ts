@@ -1,5 +1,5 @@
 import { ApiError, errorOf, reportSessionEnd } from '../../api/client.ts';
-import type { Compression, ExportFormat } from '../../exports/types.ts';
+import type { Compression, ExportFormat } from '../../api/types.ts';
 
 /** Where an export goes: a file that was picked. `discard` leaves nothing half-written behind. */
 export type ExportTarget = {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { Compression, ExportFormat, ExportRequest } from '../../exports/types.ts';
+import type { Compression, ExportFormat, ExportRequest } from '../../api/types.ts';
 import { type ExportResult, type ExportTarget, runExport } from './export-run.ts';
 
 export type ExportState =

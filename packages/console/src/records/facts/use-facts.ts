@@ -2,8 +2,9 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, Page, RecordFacts } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
+import { usePolling } from '../../ui/freshness.tsx';
+import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import { levelOf, type NodePath, nodeKey, type SliceParams } from '../search.ts';
-import { noPlaceholder, usePoll } from '../use-poll.ts';
 
 /** The counters of one node; null when nothing is there any more. */
 export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | null> {
@@ -11,7 +12,7 @@ export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | nul
   return useQuery({
     queryKey: ['records', 'facts', path === null ? null : nodeKey(path)],
     enabled: path !== null,
-    refetchInterval: usePoll(),
+    refetchInterval: usePolling(calmPollMillis),
     // The facts of another node are not these facts.
     placeholderData: noPlaceholder,
     queryFn: async ({ signal }) => {

@@ -2,10 +2,11 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { ApiError, api } from '../../api/client.ts';
 import { formatCount } from '../../ui/format.ts';
+import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
+import { calmPollMillis } from '../../ui/poll.tsx';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
-import { usePoll } from '../use-poll.ts';
 
 /** A record as a line of the table: everything but the enrichment. */
 export type RecordLine = {
@@ -77,7 +78,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   const query = useQuery<RecordsPage>({
     queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
     enabled: slice !== null,
-    refetchInterval: usePoll(),
+    refetchInterval: usePolling(calmPollMillis),
     // While NEXT loads, this page stays; another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {

@@ -6,8 +6,8 @@ import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
+import { reasonOf } from '../../ui/outage.ts';
 import { SkeletonText } from '../../ui/skeleton.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
 import { countOf } from '../../ui/words.ts';
 import { DatasetChoice } from './dataset-choice.tsx';
 import {

@@ -7,12 +7,13 @@ import {
 } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
+import { usePolling } from '../../ui/freshness.tsx';
+import { reasonOf } from '../../ui/outage.ts';
+import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
 import { countOf } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
-import { noPlaceholder, usePoll } from '../use-poll.ts';
 import { datasetWords } from './tag-window.ts';
 
 /** Half of what a tenant may have; more at once nobody reads. */
@@ -23,7 +24,7 @@ export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryRe
   return useQuery<Page<Tag>>({
     queryKey: ['records', 'tags', JSON.stringify(slice)],
     enabled: slice !== null && isShown,
-    refetchInterval: usePoll(),
+    refetchInterval: usePolling(calmPollMillis),
     placeholderData: noPlaceholder,
     queryFn: ({ signal }) =>
       api.get<Page<Tag>>('/enrichment/tags', { ...slice, limit: mostTags }, signal),

@@ -8,7 +8,8 @@ import {
 } from '@tanstack/react-query';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
-import { noPlaceholder, usePoll } from '../use-poll.ts';
+import { usePolling } from '../../ui/freshness.tsx';
+import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import {
   type BranchPage,
   branchPageKey,
@@ -34,7 +35,7 @@ const polledPages = 4;
 /** The loaded part of the tree: pages of the root and of each open node, read in parallel. */
 export function useTree(open: ReadonlySet<string>, q: string): Tree {
   const client = useQueryClient();
-  const poll = usePoll();
+  const poll = usePolling(calmPollMillis);
   const [wanted, setWanted] = useState<ReadonlyMap<string, number>>(new Map());
   const search = useMemo(() => parseTreeSearch(q), [q]);
   const shown = useMemo(

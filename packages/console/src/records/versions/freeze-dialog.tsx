@@ -2,7 +2,7 @@ import { Button, Modal, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import type { DatasetName, DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
 import formClasses from '../../ui/form.module.css';
-import { reasonOf } from '../../ui/use-act.ts';
+import { reasonOf } from '../../ui/outage.ts';
 import { DatasetChoice } from '../tags/dataset-choice.tsx';
 import tagClasses from '../tags/tags.module.css';
 import { useFreeze } from './use-versions.ts';

@@ -7,9 +7,8 @@ import {
 } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion, NewVersion, Page } from '../../api/types.ts';
-import { usePolling } from '../../ui/freshness.tsx';
+import { calmPollMillis, noPlaceholder, useFollowing } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { noPlaceholder, usePoll } from '../use-poll.ts';
 
 const versionsKey = ['records', 'versions'] as const;
 const path = '/enrichment/dataset-versions';
@@ -21,30 +20,26 @@ export function useVersions(
   tenant: string | undefined,
   isShown: boolean,
 ): UseQueryResult<Page<DatasetVersion>> {
-  const closely = usePolling(followMillis) as unknown as (query: unknown) => number;
-  const calmly = usePoll();
   return useQuery<Page<DatasetVersion>>({
     queryKey: [...versionsKey, 'of', tenant],
     enabled: tenant !== undefined && isShown,
     placeholderData: noPlaceholder,
-    refetchInterval: (query) =>
-      query.state.data?.data.some(isCounting) ? closely(query) : calmly(query),
+    refetchInterval: useFollowing(
+      ({ data }) => data.some(isCounting),
+      followMillis,
+      calmPollMillis,
+    ),
     queryFn: ({ signal }) =>
       api.get<Page<DatasetVersion>>(path, { tenant, limit: mostVersions }, signal),
   });
 }
 
 export function useVersion(id: string | undefined): UseQueryResult<DatasetVersion> {
-  const closely = usePolling(followMillis) as unknown as (query: unknown) => number;
-  const calmly = usePoll();
   return useQuery<DatasetVersion>({
     queryKey: [...versionsKey, 'one', id],
     enabled: id !== undefined,
     placeholderData: noPlaceholder,
-    refetchInterval: (query) =>
-      query.state.data !== undefined && isCounting(query.state.data)
-        ? closely(query)
-        : calmly(query),
+    refetchInterval: useFollowing(isCounting, followMillis, calmPollMillis),
     queryFn: ({ signal }) => api.get<DatasetVersion>(pathOf(id ?? ''), {}, signal),
   });
 }

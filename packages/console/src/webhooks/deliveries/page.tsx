@@ -1,22 +1,21 @@
 import { Button } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useMemo, useRef } from 'react';
+import { type ReactNode, useCallback, useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { Delivery, Page } from '../../api/types.ts';
-import { ChoiceFilter, EndpointFilter, TextFilter } from '../../ui/filters.tsx';
-import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
+import { ChoiceFilter, TextFilter } from '../../ui/filters.tsx';
+import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
+import { Empty, List, Pager } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMillis, usePollOf } from '../../ui/poll.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { PollNote, pollMillis } from '../../ui/poll.tsx';
 import { RowsTable } from '../../ui/table/rows-table.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { useRetries } from '../../ui/use-act.ts';
 import { type UpdateSearch, useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
-import { countOf } from '../../ui/words.ts';
 import { DeliveryDrawer } from '../delivery/delivery-drawer.tsx';
-import { deliveriesKey, useDelivery } from '../delivery/use-delivery.ts';
+import { deliveriesKey, useDelivery, useRetries } from '../delivery/use-delivery.ts';
 import { deliveryColumns } from '../dlq/columns.tsx';
+import { EndpointFilter } from '../dlq/dlq-bar.tsx';
 import { type DeliveriesSearch, deliveryStatuses, validateDeliveriesSearch } from '../search.ts';
 
 const pageSize = 100;
@@ -46,7 +45,17 @@ export function DeliveriesPage(): ReactNode {
       <div className={classes.page}>
         <FreshnessBanner queries={watched} isAgeElsewhere />
         <Bar search={search} update={update} list={list} />
-        <Rows list={list} search={search} onClear={() => update(noFilter)}>
+        <List
+          queries={[list]}
+          name="deliveries"
+          isEmpty={rows?.length === 0}
+          empty={
+            <Empty
+              title={emptyText(list.data, search)}
+              onClear={isFiltered(search) ? () => update(noFilter) : undefined}
+            />
+          }
+        >
           <RowsTable
             label="Deliveries"
             columns={deliveryColumns}
@@ -61,8 +70,14 @@ export function DeliveriesPage(): ReactNode {
               else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
             }}
           />
-        </Rows>
-        <Pager search={search} update={update} list={list} />
+        </List>
+        <Pager
+          list={list}
+          cursor={search.cursor}
+          onCursor={(cursor) => update({ cursor })}
+          one="delivery"
+          many="deliveries"
+        />
         {search.delivery !== undefined && (
           <DeliveryDrawer
             id={search.delivery}
@@ -76,15 +91,15 @@ export function DeliveriesPage(): ReactNode {
   );
 }
 
-type List = UseQueryResult<Page<Delivery>>;
+type Deliveries = UseQueryResult<Page<Delivery>>;
 type Update = UpdateSearch<DeliveriesSearch>;
 
-function useDeliveries(search: DeliveriesSearch): List {
+function useDeliveries(search: DeliveriesSearch): Deliveries {
   const { status, tenant, endpoint, incident, cursor } = search;
   const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };
   return useQuery<Page<Delivery>>({
     queryKey: [...deliveriesKey, filters],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<Delivery>>('/webhook/deliveries', { ...filters, limit: pageSize }, signal),
   });
@@ -102,7 +117,7 @@ const noFilter = {
 
 const statusChoices = deliveryStatuses.map((status) => ({ value: status, label: status }));
 
-function Bar(props: { search: DeliveriesSearch; update: Update; list: List }): ReactNode {
+function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries }): ReactNode {
   const { search, update } = props;
   // The cursor belonged to the last filters.
   const filter: Update = (change) => update({ ...change, cursor: undefined });
@@ -148,73 +163,7 @@ function isFiltered({ status, tenant, endpoint, incident }: DeliveriesSearch): b
   return [status, tenant, endpoint, incident].some((filter) => filter !== undefined);
 }
 
-function Rows(props: {
-  list: List;
-  search: DeliveriesSearch;
-  onClear: () => void;
-  children: ReactNode;
-}): ReactNode {
-  const { list, search } = props;
-  const failure = useFailure(list);
-  if (list.data === undefined) {
-    return (
-      <div className={classes.scroller}>
-        {failure === null ? (
-          <SkeletonRows rows={16} label="Loading the deliveries" />
-        ) : (
-          <FailurePanel error={failure} onRetry={() => void list.refetch()} />
-        )}
-      </div>
-    );
-  }
-  if (list.data.data.length > 0) return props.children;
-  return (
-    <div className={classes.empty}>
-      <h2>{emptyText(list.data, search)}</h2>
-      {isFiltered(search) && (
-        <p>
-          <button type="button" className={classes.textButton} onClick={props.onClear}>
-            Clear filters
-          </button>
-        </p>
-      )}
-    </div>
-  );
-}
-
-function emptyText(page: Page<Delivery>, search: DeliveriesSearch): string {
-  if (page.next_cursor !== null) return 'No match in this stretch of deliveries. NEXT reads on.';
+function emptyText(page: Page<Delivery> | undefined, search: DeliveriesSearch): string {
+  if (page?.next_cursor) return 'No match in this stretch of deliveries. NEXT reads on.';
   return isFiltered(search) ? 'No deliveries with these filters' : 'No deliveries yet';
-}
-
-/** The API reads on from a cursor; the way back are the cursors that this page came along. */
-function Pager({ search, update, list }: { search: DeliveriesSearch; update: Update; list: List }) {
-  const way = useRef<(string | undefined)[]>([]);
-  const { cursor } = search;
-  if (cursor === undefined) way.current = [];
-  const next = list.data?.next_cursor ?? null;
-  const isWaiting = list.isPlaceholderData;
-  return (
-    <div className={classes.pager}>
-      <span role="status">
-        {list.data && countOf(list.data.data.length, 'delivery', 'deliveries')}
-        {list.data && next !== null && ', and more'}
-      </span>
-      <Button
-        disabled={cursor === undefined || isWaiting}
-        onClick={() => update({ cursor: way.current.pop() })}
-      >
-        ‹ PREV
-      </Button>
-      <Button
-        disabled={next === null || isWaiting}
-        onClick={() => {
-          way.current.push(cursor);
-          update({ cursor: next ?? undefined });
-        }}
-      >
-        NEXT ›
-      </Button>
-    </div>
-  );
 }

@@ -13,10 +13,10 @@ import { type JsonPiece, printJson, printPieces } from '../../ui/json-source.ts'
 import classes from '../../ui/lines.module.css';
 import { Moment, StatusMark } from '../../ui/marks.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
-import type { Retries } from '../../ui/use-act.ts';
 import { failureWords, formatDuration, statusWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { PurgeButton } from './purge.tsx';
+import type { Retries } from './use-delivery.ts';
 
 type DeliveryDrawerProps = {
   id: string;

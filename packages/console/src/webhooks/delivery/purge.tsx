@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import classes from '../../ui/lines.module.css';
+import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
 import { shortId } from '../../ui/words.ts';
 import { deliveryPath, webhooksKey } from './use-delivery.ts';
 

@@ -1,14 +1,16 @@
 import { Button } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { DeadLetters } from '../../api/types.ts';
-import { EndpointFilter, TextFilter } from '../../ui/filters.tsx';
+import { api } from '../../api/client.ts';
+import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
+import { ChoiceFilter, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import classes from '../../ui/list-page.module.css';
 import { StatusMark } from '../../ui/marks.tsx';
 import { PollNote } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
-import { failureWords } from '../../ui/words.ts';
+import { failureWords, shortId } from '../../ui/words.ts';
+import { endpointsKey } from '../delivery/use-delivery.ts';
 import { type DlqSearch, deadLetterStatuses } from '../search.ts';
 
 export type DlqBarProps = {
@@ -143,4 +145,37 @@ export const noFilter = {
 
 export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean {
   return [q, tenant, endpoint, failure].some((filter) => filter !== undefined);
+}
+
+/** More endpoints than anyone picks from a list; a link may still name any other. */
+const mostEndpoints = 500;
+
+export function EndpointFilter(props: {
+  tenant: string | undefined;
+  value: string | undefined;
+  onChange: (id: string | undefined) => void;
+}): ReactNode {
+  const { tenant, value } = props;
+  const endpoints = useQuery<Page<Endpoint>>({
+    queryKey: [...endpointsKey, 'names', tenant],
+    staleTime: 60_000,
+    queryFn: ({ signal }) =>
+      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, limit: mostEndpoints }, signal),
+  });
+  const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
+    value: id,
+    label: `${of} · ${url.replace(/^https:\/\//, '')}`,
+  }));
+  if (value !== undefined && !choices.some((choice) => choice.value === value)) {
+    choices.unshift({ value, label: shortId(value) });
+  }
+  return (
+    <ChoiceFilter
+      label="Endpoint"
+      any="Any endpoint"
+      choices={choices}
+      value={value}
+      onChange={props.onChange}
+    />
+  );
 }

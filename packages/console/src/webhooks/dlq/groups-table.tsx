@@ -10,10 +10,8 @@ import type {
 } from '../../api/types.ts';
 import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import classes from '../../ui/list-page.module.css';
+import { Empty, List } from '../../ui/list.tsx';
 import { Moment, StatusMark, Target } from '../../ui/marks.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
 import tableClasses from '../../ui/table/table.module.css';
 import { failureWords } from '../../ui/words.ts';
@@ -35,7 +33,6 @@ export type GroupsTableProps = {
 /** The dead-letter queue by endpoint and failure class: what is broken, and how much hangs on it. */
 export function GroupsTable(props: GroupsTableProps): ReactNode {
   const { abandoned, pending } = props.groups;
-  const failures = [useFailure(abandoned), useFailure(pending)];
   const shown = useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
     return deadLetterStatuses
@@ -43,52 +40,40 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
       .flatMap((status) => (data[status]?.data ?? []).map((group) => ({ ...group, status })))
       .filter(({ failure_class: of }) => props.failure === undefined || props.failure === of);
   }, [abandoned.data, pending.data, props.status, props.failure]);
-  if (abandoned.data === undefined || pending.data === undefined) {
-    const failure = failures.find((each) => each !== null);
-    const retry = () => {
-      void abandoned.refetch();
-      void pending.refetch();
-    };
-    return (
-      <div className={classes.scroller}>
-        {failure ? (
-          <FailurePanel error={failure} onRetry={retry} />
-        ) : (
-          <SkeletonRows rows={8} label="Loading the groups" />
-        )}
-      </div>
-    );
-  }
-  if (shown.length === 0) {
-    return (
-      <div className={classes.empty}>
-        <h2>No groups</h2>
-        <p>No dead letter is left by the filters.</p>
-      </div>
-    );
-  }
   const find = (key: string) => shown.find((group) => keyOf(group) === key);
   return (
-    <RowsTable
-      label="Groups of dead letters"
-      columns={columns}
-      groups={[{ id: 'all', rows: shown }]}
-      keyOf={keyOf}
-      place="groups"
-      isWaiting={abandoned.isPlaceholderData || pending.isPlaceholderData}
-      onOpen={(key) => {
-        const group = find(key);
-        if (group === undefined) return;
-        const { status, endpoint_id: endpoint, failure_class: failure } = group;
-        props.onOpen({ status, endpoint, failure });
-      }}
-      onRetry={(key) => {
-        const group = find(key);
-        if (group === undefined) return;
-        const { status, endpoint_id, failure_class } = group;
-        props.onRetry({ status, endpoint_id, failure_class });
-      }}
-    />
+    <List
+      queries={[abandoned, pending]}
+      name="groups"
+      rows={8}
+      isEmpty={shown.length === 0}
+      empty={
+        <Empty title="No groups">
+          <p>No dead letter is left by the filters.</p>
+        </Empty>
+      }
+    >
+      <RowsTable
+        label="Groups of dead letters"
+        columns={columns}
+        groups={[{ id: 'all', rows: shown }]}
+        keyOf={keyOf}
+        place="groups"
+        isWaiting={abandoned.isPlaceholderData || pending.isPlaceholderData}
+        onOpen={(key) => {
+          const group = find(key);
+          if (group === undefined) return;
+          const { status, endpoint_id: endpoint, failure_class: failure } = group;
+          props.onOpen({ status, endpoint, failure });
+        }}
+        onRetry={(key) => {
+          const group = find(key);
+          if (group === undefined) return;
+          const { status, endpoint_id, failure_class } = group;
+          props.onRetry({ status, endpoint_id, failure_class });
+        }}
+      />
+    </List>
   );
 }
 

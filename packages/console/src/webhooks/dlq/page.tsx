@@ -2,19 +2,18 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import type { DeadLetterStatus, DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
-import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
+import { FreshnessBanner } from '../../ui/freshness.tsx';
+import { Empty, List } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider, StatusMark } from '../../ui/marks.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { type RowGroup, RowsTable } from '../../ui/table/rows-table.tsx';
 import tableClasses from '../../ui/table/table.module.css';
 import { useSelection } from '../../ui/table/use-selection.ts';
-import { useRetries } from '../../ui/use-act.ts';
 import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
 import { statusWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { DeliveryDrawer } from '../delivery/delivery-drawer.tsx';
-import { useDelivery } from '../delivery/use-delivery.ts';
+import { useDelivery, useRetries } from '../delivery/use-delivery.ts';
 import { type DlqSearch, deadLetterStatuses, validateDlqSearch } from '../search.ts';
 import { dlqColumns } from './columns.tsx';
 import { DlqBar, hasFilter, noFilter } from './dlq-bar.tsx';
@@ -83,7 +82,18 @@ export function DlqPage(): ReactNode {
             onRetry={setAsked}
           />
         ) : (
-          <Rows lists={lists} search={search} onClear={() => update(noFilter)}>
+          <List
+            queries={[lists.abandoned, lists.pending]}
+            name="dead-letter queue"
+            isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
+            empty={
+              hasFilter(search) ? (
+                <Empty title="No dead letter with these filters" onClear={() => update(noFilter)} />
+              ) : (
+                <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
+              )
+            }
+          >
             <RowsTable
               label="Dead letters"
               columns={dlqColumns}
@@ -96,7 +106,7 @@ export function DlqPage(): ReactNode {
               onRetry={retryOne}
               selection={selection}
             />
-          </Rows>
+          </List>
         )}
         {search.delivery !== undefined && (
           <DeliveryDrawer
@@ -112,56 +122,18 @@ export function DlqPage(): ReactNode {
   );
 }
 
-/** The rows, or what stands in their place: a first load, its failure, nothing at all. */
-function Rows(props: {
-  lists: Lists;
-  search: DlqSearch;
-  onClear: () => void;
-  children: ReactNode;
-}): ReactNode {
-  const { abandoned, pending } = props.lists;
-  const failures = [useFailure(abandoned), useFailure(pending)];
-  if (abandoned.data === undefined || pending.data === undefined) {
-    const failure = failures.find((each) => each !== null);
-    const retry = () => {
-      void abandoned.refetch();
-      void pending.refetch();
-    };
-    return (
-      <div className={classes.scroller}>
-        {failure ? (
-          <FailurePanel error={failure} onRetry={retry} />
-        ) : (
-          <SkeletonRows rows={16} label="Loading the dead-letter queue" />
-        )}
-      </div>
-    );
-  }
-  if (abandoned.data.data.length + pending.data.data.length > 0) return props.children;
-  if (hasFilter(props.search)) {
-    return (
-      <div className={classes.empty}>
-        <h2>No dead letter with these filters</h2>
-        <p>
-          <button type="button" className={classes.textButton} onClick={props.onClear}>
-            Clear filters
-          </button>
-        </p>
-      </div>
-    );
-  }
-  return <Clean at={Math.min(abandoned.dataUpdatedAt, pending.dataUpdatedAt)} />;
+function isEmpty({ data }: UseQueryResult<DeadLetters>): boolean {
+  return data?.data.length === 0;
 }
 
 function Clean({ at }: { at: number }): ReactNode {
   const [zone] = useZone();
   return (
-    <div className={classes.empty}>
-      <h2>DLQ is clean</h2>
+    <Empty title="DLQ is clean">
       <p>
         Last checked at {formatClock(at, zone)} {zoneName(zone)}.
       </p>
-    </div>
+    </Empty>
   );
 }
 

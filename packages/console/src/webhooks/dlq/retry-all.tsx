@@ -7,8 +7,8 @@ import classes from '../../ui/form.module.css';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { Target } from '../../ui/marks.tsx';
+import { reasonOf } from '../../ui/outage.ts';
 import { SkeletonText } from '../../ui/skeleton.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
 import { countOf, failureWords, shortId } from '../../ui/words.ts';
 import { jobsKey, webhooksKey } from '../delivery/use-delivery.ts';
 

@@ -8,7 +8,8 @@ import type {
   Page,
   RetryJob,
 } from '../../api/types.ts';
-import { pollMillis, usePollOf } from '../../ui/poll.tsx';
+import { usePolling } from '../../ui/freshness.tsx';
+import { pollMillis } from '../../ui/poll.tsx';
 import { dlqKey, jobsKey } from '../delivery/use-delivery.ts';
 import type { DlqSearch } from '../search.ts';
 
@@ -24,7 +25,7 @@ export function useDeadLetters(
   const filters = { status, tenant, endpoint_id: endpoint, failure_class: failure, q };
   return useQuery<DeadLetters>({
     queryKey: [...dlqKey, 'rows', filters],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
       api.get<DeadLetters>('/webhook/dlq', { ...filters, limit: mostRows }, signal),
   });
@@ -40,7 +41,7 @@ export function useDeadLetterGroups(
   return useQuery<Page<DeliveryGroup>>({
     queryKey: [...dlqKey, 'groups', filters],
     enabled: search.view === 'groups',
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<DeliveryGroup>>('/webhook/dlq/groups', { ...filters, limit: 200 }, signal),
   });
@@ -58,8 +59,8 @@ export type Jobs = {
 /** The bulk retries, from whoever: read often while one runs, and the queue with them. */
 export function useJobs(): Jobs {
   const client = useQueryClient();
-  const closely = usePollOf(runningMillis);
-  const calmly = usePollOf(pollMillis);
+  const closely = usePolling(runningMillis);
+  const calmly = usePolling(pollMillis);
   const query = useQuery<Page<RetryJob>>({
     queryKey: jobsKey,
     refetchInterval: (each) => (isRunning(each.state.data) ? closely(each) : calmly(each)),

@@ -6,8 +6,8 @@ import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatInstant } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { pollMillis, usePollOf } from '../../ui/poll.tsx';
+import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
+import { pollMillis } from '../../ui/poll.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { backlogText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -36,7 +36,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const query = useQuery<Endpoint>({
     queryKey: [...endpointsKey, 'one', id],
     enabled: !isNew,
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     placeholderData: () => known,
     queryFn: ({ signal }) =>
       api.get<Endpoint>(`/webhook/endpoints/${encodeURIComponent(id)}`, {}, signal),

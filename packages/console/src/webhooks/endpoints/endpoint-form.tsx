@@ -11,8 +11,8 @@ import type {
 } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import classes from '../../ui/form.module.css';
+import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
-import { reasonOf } from '../../ui/use-act.ts';
 import { endpointsKey } from '../delivery/use-delivery.ts';
 
 type FieldProps = { label: string; description?: string; placeholder?: string; maxLength?: number };

@@ -4,19 +4,17 @@ import { type ReactNode, useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { TextFilter } from '../../ui/filters.tsx';
-import { FailurePanel, FreshnessBanner, useFailure } from '../../ui/freshness.tsx';
+import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
+import { Empty, List } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMillis, usePollOf } from '../../ui/poll.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { PollNote, pollMillis } from '../../ui/poll.tsx';
 import { RowsTable } from '../../ui/table/rows-table.tsx';
 import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
 import { endpointsKey } from '../delivery/use-delivery.ts';
 import { type EndpointsSearch, newEndpoint, validateEndpointsSearch } from '../search.ts';
 import { endpointColumns } from './columns.tsx';
 import { EndpointDrawer } from './endpoint-drawer.tsx';
-
-type List = UseQueryResult<Page<Endpoint>>;
 
 /** ENDPOINTS: where the webhooks of each tenant go. */
 export function EndpointsPage(): ReactNode {
@@ -46,7 +44,21 @@ export function EndpointsPage(): ReactNode {
             </Button>
           </div>
         </div>
-        <Rows list={list} isFiltered={search.tenant !== undefined}>
+        <List
+          queries={[list]}
+          name="endpoints"
+          rows={12}
+          isEmpty={rows?.length === 0}
+          empty={
+            <Empty
+              title={
+                search.tenant === undefined ? 'No endpoints yet' : 'No endpoint of this tenant'
+              }
+            >
+              <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+            </Empty>
+          }
+        >
           <RowsTable
             label="Endpoints"
             columns={endpointColumns}
@@ -57,7 +69,7 @@ export function EndpointsPage(): ReactNode {
             isWaiting={list.isPlaceholderData}
             onOpen={drawer.open}
           />
-        </Rows>
+        </List>
         {(next !== null || search.cursor !== undefined) && (
           <div className={classes.pager}>
             <Button
@@ -86,36 +98,13 @@ export function EndpointsPage(): ReactNode {
   );
 }
 
-function useEndpoints({ tenant, cursor }: EndpointsSearch): List {
+function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
   return useQuery<Page<Endpoint>>({
     queryKey: [...endpointsKey, 'list', { tenant, cursor }],
-    refetchInterval: usePollOf(pollMillis),
+    refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
       api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, cursor, limit: 200 }, signal),
   });
 }
 
 const keyOf = ({ id }: Endpoint) => id;
-
-function Rows(props: { list: List; isFiltered: boolean; children: ReactNode }): ReactNode {
-  const { list } = props;
-  const failure = useFailure(list);
-  if (list.data === undefined) {
-    return (
-      <div className={classes.scroller}>
-        {failure === null ? (
-          <SkeletonRows rows={12} label="Loading the endpoints" />
-        ) : (
-          <FailurePanel error={failure} onRetry={() => void list.refetch()} />
-        )}
-      </div>
-    );
-  }
-  if (list.data.data.length > 0) return props.children;
-  return (
-    <div className={classes.empty}>
-      <h2>{props.isFiltered ? 'No endpoint of this tenant' : 'No endpoints yet'}</h2>
-      <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
-    </div>
-  );
-}

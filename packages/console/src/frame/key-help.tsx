@@ -1,8 +1,8 @@
 import { Kbd, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { pages } from '../frame/pages.ts';
+import { modKeyName } from '../ui/keys.ts';
 import classes from './key-help.module.css';
-import { modKeyName } from './keys.ts';
+import { pages } from './pages.ts';
 
 /** The sheet of all keys. */
 export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => void }): ReactNode {

@@ -5,15 +5,15 @@ import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { DatasetRow, Page } from '../api/types.ts';
-import { pages } from '../frame/pages.ts';
-import { useSession } from '../frame/session.tsx';
 import { decodeRecord, encodeRecord, type RecordIdentity } from '../records/search.ts';
-import { formatCount } from './format.ts';
-import { parseSlicePath } from './hash-state.ts';
-import { SearchIcon } from './icons.tsx';
-import { describeFailure } from './outage.ts';
+import { formatCount } from '../ui/format.ts';
+import { parseSlicePath } from '../ui/hash-state.ts';
+import { SearchIcon } from '../ui/icons.tsx';
+import { describeFailure } from '../ui/outage.ts';
+import { useSession } from '../ui/session.ts';
+import { useZone } from '../ui/zone-switch.tsx';
+import { pages } from './pages.ts';
 import classes from './palette.module.css';
-import { useZone } from './zone-switch.tsx';
 
 type Entry = { id: string; name: string; note: string; run: () => void };
 

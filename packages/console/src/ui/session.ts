@@ -1,0 +1,19 @@
+import { createContext, use } from 'react';
+import type { Actor, Scope } from '../api/types.ts';
+
+export type Session = {
+  readonly actor: Actor;
+  readonly hasScope: (scope: Scope) => boolean;
+  /** Ends the session here and in the service, and shows the sign-in page; it leads back to `from`. */
+  readonly signOut: (from?: string) => Promise<void>;
+};
+
+/** Set by the frame, once somebody is signed in. */
+export const SessionContext = createContext<Session | null>(null);
+
+/** Who is signed in. Only inside the frame. */
+export function useSession(): Session {
+  const session = use(SessionContext);
+  if (session === null) throw new Error('useSession outside of a session');
+  return session;
+}
