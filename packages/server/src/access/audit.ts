@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
+import { type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Audit, AuditEntry } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
@@ -123,33 +123,24 @@ function withoutSecrets(name: string, value: unknown): unknown {
   return isSecret ? '(secret)' : value;
 }
 
-type AuditAnswer = { data: Static<typeof auditEntrySchema>[]; next_cursor: string | null };
-
 /** One page of the audit log, newest first. Throws 400 `request_invalid`, `cursor_invalid`. */
 export async function listAuditLog(
   db: Queryable,
   cursorKey: Buffer,
   reader: Actor,
   request: Static<typeof auditQuerySchema>,
-): Promise<AuditAnswer> {
-  const { actor, action, tenant, from, to, limit = 100, cursor } = request;
+): Promise<Page<Static<typeof auditEntrySchema>>> {
+  const { actor, action, tenant, from, to, limit, cursor } = request;
   checkDays(from, to);
-  const scope: CursorScope = { list: 'audit', filters: { actor, action, tenant, from, to } };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
+  const scope = { list: 'audit', filters: { actor, action, tenant, from, to } };
+  const page = { cursorKey, scope, limit, cursor };
   const rows = await queries.listAuditEntries(
     db,
     { tokenId: actor, action, tenant, from, to, reach: reader.tenants },
-    { after, limit: limit + 1 },
+    toKeyset(page),
   );
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    data: shown.map((row) => toEntry(row, reader.tenants)),
-    next_cursor:
-      rows.length > limit && last !== undefined
-        ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.at, last.id] })
-        : null,
-  };
+  const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [at, id]);
+  return { data: data.map((row) => toEntry(row, reader.tenants)), next_cursor };
 }
 
 function checkDays(from: string | undefined, to: string | undefined): void {
@@ -166,7 +157,7 @@ function checkDays(from: string | undefined, to: string | undefined): void {
 function toEntry(
   { token_id, token_name, ...row }: queries.AuditRow,
   reach: readonly string[] | null,
-): AuditAnswer['data'][number] {
+): Static<typeof auditEntrySchema> {
   const { id, at, action, target, tenant, request_id, address, user_agent } = row;
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { presets, type Scope } from '../kernel/actor.ts';
 import { AppError, type InputFault } from '../kernel/errors.ts';
+import { NotJson } from '../kernel/json-slices.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { type Io, styled } from './io.ts';
+import { notJson } from './parse-answer.ts';
 import { printable } from './table.ts';
 
 /** An error as the command line tells it. */
@@ -25,6 +27,7 @@ export function toFailure(error: unknown): Failure {
     const { code, detail, status, requestId, errors, exitCode, advice } = error;
     return { code, detail, status, requestId, errors, exitCode, hints: advice };
   }
+  if (error instanceof NotJson) return toFailure(notJson(error));
   const local = { status: null, requestId: null, hints: [] };
   if (error instanceof AppError) {
     return {

@@ -1,6 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
+import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
-import { indentJson, pickMembers } from './json-slices.ts';
 import { type Column, createTable } from './table.ts';
 
 /** What commander makes of `--json [fields]`. */

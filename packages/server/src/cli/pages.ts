@@ -1,7 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
+import { elementsOf, membersOf } from '../kernel/json-slices.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
 import type { Io } from './io.ts';
-import { elementsOf, membersOf } from './json-slices.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 

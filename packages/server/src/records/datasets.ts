@@ -1,8 +1,8 @@
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../kernel/cursor.ts';
 import { daysIn } from '../kernel/day.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
+import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { DatasetRow, Level } from './contract.ts';
 import * as queries from './queries.ts';
@@ -26,34 +26,27 @@ export async function listDatasets(
   cursorKey: Buffer,
   actor: Actor,
   request: DatasetsRequest,
-): Promise<{ data: DatasetRow[]; next_cursor: string | null }> {
-  const { tenant, store, month, level = 'month', q, include, limit = 100, cursor } = request;
+): Promise<Page<DatasetRow>> {
+  const { tenant, store, month, level = 'month', q, include, limit, cursor } = request;
   if (include === 'days' && level !== 'month') {
     throw invalidInput('?include', 'days goes with level=month only');
   }
-  const scope: CursorScope = { list: 'datasets', filters: { tenant, store, month, level, q } };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant))
-    return { data: [], next_cursor: null };
+  const scope = { list: 'datasets', filters: { tenant, store, month, level, q } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
 
   const filter = { tenant, store, month, q, tenants: actor.tenants };
   return db.transaction(
     async (snapshot) => {
-      const rows = await queries.listDatasets(snapshot, level, filter, { after, limit: limit + 1 });
-      const shown = rows.slice(0, limit);
+      const rows = await queries.listDatasets(snapshot, level, filter, keyset);
+      const { data: shown, next_cursor } = toPage(page, rows, names);
       // A tenant's row holds the store that is filtered on, though it does not name it.
       const counted = shown.map((row) => ({ ...row, store: row.store ?? store ?? null }));
       const coverage = await readCoverage(snapshot, counted);
       const data = shown.map((row, i) => toDatasetRow(row, coverage[i]));
       if (include === 'days') await addDays(snapshot, data);
-      const last = shown.at(-1);
-      const hasMore = rows.length > limit && last !== undefined;
-      return {
-        data,
-        next_cursor: hasMore
-          ? encodeCursor(cursorKey, scope, { direction: 'next', key: names(last) })
-          : null,
-      };
+      return { data, next_cursor };
     },
     { isolation: 'repeatable read' },
   );

@@ -1,5 +1,6 @@
 // The door for those who move, replace and remove records: retention.
 
+export { segmentDamaged } from './segments/damage.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
 export type { LockedDay } from './segments/queries.ts';

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { indentJson, membersOf } from '../../kernel/json-slices.ts';
 import type { DeadLetterStatus } from '../../webhooks/contract.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
@@ -12,7 +13,6 @@ import {
 } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
 import { styled } from '../io.ts';
-import { indentJson, membersOf } from '../json-slices.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { readPage, walkPages } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';

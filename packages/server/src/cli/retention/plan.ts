@@ -1,7 +1,7 @@
+import { membersOf } from '../../kernel/json-slices.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
-import { membersOf } from '../json-slices.ts';
 import { maxPageRows, readPage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';

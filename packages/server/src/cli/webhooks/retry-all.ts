@@ -1,11 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import { indentJson } from '../../kernel/json-slices.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatNumberOf } from '../format.ts';
-import { indentJson } from '../json-slices.ts';
 import { withRetries } from '../retry.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';

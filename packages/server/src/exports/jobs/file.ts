@@ -3,7 +3,7 @@ import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
-import { ObjectDamaged, ObjectMissing, type ObjectReader } from '../../platform/objects/objects.ts';
+import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { createFormat } from '../formats/index.ts';
 import { disposition, ReaderGone } from '../send-stream.ts';
@@ -168,7 +168,7 @@ async function send(
 }
 
 function toDamage(error: unknown, { id }: StoredJob): unknown {
-  if (!(error instanceof ObjectMissing) && !(error instanceof ObjectDamaged)) return error;
+  if (!isObjectFault(error)) return error;
   return new AppError('segment_damaged', {
     detail: `A part of the file of ${id} is missing or is not what was written. Start the export again; the records themselves are not concerned.`,
     cause: error,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ExportJob, ExportState, Manifest } from '../jobs.contract.ts';
@@ -21,24 +21,16 @@ export async function listJobs(
   cursorKey: Buffer,
   actor: Actor,
   request: ListRequest,
-): Promise<{ data: ExportJob[]; next_cursor: string | null }> {
-  const { tenant, state, limit = 100, cursor } = request;
-  const scope: CursorScope = { list: 'exports', filters: { tenant, state } };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) {
-    return { data: [], next_cursor: null };
-  }
+): Promise<Page<ExportJob>> {
+  const { tenant, state, limit, cursor } = request;
+  const scope = { list: 'exports', filters: { tenant, state } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
   const filter = { tenant, state, reach: actor.tenants };
-  const jobs = await queries.listJobs(db, filter, { after, limit: limit + 1 });
-  const shown = jobs.slice(0, limit);
-  const last = jobs.length > limit ? shown.at(-1) : undefined;
-  return {
-    data: shown.map(toExportJob),
-    next_cursor:
-      last === undefined
-        ? null
-        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] }),
-  };
+  const jobs = await queries.listJobs(db, filter, keyset);
+  const { data, next_cursor } = toPage(page, jobs, (job) => [job.created_at, job.id]);
+  return { data: data.map(toExportJob), next_cursor };
 }
 
 /** Throws 404 `export_not_found`. */

@@ -3,6 +3,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 import { AppError, type InputFault, invalidInput } from '../../kernel/errors.ts';
+import { repeatedName } from '../../kernel/json-slices.ts';
 
 /**
  * Query text to the object its schema checks: whole numbers and true/false become what they say where
@@ -49,50 +50,15 @@ export function parseJson(body: Buffer): { text: string; value: unknown } {
   const text = body.toString();
   try {
     const value: unknown = JSON.parse(text);
-    refuseRepeatedFields(text);
+    // Of two JSON.parse takes the last and others the first. What lies deeper is the caller's own.
+    const repeated = repeatedName(text);
+    if (repeated !== undefined) {
+      throw invalidInput(`/${repeated}`, 'is given more than once', 'field_repeated');
+    }
     return { text, value };
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError('json_invalid', { detail: `The body is not JSON: ${String(error)}` });
-  }
-}
-
-/**
- * Of two fields of one name JSON.parse takes the last and others the first. Looks at the fields of the body
- * itself, in text that is JSON; what lies deeper is the caller's own.
- */
-function refuseRepeatedFields(text: string): void {
-  const names = new Set<string>();
-  let depth = 0;
-  let isName = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '{' || character === '[') {
-      depth += 1;
-      isName = depth === 1 && character === '{';
-    } else if (character === '}' || character === ']') depth -= 1;
-    else if (character === ',') isName = depth === 1 && names.size > 0;
-    else if (character === '"') {
-      const end = endOfString(text, at);
-      if (isName) {
-        const name: string = JSON.parse(text.slice(at, end + 1));
-        if (names.has(name)) {
-          throw invalidInput(`/${name}`, 'is given more than once', 'field_repeated');
-        }
-        names.add(name);
-        isName = false;
-      }
-      at = end;
-    }
-  }
-}
-
-/** Where the quote is that ends the string which begins here. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text[end - 1 - slashes] === '\\') slashes += 1;
-    if (slashes % 2 === 0) return end;
   }
 }
 

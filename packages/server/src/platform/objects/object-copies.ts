@@ -2,13 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../log.ts';
 import { type CheckOptions, type ObjectChecks, unlessAborted } from './check-object.ts';
-import {
-  ObjectDamaged,
-  ObjectMissing,
-  type ObjectRef,
-  type ObjectStore,
-  type OpenObject,
-} from './objects.ts';
+import { isObjectFault, type ObjectRef, type ObjectStore, type OpenObject } from './objects.ts';
 
 /** Local copies of objects, at most so many bytes of them beyond what is being read. */
 export type ObjectCopies = {
@@ -137,7 +131,7 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
         },
       };
     } catch (error) {
-      const isSpoilt = copy.isReady && isNotWhatItWas(error);
+      const isSpoilt = copy.isReady && isObjectFault(error);
       if (isSpoilt) forget(id, copy);
       await release(id, copy);
       throw isSpoilt ? new SpoiltCopy(error) : error;
@@ -166,8 +160,4 @@ class SpoiltCopy extends Error {
   constructor(cause: unknown) {
     super('the copy is not what it was', { cause });
   }
-}
-
-function isNotWhatItWas(error: unknown): boolean {
-  return error instanceof ObjectDamaged || error instanceof ObjectMissing;
 }

@@ -97,6 +97,11 @@ export class ObjectDamaged extends Error {
   }
 }
 
+/** Whether an object is at fault, rather than the store or the way to it. */
+export function isObjectFault(error: unknown): error is ObjectMissing | ObjectDamaged {
+  return error instanceof ObjectMissing || error instanceof ObjectDamaged;
+}
+
 /** An object as a local file that stays readable until it is released, whatever becomes of the object. */
 export type OpenObject = { readonly path: string; release(): Promise<void> };
 

@@ -1,7 +1,8 @@
 import { AppError } from '../../kernel/errors.ts';
-import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts';
 import { DuckDbError, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isOutOfMemory, segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
 import {
@@ -132,18 +133,17 @@ async function lookUp(
 }
 
 function readFault(error: unknown, places: readonly ColdPlace[]): unknown {
-  if (error instanceof DuckDbError && /out of memory/i.test(error.message)) {
+  if (isOutOfMemory(error)) {
     return new AppError('cold_tier_unavailable', { retryAfterSeconds: 5, cause: error });
   }
-  const isDamage =
-    error instanceof ObjectMissing ||
-    error instanceof ObjectDamaged ||
-    error instanceof DuckDbError;
-  if (!isDamage) return error;
-  const days = places.map((place) => place.day).sort();
-  return new AppError('segment_damaged', {
-    detail: `Nothing tells whether records of tenant ${places[0]?.tenant} from ${days[0]} to ${days.at(-1)} are stored already: the object ${places[0]?.object_key} is missing or damaged. Put it back, then send the records again.`,
-    cause: error,
+  const isDamage = isObjectFault(error) || error instanceof DuckDbError;
+  const [place] = places;
+  if (!isDamage || place === undefined) return error;
+  const days = places.map(({ day }) => day).sort();
+  const concerned = { ...place, first_day: days[0] ?? '', last_day: days.at(-1) ?? '' };
+  return segmentDamaged(concerned, error, {
+    problem: (days) => `Nothing tells whether records ${days} are stored already`,
+    remedy: 'Put it back, then send the records again.',
   });
 }
 

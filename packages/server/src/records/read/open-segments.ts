@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
-import { ObjectDamaged, ObjectMissing, type OpenObject } from '../../platform/objects/objects.ts';
+import { isObjectFault, type OpenObject } from '../../platform/objects/objects.ts';
 import { DuckDbError } from '../../platform/parquet/duckdb.ts';
+import { isOutOfMemory, segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import type { Segment } from './queries.ts';
 
@@ -49,16 +50,14 @@ async function open(cold: ColdReader, segment: Segment): Promise<OpenObject> {
   try {
     return await cold.objects.open({ key, sizeBytes, sha256 });
   } catch (error) {
-    if (error instanceof ObjectMissing) throw damaged(segment, 'is missing', error);
-    if (error instanceof ObjectDamaged) throw damaged(segment, 'is not what was written', error);
-    throw error;
+    throw isObjectFault(error) ? segmentDamaged(segment, error) : error;
   }
 }
 
 /** The files are what was written: what DuckDB cannot read in them was damaged before. */
 function explain(error: unknown, segments: readonly Segment[], paths: readonly string[]): unknown {
   if (!(error instanceof DuckDbError)) return error;
-  if (/out of memory/i.test(error.message)) {
+  if (isOutOfMemory(error)) {
     return new AppError('cold_tier_unavailable', {
       detail:
         'There is not enough memory to read cold data at the moment. Try again in a few seconds.',
@@ -68,15 +67,5 @@ function explain(error: unknown, segments: readonly Segment[], paths: readonly s
   }
   const named = paths.findIndex((path) => error.message.includes(path));
   const segment = segments[Math.max(0, named)];
-  return segment === undefined ? error : damaged(segment, 'cannot be read', error);
-}
-
-function damaged(segment: Segment, what: string, cause: unknown): AppError {
-  const { tenant, first_day: first, last_day: last, object_key: key } = segment;
-  return new AppError('segment_damaged', {
-    detail:
-      `Cold data of tenant ${tenant} from ${first} to ${last} cannot be read: ` +
-      `the object ${key} ${what}. Restore it from a backup, then run svcctl retention verify.`,
-    cause,
-  });
+  return segment === undefined ? error : segmentDamaged(segment, error);
 }

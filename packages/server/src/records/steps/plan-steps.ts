@@ -1,11 +1,12 @@
 import { AppError } from '../../kernel/errors.ts';
 import {
-  ObjectDamaged,
+  isObjectFault,
   ObjectMissing,
   type ObjectReader,
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { segmentDamaged } from '../segments/damage.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { Slice } from '../slice.ts';
 import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
@@ -171,18 +172,6 @@ async function openSegment(
         cause: error,
       });
     }
-    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
-      throw segmentDamaged(tenant, row, error);
-    }
-    throw error;
+    throw isObjectFault(error) ? segmentDamaged({ tenant, ...row }, error) : error;
   }
-}
-
-/** Tells whose data, which days and which object: what an operator has to restore. */
-function segmentDamaged(tenant: string, row: SegmentRow, cause: Error): AppError {
-  const days = `${row.first_day} … ${row.last_day}`;
-  return new AppError('segment_damaged', {
-    detail: `Cold data of ${tenant}, ${days}, cannot be read: ${cause.message}. Restore the object from a backup; retention verify lists all that is damaged.`,
-    cause,
-  });
 }

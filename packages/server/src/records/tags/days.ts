@@ -1,6 +1,6 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { dayAfter } from '../../kernel/day.ts';
+import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type SliceRequest, toSlice } from '../slice.ts';
 import type { DayRow } from '../tags.contract.ts';
@@ -23,26 +23,20 @@ export async function listDays(
   cursorKey: Buffer,
   actor: Actor,
   request: DaysRequest,
-): Promise<{ data: DayRow[]; next_cursor: string | null }> {
+): Promise<Page<DayRow>> {
   const { limit = 400, cursor, ...asked } = request;
   const { tenant } = asked;
   const slice = { ...toSlice(asked, actor, '?'), tenant };
-  const scope: CursorScope = { list: 'days', filters: asked };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key[0];
-  if (!mayTouchTenant(actor, tenant)) return { data: [], next_cursor: null };
+  const scope = { list: 'days', filters: asked };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (!mayTouchTenant(actor, tenant)) return emptyPage();
   return db.transaction(
     async (snapshot) => {
-      const page = { after: after ?? null, limit: limit + 1 };
-      const rows = await listCountedDays(snapshot, slice, page);
-      const shown = rows.slice(0, limit);
-      const last = shown.at(-1);
-      const hasMore = rows.length > limit && last !== undefined;
-      return {
-        data: await withCoverage(snapshot, { tenant, store: slice.store ?? null }, shown),
-        next_cursor: hasMore
-          ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.day] })
-          : null,
-      };
+      const rows = await listCountedDays(snapshot, slice, keyset);
+      const { data: shown, next_cursor } = toPage(page, rows, ({ day }) => [day]);
+      const scope = { tenant, store: slice.store ?? null };
+      return { data: await withCoverage(snapshot, scope, shown), next_cursor };
     },
     { isolation: 'repeatable read' },
   );

@@ -236,14 +236,14 @@ export type DayCounters = { day: string; count: number; bytes: number; cold_coun
 export async function listCountedDays(
   db: Queryable,
   filter: Pick<Slice, 'store' | 'from' | 'until'> & { tenant: string },
-  page: { after: string | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<DayCounters[]> {
   const { tenant, store, from, until } = filter;
   const conditions = [sql`tenant = ${tenant}`];
   if (store !== undefined) conditions.push(sql`store = ${store}`);
   if (from !== undefined) conditions.push(sql`counter.day >= ${from}::date`);
   if (until !== undefined) conditions.push(sql`counter.day < ${until}::date`);
-  if (page.after !== null) conditions.push(sql`counter.day > ${page.after}::date`);
+  if (page.after !== null) conditions.push(sql`counter.day > ${page.after[0]}::date`);
   return db.query<DayCounters>(sql`
     select day::text as day, count, bytes, cold_count
     from ${raw(store === undefined ? 'tenant_days' : 'leaf_days')} counter ${where(conditions)}

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { addDays } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
@@ -89,26 +89,20 @@ async function listTags(
   cursorKey: Buffer,
   actor: Actor,
   request: TagsRequest,
-): Promise<{ data: Tag[]; next_cursor: string | null }> {
-  const { limit = 100, cursor, dataset, ...asked } = request;
+): Promise<Page<Tag>> {
+  const { limit, cursor, dataset, ...asked } = request;
   const slice = toSlice(asked, actor, '?');
-  const scope: CursorScope = { list: 'tags', filters: { ...asked, dataset } };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
-  if (isOutOfReach(slice, actor)) return { data: [], next_cursor: null };
+  const scope = { list: 'tags', filters: { ...asked, dataset } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (isOutOfReach(slice, actor)) return emptyPage();
   return db.transaction(
     async (snapshot) => {
-      const page = { after, limit: limit + 1 };
-      const rows = await queries.listTags(snapshot, { ...slice, dataset }, page);
-      const shown = rows.slice(0, limit);
-      const sums = await sumWindows(snapshot, shown);
-      const last = shown.at(-1);
-      const hasMore = rows.length > limit && last !== undefined;
-      return {
-        data: shown.map((tag, i) => ({ ...tag, ...(sums[i] ?? { count: 0, bytes: 0 }) })),
-        next_cursor: hasMore
-          ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] })
-          : null,
-      };
+      const rows = await queries.listTags(snapshot, { ...slice, dataset }, keyset);
+      const { data: tags, next_cursor } = toPage(page, rows, (tag) => [tag.created_at, tag.id]);
+      const sums = await sumWindows(snapshot, tags);
+      const data = tags.map((tag, i) => ({ ...tag, ...(sums[i] ?? { count: 0, bytes: 0 }) }));
+      return { data, next_cursor };
     },
     { isolation: 'repeatable read' },
   );

@@ -1,6 +1,6 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -50,24 +50,16 @@ async function listVersions(
   cursorKey: Buffer,
   actor: Actor,
   request: VersionsRequest,
-): Promise<{ data: Version[]; next_cursor: string | null }> {
-  const { tenant, dataset, limit = 100, cursor } = request;
-  const scope: CursorScope = { list: 'dataset-versions', filters: { tenant, dataset } };
-  const after = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor).key;
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) {
-    return { data: [], next_cursor: null };
-  }
+): Promise<Page<Version>> {
+  const { tenant, dataset, limit, cursor } = request;
+  const scope = { list: 'dataset-versions', filters: { tenant, dataset } };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset(page);
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
   const filter = { tenant, dataset, tenants: actor.tenants };
-  const rows = await queries.listVersions(db, filter, { after, limit: limit + 1 });
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return {
-    data: shown.map(toVersion),
-    next_cursor:
-      last === undefined
-        ? null
-        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] }),
-  };
+  const rows = await queries.listVersions(db, filter, keyset);
+  const { data, next_cursor } = toPage(page, rows, (row) => [row.created_at, row.id]);
+  return { data: data.map(toVersion), next_cursor };
 }
 
 /** Throws 404 `version_not_found`. */

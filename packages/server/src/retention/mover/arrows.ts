@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
 import type { MoveKind } from '../contract.ts';
@@ -66,7 +66,7 @@ async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
   try {
     return await stepsOf(work.move).copy(context, work);
   } catch (error) {
-    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
+    if (isObjectFault(error)) {
       throw new MoveFault(
         'segment_damaged',
         `A segment that the move reads cannot be trusted: ${error.message}. Run retention verify.`,

@@ -1,8 +1,12 @@
-import { AppError } from '../../kernel/errors.ts';
-import { ObjectDamaged, ObjectMissing, type ObjectReader } from '../../platform/objects/objects.ts';
+import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
 import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { type DayTriple, digestSumSql, readSegments } from '../../records/segments.ts';
+import {
+  type DayTriple,
+  digestSumSql,
+  readSegments,
+  segmentDamaged,
+} from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -104,10 +108,10 @@ async function readMatches(
       await object.release();
     }
   } catch (error) {
-    if (!(error instanceof ObjectMissing || error instanceof ObjectDamaged)) throw error;
-    throw new AppError('segment_damaged', {
-      detail: `Nothing tells which records of ${scope.tenant} from ${segment.first_day} to ${segment.last_day} are meant: ${error.message}. Nothing was erased. Restore the object from a backup, then ask again.`,
-      cause: error,
+    if (!isObjectFault(error)) throw error;
+    throw segmentDamaged({ tenant: scope.tenant, ...segment }, error, {
+      problem: (days) => `Nothing tells which records ${days} are meant`,
+      remedy: 'Nothing was erased. Restore it from a backup, then ask again.',
     });
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createObjectChecks } from '../../platform/objects/check-object.ts';
-import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import { isObjectFault } from '../../platform/objects/objects.ts';
 import {
   type DayTriple,
   dayKey,
@@ -57,7 +57,7 @@ async function readSegment(
     const days = await readSegmentDays(context.duckdb, { tenant: move.tenant, path, signal });
     return { id, object_key, size_bytes, sha256, days, path };
   } catch (error) {
-    if (error instanceof ObjectMissing || error instanceof ObjectDamaged) {
+    if (isObjectFault(error)) {
       throw damaged(`After it was written ${error.message}.`, error);
     }
     signal.throwIfAborted();

@@ -1,8 +1,8 @@
 import type { Actor } from '../../kernel/actor.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { HotSpace, PlanRow, PlanSum } from '../contract.ts';
 import { measureHotSpace } from '../give-back.ts';
-import { cursorAfter, toKeyset } from '../page.ts';
 import * as queries from './queries.ts';
 
 export type PlanRequest = { tenant?: string; before?: string; limit?: number; cursor?: string };
@@ -27,19 +27,17 @@ export async function getPlan(
   const { tenant, before, limit, cursor } = request;
   const scope = { list: 'retention.plan', filters: { tenant, before } };
   const page = { cursorKey, scope, limit, cursor };
-  const keyset = toKeyset(page);
-  const after = keyset.after as queries.PlanKey | null;
+  const keyset = toKeyset<queries.PlanKey>(page);
   const wanted = { tenant, before, tenants: actor.tenants };
-  const rows = await queries.listPlan(db, wanted, { after, limit: keyset.limit + 1 });
+  const rows = await queries.listPlan(db, wanted, keyset);
   const due = rows.flatMap(toPlanRow);
-  const data = due.slice(0, keyset.limit);
-  const last = due.length > keyset.limit ? data.at(-1) : undefined;
+  const { data, next_cursor } = toPage(page, due, (row) => [row.tenant, row.kind]);
   return {
     data,
     totals: toTotals(rows[0]),
     // The files are those of all tenants.
     hot_space: actor.tenants === null && cursor === undefined ? await measureHotSpace(db) : null,
-    next_cursor: cursorAfter(page, last && [last.tenant, last.kind]),
+    next_cursor,
   };
 }
 

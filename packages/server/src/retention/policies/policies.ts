@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
-import { readPage } from '../page.ts';
 import * as queries from './queries.ts';
 
 type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
@@ -18,22 +18,17 @@ type PolicyAct = {
 };
 
 /** One page of the policies: the default first, then the tenants’ own. Throws 400 `cursor_invalid`. */
-export function listPolicies(
+export async function listPolicies(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
   request: { limit?: number; cursor?: string },
-): Promise<{ data: PolicyRow[]; next_cursor: string | null }> {
+): Promise<Page<PolicyRow>> {
   const { limit, cursor } = request;
-  return readPage(
-    { cursorKey, scope: { list: 'retention.policies', filters: {} }, limit, cursor },
-    async (keyset) => {
-      const page = { after: keyset.after?.[0] ?? null, limit: keyset.limit };
-      const rows = await queries.listPolicies(db, actor.tenants, page);
-      return rows.map((row) => toPolicyRow(row, row.tenant, actor));
-    },
-    (row) => [row.tenant],
-  );
+  const page = { cursorKey, scope: { list: 'retention.policies', filters: {} }, limit, cursor };
+  const rows = await queries.listPolicies(db, actor.tenants, toKeyset(page));
+  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant]);
+  return { data: data.map((row) => toPolicyRow(row, row.tenant, actor)), next_cursor };
 }
 
 /**
@@ -136,22 +131,18 @@ function policyNotFound(tenant: string): AppError {
 }
 
 /** One page of how much of each tenant lies hot and cold, by tenant. Throws 400 `cursor_invalid`. */
-export function listTenantStates(
+export async function listTenantStates(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
   request: { q?: string; limit?: number; cursor?: string },
-): Promise<{ data: TenantStateRow[]; next_cursor: string | null }> {
+): Promise<Page<TenantStateRow>> {
   const { q, limit, cursor } = request;
-  return readPage(
-    { cursorKey, scope: { list: 'retention.tenants', filters: { q } }, limit, cursor },
-    async (keyset) => {
-      const page = { after: keyset.after?.[0] ?? null, limit: keyset.limit };
-      const rows = await queries.listTenantStates(db, { q, reach: actor.tenants }, page);
-      return rows.map(toStateRow);
-    },
-    (row) => [row.tenant],
-  );
+  const page = { cursorKey, scope: { list: 'retention.tenants', filters: { q } }, limit, cursor };
+  const filter = { q, reach: actor.tenants };
+  const rows = await queries.listTenantStates(db, filter, toKeyset(page));
+  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant]);
+  return { data: data.map(toStateRow), next_cursor };
 }
 
 function toStateRow(row: queries.TenantState): TenantStateRow {

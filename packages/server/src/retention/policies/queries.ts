@@ -29,9 +29,10 @@ const columns = sql`retention_policies.tenant, hot_days, delete_days, hold,
 export async function listPolicies(
   db: Queryable,
   reach: Reach,
-  page: { after: string | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<StoredPolicy[]> {
-  const { after, limit } = page;
+  const after = page.after?.[0] ?? null;
+  const { limit } = page;
   return db.query<StoredPolicy>(sql`
     select ${columns} from retention_policies
     where (${reach}::text[] is null or tenant = ${defaultTenant} or tenant = any(${reach}::text[]))
@@ -110,13 +111,13 @@ export type TenantState = PolicyTerms & {
 export async function listTenantStates(
   db: Queryable,
   filter: { q: string | undefined; reach: Reach },
-  page: { after: string | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<TenantState[]> {
   const prefix = filter.q ?? '';
   return db.query<TenantState>(sql`
     with page as (
       select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
-      where tenant > ${page.after ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
+      where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
         and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
       order by tenant limit ${raw(String(page.limit))}
     )

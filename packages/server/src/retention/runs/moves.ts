@@ -1,10 +1,10 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { MoveKind, MoveRow, MoveState, TripleRow } from '../contract.ts';
-import { cursorAfter, toKeyset } from '../page.ts';
 import * as queries from './queries.ts';
 import { deleteOldMoves, deleteOldRuns, deleteOldVerifications } from './queries.ts';
 
@@ -26,21 +26,19 @@ export async function listMoves(
   actor: Actor,
   request: MovesRequest,
   options: { cursorKey: Buffer; scanLimit?: number },
-): Promise<{ data: MoveRow[]; next_cursor: string | null }> {
+): Promise<Page<MoveRow>> {
   const { limit, cursor, ...filters } = request;
   const { tenant, kind, state, run_id: runId } = filters;
   const scope = { list: 'retention.moves', filters };
   const page = { cursorKey: options.cursorKey, scope, limit, cursor };
-  const keyset = toKeyset(page);
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant))
-    return { data: [], next_cursor: null };
+  const keyset = toKeyset<queries.MoveKey>(page);
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
 
   const tenants = tenant === undefined ? actor.tenants : [tenant];
   const isFiltered = [kind, state, runId].some((value) => value !== undefined);
   const scan = {
-    after: keyset.after as queries.MoveKey | null,
-    limit: keyset.limit + 1,
-    scanLimit: isFiltered ? (options.scanLimit ?? scanLimit) : keyset.limit + 1,
+    ...keyset,
+    scanLimit: isFiltered ? (options.scanLimit ?? scanLimit) : keyset.limit,
   };
   // One snapshot: a move planned in between would move the end of the scan.
   const { rows, scanEnd } = await db.transaction(
@@ -54,10 +52,8 @@ export async function listMoves(
     },
     { isolation: 'repeatable read' },
   );
-  const shown = rows.slice(0, keyset.limit);
-  const last = rows.length > keyset.limit ? shown.at(-1) : undefined;
-  const readOn = last === undefined ? scanEnd : [last.planned_at, last.id];
-  return { data: shown.map(toMoveRow), next_cursor: cursorAfter(page, readOn) };
+  const { data, next_cursor } = toPage(page, rows, (move) => [move.planned_at, move.id]);
+  return { data: data.map(toMoveRow), next_cursor: next_cursor ?? cursorAfter(page, scanEnd) };
 }
 
 /** Throws 404 `move_not_found`. */

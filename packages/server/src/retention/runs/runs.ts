@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RunRow } from '../contract.ts';
-import { readPage } from '../page.ts';
 import * as queries from './queries.ts';
 
 export type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };
@@ -42,18 +42,16 @@ export async function requestRun(
 }
 
 /** One page of the runs that concern only tenants in reach, the latest first. Throws 400 `cursor_invalid`. */
-export function listRuns(
+export async function listRuns(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
   request: { limit?: number; cursor?: string },
-): Promise<{ data: RunRow[]; next_cursor: string | null }> {
+): Promise<Page<RunRow>> {
   const { limit, cursor } = request;
-  return readPage(
-    { cursorKey, scope: { list: 'retention.runs', filters: {} }, limit, cursor },
-    (keyset) => queries.listRuns(db, actor.tenants, keyset),
-    (row) => [row.requested_at, row.id],
-  );
+  const page = { cursorKey, scope: { list: 'retention.runs', filters: {} }, limit, cursor };
+  const rows = await queries.listRuns(db, actor.tenants, toKeyset(page));
+  return toPage(page, rows, (row) => [row.requested_at, row.id]);
 }
 
 /** Throws 404 `retention_run_not_found`. */

@@ -33,7 +33,7 @@ export async function insertVerification(
 export async function listVerifications(
   db: Queryable,
   reach: readonly string[] | null,
-  page: { after: readonly [requestedAt: string, id: string] | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<VerificationRow[]> {
   const after =
     page.after === null

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -43,23 +43,11 @@ async function listVerifications(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  { limit = 100, cursor }: { limit?: number; cursor?: string },
-): Promise<{ data: VerificationRow[]; next_cursor: string | null }> {
-  const scope: CursorScope = { list: 'verifications', filters: {} };
-  const after =
-    cursor === undefined
-      ? null
-      : (decodeCursor(cursorKey, scope, cursor).key as unknown as readonly [string, string]);
-  const found = await queries.listVerifications(db, actor.tenants, { after, limit: limit + 1 });
-  const data = found.slice(0, limit);
-  const last = data.at(-1);
-  return {
-    data,
-    next_cursor:
-      found.length > limit && last !== undefined
-        ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.requested_at, last.id] })
-        : null,
-  };
+  { limit, cursor }: { limit?: number; cursor?: string },
+): Promise<Page<VerificationRow>> {
+  const page = { cursorKey, scope: { list: 'verifications', filters: {} }, limit, cursor };
+  const found = await queries.listVerifications(db, actor.tenants, toKeyset(page));
+  return toPage(page, found, (row) => [row.requested_at, row.id]);
 }
 
 /** Throws 404 `verification_not_found`. */

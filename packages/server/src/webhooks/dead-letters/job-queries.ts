@@ -67,7 +67,7 @@ function isVisible(reach: readonly string[] | null): Sql {
 export async function listJobs(
   db: Queryable,
   reach: readonly string[] | null,
-  page: { after: readonly [createdAt: string, id: string] | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<JobRow[]> {
   const conditions = [isVisible(reach)];
   if (page.after !== null) {

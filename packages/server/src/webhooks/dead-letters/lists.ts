@@ -1,5 +1,5 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
 import * as queries from './read-queries.ts';
@@ -59,27 +59,22 @@ export async function listDeadLetters(
   request: DeadLetterRequest,
 ) {
   const { limit = 200, cursor, ...filters } = request;
-  const scope: CursorScope = { list: 'dead-letters', filters };
-  const after =
-    cursor === undefined
-      ? null
-      : (decodeCursor(cursorKey, scope, cursor).key as unknown as queries.RowKey);
+  const scope = { list: 'dead-letters', filters };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset<queries.RowKey>(page);
   const reach = await findReach(db, actor, filters);
   const { status, failure_class: failureClass, q } = filters;
-  if (reach === null) return { data: [], next_cursor: null, total: q === undefined ? 0 : null };
+  if (reach === null) return { ...emptyPage(), total: q === undefined ? 0 : null };
 
-  const { shown, readOn } = await readPage(
+  const { shown, readOn } = await readRows(
     db,
     { orderedBy: 'last_attempt_at', status, ...reach },
     { failureClass, q },
-    { after, limit },
+    keyset,
   );
   return {
     data: shown,
-    next_cursor:
-      readOn === undefined
-        ? null
-        : encodeCursor(cursorKey, scope, { direction: 'next', key: readOn }),
+    next_cursor: cursorAfter(page, readOn),
     total:
       q === undefined
         ? await queries.sumCounts(db, { statuses: [status], ...reach, failureClass })
@@ -94,7 +89,7 @@ export async function listDeadLetterGroups(
   request: { status: DeadLetterStatus; tenant?: string; endpoint_id?: string; limit?: number },
 ) {
   const reach = await findReach(db, actor, request);
-  if (reach === null) return { data: [], next_cursor: null };
+  if (reach === null) return emptyPage();
   const filter = { statuses: [request.status], ...reach };
   const data = await queries.listGroups(db, request.status, filter, request.limit ?? 100);
   return { data, next_cursor: null };
@@ -116,43 +111,40 @@ export async function listDeliveries(
   actor: Actor,
   request: DeliveriesRequest,
 ) {
-  const { limit = 100, cursor, ...filters } = request;
-  const scope: CursorScope = { list: 'deliveries', filters };
-  const after =
-    cursor === undefined ? null : (decodeCursor(cursorKey, scope, cursor).key as unknown as RowKey);
+  const { limit, cursor, ...filters } = request;
+  const scope = { list: 'deliveries', filters };
+  const page = { cursorKey, scope, limit, cursor };
+  const keyset = toKeyset<RowKey>(page);
   const reach = await findReach(db, actor, filters);
-  if (reach === null) return { data: [], next_cursor: null };
-  const { shown, readOn } = await readPage(
+  if (reach === null) return emptyPage();
+  const { shown, readOn } = await readRows(
     db,
     { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach },
     { status: filters.status },
-    { after, limit },
+    keyset,
   );
-  const next =
-    readOn === undefined
-      ? null
-      : encodeCursor(cursorKey, scope, { direction: 'next', key: readOn });
-  return { data: shown, next_cursor: next };
+  return { data: shown, next_cursor: cursorAfter(page, readOn) };
 }
 
 /** Rows that one page looks at for what no index finds, at most. */
 const scanLimit = 10_000;
 
 /** The rows of a page, newest first, and the key to read on from if there may be more. */
-async function readPage(
+async function readRows(
   db: Database,
   source: queries.RowSource,
   sought: queries.Sought,
-  page: { after: queries.RowKey | null; limit: number },
+  keyset: { after: queries.RowKey | null; limit: number },
 ): Promise<{ shown: queries.DeliveryRow[]; readOn: queries.RowKey | undefined }> {
-  const scan = { ...page, limit: page.limit + 1, descending: true };
+  const limit = keyset.limit - 1;
+  const scan = { ...keyset, descending: true };
   const cut = (found: queries.DeliveryRow[]) => {
-    const shown = found.slice(0, page.limit);
+    const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const at = last?.[source.orderedBy];
     return {
       shown,
-      readOn: found.length > page.limit && last && at ? ([at, last.id] as const) : undefined,
+      readOn: found.length > limit && last && at ? ([at, last.id] as const) : undefined,
     };
   };
   if (Object.values(sought).every((value) => value === undefined)) {

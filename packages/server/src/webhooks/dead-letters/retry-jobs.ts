@@ -1,8 +1,8 @@
 import type { Actor } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../contract.ts';
 import * as queries from './job-queries.ts';
@@ -85,21 +85,11 @@ export async function listRetryJobs(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  { limit = 100, cursor }: { limit?: number; cursor?: string },
+  { limit, cursor }: { limit?: number; cursor?: string },
 ) {
-  const scope: CursorScope = { list: 'retry-jobs', filters: {} };
-  const after =
-    cursor === undefined
-      ? null
-      : (decodeCursor(cursorKey, scope, cursor).key as unknown as readonly [string, string]);
-  const found = await queries.listJobs(db, actor.tenants, { after, limit: limit + 1 });
-  const data = found.slice(0, limit);
-  const last = data.at(-1);
-  const next =
-    found.length > limit && last !== undefined
-      ? encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] })
-      : null;
-  return { data, next_cursor: next };
+  const page = { cursorKey, scope: { list: 'retry-jobs', filters: {} }, limit, cursor };
+  const found = await queries.listJobs(db, actor.tenants, toKeyset(page));
+  return toPage(page, found, (job) => [job.created_at, job.id]);
 }
 
 /** Throws 404 `retry_job_not_found`. */

@@ -1,6 +1,6 @@
 import type { Actor } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import * as queries from './queries.ts';
@@ -15,23 +15,11 @@ export async function listEndpoints(
   actor: Actor,
   request: { tenant?: string; limit?: number; cursor?: string },
 ) {
-  const { limit = 100, cursor, tenant } = request;
-  const scope: CursorScope = { list: 'endpoints', filters: { tenant } };
-  const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
-  const [afterTenant = '', afterId = ''] = position?.key ?? [];
-  const rows = await queries.listEndpoints(
-    db,
-    { tenant, reach: actor.tenants },
-    { after: position === null ? null : [afterTenant, afterId], limit: limit + 1 },
-  );
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return {
-    data: rows.slice(0, limit).map(showEndpoint),
-    next_cursor:
-      last === undefined
-        ? null
-        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.tenant, last.id] }),
-  };
+  const { limit, cursor, tenant } = request;
+  const page = { cursorKey, scope: { list: 'endpoints', filters: { tenant } }, limit, cursor };
+  const rows = await queries.listEndpoints(db, { tenant, reach: actor.tenants }, toKeyset(page));
+  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
+  return { data: data.map(showEndpoint), next_cursor };
 }
 
 /** Throws 404 `endpoint_not_found`. */

@@ -93,7 +93,7 @@ export async function insertEndpoint(
 export async function listEndpoints(
   db: Queryable,
   filter: { tenant: string | undefined; reach: Reach },
-  page: { after: readonly [tenant: string, id: string] | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<EndpointRow[]> {
   const [tenant, id] = page.after ?? [null, null];
   return db.query<EndpointRow>(sql`

@@ -1,7 +1,7 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
-import { AppError, invalidInput } from '../../kernel/errors.ts';
-import { readMember } from '../../kernel/json-member.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { compactMember } from '../../kernel/json-slices.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
@@ -12,11 +12,8 @@ import { reportIncident } from './report-incident.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
-    const { source, repeated } = readMember(request.jsonText, 'data');
-    // Which of them counts would be up to whoever reads the request.
-    if (repeated !== undefined)
-      throw invalidInput(`/${repeated}`, 'may stand in the body only once');
-    return reportIncident(db, options, actor, { request: body, dataSource: source });
+    const dataSource = compactMember(request.jsonText, 'data');
+    return reportIncident(db, options, actor, { request: body, dataSource });
   });
   http.route(webhooksContract.listIncidents, ({ query, actor }) =>
     listIncidents(db, options.cursorKey(), actor, query),
@@ -33,23 +30,10 @@ async function listIncidents(
   actor: Actor,
   request: { tenant?: string; limit?: number; cursor?: string },
 ) {
-  const { limit = 100, cursor, tenant } = request;
-  const scope: CursorScope = { list: 'incidents', filters: { tenant } };
-  const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
-  const [createdAt = '', id = ''] = position?.key ?? [];
-  const before = position === null ? null : ([createdAt, id] as const);
-  const rows = await queries.listIncidents(db, tenantsOf(actor, tenant), {
-    before,
-    limit: limit + 1,
-  });
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return {
-    data: rows.slice(0, limit),
-    next_cursor:
-      last === undefined
-        ? null
-        : encodeCursor(cursorKey, scope, { direction: 'next', key: [last.created_at, last.id] }),
-  };
+  const { limit, cursor, tenant } = request;
+  const page = { cursorKey, scope: { list: 'incidents', filters: { tenant } }, limit, cursor };
+  const rows = await queries.listIncidents(db, tenantsOf(actor, tenant), toKeyset(page));
+  return toPage(page, rows, (row) => [row.created_at, row.id]);
 }
 
 /** An incident and its deliveries as they stand now. Throws 404 `incident_not_found`. */

@@ -149,19 +149,19 @@ export async function findIncident(
   return rows[0];
 }
 
-/** The newest before `before`, of these tenants; null = all. */
+/** The newest, from `after` on, of these tenants; null = all. */
 export async function listIncidents(
   db: Queryable,
   tenants: readonly string[] | null,
-  page: { before: readonly [createdAt: string, id: string] | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<IncidentRow[]> {
-  const { before, limit } = page;
+  const { after, limit } = page;
   const newest = (conditions: Sql[]) => sql`
     select id, tenant, store, type, occurred_at, created_at from incidents
     ${conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`}
     order by created_at desc, id desc limit ${limit}`;
   const isOlder =
-    before === null ? [] : [sql`(created_at, id) < (${before[0]}::timestamptz, ${before[1]})`];
+    after === null ? [] : [sql`(created_at, id) < (${after[0]}::timestamptz, ${after[1]})`];
   // A page of each tenant, of which the newest make the page: it costs the same however rare they are.
   const found =
     tenants === null

@@ -3,8 +3,7 @@ import type { Log } from '../../../platform/log.ts';
 import type { StoreFence } from '../../../platform/objects/fence.ts';
 import {
   fromFileSystem,
-  ObjectDamaged,
-  ObjectMissing,
+  isObjectFault,
   type ObjectStore,
   systemCode,
 } from '../../../platform/objects/objects.ts';
@@ -58,7 +57,7 @@ export function toFault(error: unknown, dir: string): Fault {
     const isUntold = told.detail === errorCatalogue.internal_error.title;
     return { code: told.code, text: isUntold ? mistake : told.detail, isPassing };
   }
-  if (told instanceof ObjectMissing || told instanceof ObjectDamaged) {
+  if (isObjectFault(told)) {
     return { code: 'segment_damaged', text: `Of the file, ${told.message}.`, isPassing: true };
   }
   if (isOutOfMemory(told)) {

@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto';
 import { createGate } from '../../../kernel/gate.ts';
-import { ObjectDamaged, ObjectMissing } from '../../../platform/objects/objects.ts';
+import { isObjectFault } from '../../../platform/objects/objects.ts';
 import type { WorkContext } from './context.ts';
 import { hashObject } from './finish.ts';
 import type { DoneRow, PartRow } from './queries.ts';
@@ -77,7 +77,7 @@ async function addToHash(
   try {
     return { row, hash: await add(row) };
   } catch (error) {
-    if (!(error instanceof ObjectMissing) && !(error instanceof ObjectDamaged)) throw error;
+    if (!isObjectFault(error)) throw error;
     const again = await call.remake();
     return { row: again, hash: await add(again) };
   }

@@ -1,0 +1,192 @@
+import { JsonScanner } from './json-text.ts';
+
+/**
+ * Cuts JSON text into the texts of its parts, without building values: `JSON.parse` and `stringify` would bend
+ * integers above 2^53 and the spelling of numbers. The text is taken for JSON: what is not, throws `NotJson` or
+ * comes out as it came in. Offsets are UTF-16 units.
+ */
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+export class NotJson extends Error {}
+
+/**
+ * The members of the object or the elements of the array that begins at `start`, one after the other; of any other
+ * value, none. Ends and names are looked for when they are asked for: a path that enters a record skips most of it.
+ */
+export class JsonItems {
+  readonly text: string;
+  /** Where the value begins. */
+  start = -1;
+  /** How many were passed before this one. */
+  index = -1;
+  readonly #close: number;
+  #nameStart = -1;
+  #nameEnd = -1;
+  #end = -1;
+
+  constructor(text: string, start = 0) {
+    this.text = text;
+    const opening = skipSpace(text, start);
+    const first = text.charCodeAt(opening);
+    this.#close = first === openBrace ? closeBrace : first === openBracket ? closeBracket : -1;
+    this.#end = opening + 1;
+  }
+
+  /** Goes to the next item; false when there is none. */
+  next(): boolean {
+    const { text } = this;
+    if (this.#close < 0) return false;
+    let position = skipSpace(text, this.end);
+    const after = text.charCodeAt(position);
+    if (after === this.#close) return false;
+    if (this.index >= 0) {
+      if (after !== comma) throw new NotJson();
+      position = skipSpace(text, position + 1);
+    }
+    if (this.#close === closeBrace) {
+      this.#nameStart = position;
+      this.#nameEnd = stringEnd(text, position);
+      position = skipSpace(text, this.#nameEnd);
+      if (text.charCodeAt(position) !== colon) throw new NotJson();
+      position = skipSpace(text, position + 1);
+    }
+    this.start = position;
+    this.index += 1;
+    this.#end = -1;
+    return true;
+  }
+
+  /** Where the value ends. */
+  get end(): number {
+    if (this.#end < 0) this.#end = valueEnd(this.text, this.start);
+    return this.#end;
+  }
+
+  get value(): string {
+    return this.text.slice(this.start, this.end);
+  }
+
+  /** Null in an array. */
+  get name(): string | null {
+    if (this.#close !== closeBrace) return null;
+    return JSON.parse(this.text.slice(this.#nameStart, this.#nameEnd)) as string;
+  }
+}
+
+/** The members of an object: name → text of the value; of two with one name the last, as JSON.parse has it. */
+export function membersOf(text: string): Map<string, string> {
+  if (text[skipSpace(text, 0)] !== '{') throw new NotJson();
+  const members = new Map<string, string>();
+  for (const items = new JsonItems(text); items.next(); )
+    members.set(items.name ?? '', items.value);
+  return members;
+}
+
+/** The texts of the elements of an array. */
+export function elementsOf(text: string): string[] {
+  if (text[skipSpace(text, 0)] !== '[') throw new NotJson();
+  const elements: string[] = [];
+  for (const items = new JsonItems(text); items.next(); ) elements.push(items.value);
+  return elements;
+}
+
+/** The first name that stands once more in the object itself, of which JSON.parse says nothing. */
+export function repeatedName(text: string): string | undefined {
+  const names = new Set<string>();
+  for (const items = new JsonItems(text); items.next(); ) {
+    const { name } = items;
+    if (name === null) return undefined;
+    if (names.has(name)) return name;
+    names.add(name);
+  }
+  return undefined;
+}
+
+/** A member of an object without white space between its tokens; undefined when there is none of this name. */
+export function compactMember(text: string, name: string): string | undefined {
+  const source = membersOf(text).get(name);
+  if (source === undefined) return undefined;
+  const scanner = new JsonScanner(source);
+  scanner.beginValue();
+  return scanner.compact(0, scanner.scanValue(0));
+}
+
+/** An object with only these members, in this order, each to the letter; an absent one is null. */
+export function pickMembers(text: string, names: readonly string[]): string {
+  const members = membersOf(text);
+  return `{${names.map((name) => `${JSON.stringify(name)}:${members.get(name) ?? 'null'}`).join(',')}}`;
+}
+
+/** The same JSON over many lines, indented by two, every value to the letter. */
+export function indentJson(text: string, depth = 0): string {
+  const first = text[skipSpace(text, 0)];
+  if (first !== '{' && first !== '[') return text;
+  const inner = '  '.repeat(depth + 1);
+  const lines: string[] = [];
+  for (const items = new JsonItems(text); items.next(); ) {
+    const name = items.name === null ? '' : `${JSON.stringify(items.name)}: `;
+    lines.push(inner + name + indentJson(items.value, depth + 1));
+  }
+  const close = first === '{' ? '}' : ']';
+  if (lines.length === 0) return `${first}${close}`;
+  return `${first}\n${lines.join(',\n')}\n${'  '.repeat(depth)}${close}`;
+}
+
+function valueEnd(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === quote) return stringEnd(text, start);
+  if (first === openBrace || first === openBracket) return containerEnd(text, start);
+  let end = start;
+  while (isOfScalar(text.charCodeAt(end))) end += 1;
+  if (end === start) throw new NotJson();
+  return end;
+}
+
+/** Behind the end of the text the code is NaN, which is none. */
+function isOfScalar(code: number): boolean {
+  return code > 0x20 && code !== comma && code !== closeBrace && code !== closeBracket;
+}
+
+function containerEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let position = start; position < text.length; position += 1) {
+    switch (text.charCodeAt(position)) {
+      case quote:
+        position = stringEnd(text, position) - 1;
+        break;
+      case openBrace:
+      case openBracket:
+        depth += 1;
+        break;
+      case closeBrace:
+      case closeBracket:
+        depth -= 1;
+        if (depth === 0) return position + 1;
+    }
+  }
+  throw new NotJson();
+}
+
+/** Where the string ends whose opening quote stands at `start`. */
+function stringEnd(text: string, start: number): number {
+  if (text.charCodeAt(start) !== quote) throw new NotJson();
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
+    if (backslashes % 2 === 0) return end + 1;
+  }
+  throw new NotJson();
+}
+
+function skipSpace(text: string, start: number): number {
+  let position = start;
+  // Most text is compact already.
+  while (isSpace(text.charCodeAt(position))) position += 1;
+  return position;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}

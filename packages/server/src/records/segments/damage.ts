@@ -1,0 +1,49 @@
+import { AppError } from '../../kernel/errors.ts';
+import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import { DuckDbError } from '../../platform/parquet/duckdb.ts';
+
+/** A segment as far as an operator needs it told: whose days stopped being readable, and which object to restore. */
+type Told = {
+  readonly tenant: string;
+  readonly first_day: string;
+  readonly last_day: string;
+  readonly object_key: string;
+};
+
+/** What the damage means to who met it, if it is more than that the days cannot be read. */
+type Meaning = {
+  /** The beginning of a sentence: `days` is "of tenant … from … to …". */
+  readonly problem: (days: string) => string;
+  readonly remedy: string;
+};
+
+const unreadable: Meaning = {
+  problem: (days) => `Cold data ${days} cannot be read`,
+  remedy: 'Restore it from a backup, then run svcctl retention verify.',
+};
+
+/**
+ * What a read answers whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
+ * ObjectMissing, an ObjectDamaged, or the DuckDbError of a file that had the right checksum.
+ */
+export function segmentDamaged(
+  { tenant, first_day, last_day, object_key }: Told,
+  cause: unknown,
+  { problem, remedy }: Meaning = unreadable,
+): AppError {
+  const days = `of tenant ${tenant} from ${first_day} to ${last_day}`;
+  return new AppError('segment_damaged', {
+    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}. ${remedy}`,
+    cause,
+  });
+}
+
+function whatOf(cause: unknown): string {
+  if (cause instanceof ObjectMissing) return 'is missing';
+  return cause instanceof ObjectDamaged ? 'is not what was written' : 'cannot be read';
+}
+
+/** DuckDB had too little memory for its work; the segment may be as it should be. */
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof DuckDbError && /out of memory/i.test(error.message);
+}
