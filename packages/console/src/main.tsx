@@ -3,10 +3,10 @@ import './ui/global.css';
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
+import { colorSchemeKey } from './frame/frame.tsx';
 import { createConsoleRouter } from './frame/routes.tsx';
 import { createQueryClient, FreshnessProvider } from './ui/freshness.tsx';
 import { cssVariables, theme } from './ui/theme.ts';
-import { colorSchemeKey } from './ui/theme-switch.tsx';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no #root');

@@ -1,14 +1,19 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
-import type { ExportJob } from '../api/types.ts';
-import { CutText } from '../ui/cut-text.tsx';
+import type { ExportJob, ExportState } from '../api/types.ts';
 import { formatBytes } from '../ui/format.ts';
-import { Moment } from '../ui/marks.tsx';
+import {
+  AbandonedIcon,
+  DeliveredIcon,
+  DiscardedIcon,
+  QueuedIcon,
+  RunningIcon,
+} from '../ui/icons.tsx';
+import { CutText, Moment } from '../ui/marks.tsx';
 import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
 import classes from './exports.module.css';
-import { ExportMark, ProgressLine } from './marks.tsx';
 import { type Cancelling, fileHref } from './use-exports.ts';
-import { isOpen, paceText, percentText, rowsText } from './words.ts';
+import { isOpen, paceText, percentText, rowsText, stateWords } from './words.ts';
 
 const keyOf = ({ id }: ExportJob) => id;
 
@@ -145,5 +150,39 @@ export function DownloadLink(props: {
       DOWNLOAD
       <span className="visually-hidden"> {job.file_name}</span>
     </Button>
+  );
+}
+
+const icons: Readonly<Record<ExportState, () => ReactNode>> = {
+  queued: QueuedIcon,
+  running: RunningIcon,
+  completed: DeliveredIcon,
+  failed: AbandonedIcon,
+  cancelled: DiscardedIcon,
+  erased: DiscardedIcon,
+};
+
+/** The state of an export as word, shape and colour. */
+export function ExportMark({ state }: { state: ExportState }): ReactNode {
+  const Icon = icons[state];
+  return (
+    <span className={classes.mark} data-state={state} title={stateWords[state]}>
+      <Icon />
+      {state}
+    </span>
+  );
+}
+
+/** A thin line that fills with the rows that are done. */
+export function ProgressLine({ job }: { job: ExportJob }): ReactNode {
+  return (
+    <progress
+      className={classes.progressLine}
+      data-state={job.state}
+      value={job.percent ?? 0}
+      max={100}
+      aria-label={`Progress of ${job.file_name}`}
+      aria-valuetext={`${percentText(job)}, ${rowsText(job)} rows`}
+    />
   );
 }

@@ -1,25 +1,32 @@
-import { Popover, UnstyledButton } from '@mantine/core';
+import { ActionIcon, Popover, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import controls from '../ui/controls.module.css';
 import { formatInstant } from '../ui/format.ts';
 import { statusLineId } from '../ui/freshness.tsx';
-import { ChevronDownIcon, SearchIcon, UserIcon } from '../ui/icons.tsx';
+import {
+  CheckIcon,
+  ChevronDownIcon,
+  MoonIcon,
+  SearchIcon,
+  SunIcon,
+  SystemIcon,
+  UserIcon,
+} from '../ui/icons.tsx';
 import { modKeyName, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
 import { useSession } from '../ui/session.ts';
-import { ThemeSwitch } from '../ui/theme-switch.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
 import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
 import classes from './frame.module.css';
 import { Logo } from './logo.tsx';
 import { pages } from './pages.ts';
-// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
 import { Palette } from './palette.tsx';
-import { signInFailure } from './sign-in-form.tsx';
-import { StepUp } from './step-up.tsx';
+import { StepUp, signInFailure } from './token-form.tsx';
 
-const KeyHelp = lazyPart('ui/key-help', async () => (await import('./key-help.tsx')).KeyHelp);
+// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
+
+const KeyHelp = lazyPart('frame/key-help', async () => (await import('./key-help.tsx')).KeyHelp);
 
 /** What stands around every page: navigation, header, status line, palette, key help, messages. */
 export function Frame(): ReactNode {
@@ -189,6 +196,44 @@ function WhoAmI(): ReactNode {
         <button type="button" className={controls.menuItem} onClick={() => void leave()}>
           Sign out
         </button>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+const schemes = [
+  { value: 'light', label: 'Light', Icon: SunIcon },
+  { value: 'dark', label: 'Dark', Icon: MoonIcon },
+  { value: 'auto', label: 'As the system', Icon: SystemIcon },
+] as const;
+
+/** Where the choice is kept in this browser. */
+export const colorSchemeKey = 'svcctl.theme';
+
+function ThemeSwitch(): ReactNode {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const current = schemes.find(({ value }) => value === colorScheme) ?? schemes[2];
+  return (
+    <Popover position="bottom-end" width={176} trapFocus returnFocus>
+      <Popover.Target>
+        <ActionIcon aria-label={`Theme: ${current.label}`}>
+          <current.Icon />
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown className={controls.menu} aria-label="Theme">
+        {schemes.map(({ value, label, Icon }) => (
+          <button
+            key={value}
+            type="button"
+            className={controls.menuItem}
+            aria-pressed={value === colorScheme}
+            onClick={() => setColorScheme(value)}
+          >
+            <Icon />
+            {label}
+            <span className={controls.menuEnd}>{value === colorScheme && <CheckIcon />}</span>
+          </button>
+        ))}
       </Popover.Dropdown>
     </Popover>
   );

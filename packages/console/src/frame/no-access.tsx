@@ -5,7 +5,7 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
-import { signInFailure } from './sign-in-form.tsx';
+import { signInFailure } from './token-form.tsx';
 
 const presetOf: Readonly<Partial<Record<Scope, string>>> = {
   'enrichment:read': 'support-readonly',

@@ -118,8 +118,8 @@ const dlqRoute = createRoute({
 });
 
 const DeliveriesPage = lazyPage(
-  'webhooks/deliveries/page',
-  async () => (await import('../webhooks/deliveries/page.tsx')).DeliveriesPage,
+  'webhooks/deliveries-page',
+  async () => (await import('../webhooks/deliveries-page.tsx')).DeliveriesPage,
 );
 
 const deliveriesRoute = createRoute({

@@ -8,7 +8,7 @@ import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { type Session, SessionContext } from '../ui/session.ts';
 import { Logo } from './logo.tsx';
 import classes from './sign-in.module.css';
-import { SignInForm } from './sign-in-form.tsx';
+import { SignInForm } from './token-form.tsx';
 
 export const actorKey = ['me'] as const;
 

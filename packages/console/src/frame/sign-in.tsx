@@ -6,7 +6,7 @@ import type { Actor } from '../api/types.ts';
 import { Logo } from './logo.tsx';
 import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
-import { SignInForm, signInFailure } from './sign-in-form.tsx';
+import { SignInForm, signInFailure } from './token-form.tsx';
 
 /** Signs in by the one-time code of a link, or else by a pasted token; then goes where one came from. */
 export function SignInPage(): ReactNode {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { chosenDays } from './chosen-days.ts';
+import { chosenDays } from './search.ts';
 
 const facts = { first_at: '2000-11-07T00:00:00.000000Z', last_at: '2001-04-19T18:50:00.000000Z' };
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };

@@ -1,27 +1,31 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../api/types.ts';
+import classes from '../ui/list-page.module.css';
 import { useSession } from '../ui/session.ts';
+import type { ChangeSearch } from '../ui/use-search.ts';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { DaysView } from './calendar/days-view.tsx';
-import { chosenDays } from './chosen-days.ts';
 import { NodeChart } from './facts/node-chart.tsx';
 import { SharesView } from './facts/shares-view.tsx';
 import { useShares } from './facts/use-facts.ts';
 import { TagButton } from './node-actions.tsx';
-import { RecordsPart } from './records-part.tsx';
+import pageClasses from './page.module.css';
 import {
   changeFilters,
   changeSearch,
+  chosenDays,
   type NodePath,
   type RecordsSearch,
+  type RecordsView,
+  recordsViews,
   sliceOf,
 } from './search.ts';
 import type { useRecords } from './table/records-page.ts';
+import { RecordsPart } from './table/records-part.tsx';
 import { windowText } from './tags/tag-window.ts';
 import { TagsView } from './tags/tags-view.tsx';
 import { useTags } from './tags/use-tags.ts';
-import type { UpdateSearch } from './use-records-search.ts';
 import { useVersions } from './versions/use-versions.ts';
 import { VersionsView } from './versions/versions-view.tsx';
 
@@ -43,9 +47,9 @@ export function useNodeViews(
   return { span, days, shares, tags, versions, watched };
 }
 
-export type NodeViewProps = {
+type NodeViewProps = {
   search: RecordsSearch;
-  update: UpdateSearch;
+  update: ChangeSearch<RecordsSearch>;
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
   records: ReturnType<typeof useRecords>;
@@ -137,5 +141,28 @@ function Days({ search, update, path, facts, views, onTag }: NodeViewProps): Rea
       onYear={(year) => update((before) => changeSearch(before, { year }), { replace: true })}
       onRecords={() => update((before) => changeSearch(before, { view: undefined }))}
     />
+  );
+}
+
+/** What is shown of the chosen node. */
+export function ViewSwitch(props: {
+  view: RecordsView;
+  onView: (view: RecordsView) => void;
+}): ReactNode {
+  return (
+    <div className={pageClasses.views}>
+      <fieldset className={classes.switch} aria-label="What is shown of the node">
+        {recordsViews.map((view) => (
+          <button
+            key={view}
+            type="button"
+            aria-pressed={view === props.view}
+            onClick={() => props.onView(view)}
+          >
+            {view.toUpperCase()}
+          </button>
+        ))}
+      </fieldset>
+    </div>
   );
 }

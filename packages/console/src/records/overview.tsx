@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
-import { CoverageBar } from './coverage-bar.tsx';
+import { CoverageBar } from './coverage.tsx';
 import factsClasses from './facts/facts.module.css';
 import classes from './page.module.css';
 import { totalsOf } from './tree/branch-pages.ts';

@@ -4,17 +4,18 @@ import { FreshnessBanner } from '../ui/freshness.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { lazyPart } from '../ui/lazy-part.tsx';
 import { useSession } from '../ui/session.ts';
-import { useDrawerStep } from '../ui/use-search.ts';
-import { chosenDays } from './chosen-days.ts';
+import type { ChangeSearch } from '../ui/use-search.ts';
+import { useDrawerStep, useHashSearch } from '../ui/use-search.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { NodeActions } from './node-actions.tsx';
-import { NodeView, useNodeViews } from './node-view.tsx';
+import { NodeView, useNodeViews, ViewSwitch } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
 import {
   changeSearch,
   chooseNode,
+  chosenDays,
   chosenNode,
   decodeOpen,
   encodeOpen,
@@ -25,17 +26,16 @@ import {
   type RecordsView,
   type SliceParams,
   sliceOf,
+  validateRecordsSearch,
 } from './search.ts';
 import { useRecords } from './table/records-page.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
+import { TreeSeparator } from './tree/tree-separator.tsx';
 import { useTree } from './tree/use-tree.ts';
-import { TreeSeparator } from './tree-separator.tsx';
-import { type UpdateSearch, useRecordsSearch } from './use-records-search.ts';
-import { ViewSwitch } from './view-switch.tsx';
 
 const RecordDrawer = lazyPart(
-  'records/drawer/record-drawer',
-  async () => (await import('./drawer/record-drawer.tsx')).RecordDrawer,
+  'records/record-drawer',
+  async () => (await import('./record-drawer.tsx')).RecordDrawer,
 );
 const ExportPanel = lazyPart(
   'records/export/export-panel',
@@ -53,7 +53,7 @@ const TagDialog = lazyPart(
 
 /** RECORDS: the tree on the left, the chosen node with its records on the right. */
 export function RecordsPage(): ReactNode {
-  const [search, update] = useRecordsSearch();
+  const [search, update] = useHashSearch('/records', validateRecordsSearch);
   const open = useMemo(() => decodeOpen(search.open), [search.open]);
   const tree = useTree(open, search.q ?? '');
   const path = useMemo(() => chosenNode(search), [search]);
@@ -189,7 +189,11 @@ function Export(props: {
   );
 }
 
-function useDrawer(kind: 'record' | 'version', search: RecordsSearch, update: UpdateSearch) {
+function useDrawer(
+  kind: 'record' | 'version',
+  search: RecordsSearch,
+  update: ChangeSearch<RecordsSearch>,
+) {
   return useDrawerStep(search[kind], (next, options) =>
     update((before) => changeSearch(before, { [kind]: next }), options),
   );

@@ -1,4 +1,4 @@
-import type { DatasetName } from '../api/types.ts';
+import type { DatasetName, DatasetRow } from '../api/types.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 /** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
@@ -125,7 +125,25 @@ export function sliceOf(search: RecordsSearch): SliceParams | null {
     return month === undefined ? place : { ...place, month };
   }
   const [first, last] = month === undefined ? [earliestDay, latestDay] : monthEnds(month);
-  return { ...place, from: later(from, first), to: earlier(to, last) };
+  return { ...place, from: latest(from, first) ?? first, to: earliest(to, last) ?? last };
+}
+
+export type DayRange = { readonly from: string; readonly to: string };
+
+/** The chosen days; null: all of the node. An open end is where the month or the records of the node end. */
+export function chosenDays(
+  search: RecordsSearch,
+  facts: Pick<DatasetRow, 'first_at' | 'last_at'> | null | undefined,
+): DayRange | null {
+  const { from, to, month } = search;
+  if (from === undefined && to === undefined) return null;
+  const [first, last] =
+    month === undefined
+      ? [facts?.first_at?.slice(0, 10), facts?.last_at?.slice(0, 10)]
+      : monthEnds(month);
+  const start = from ?? earliest(first, to);
+  const end = to ?? latest(last, from);
+  return start === undefined || end === undefined ? null : { from: start, to: end };
 }
 
 /** First and last day of `YYYY-MM`. */
@@ -182,12 +200,16 @@ export function decodeRecord(key: string | undefined): RecordIdentity | null {
   return { tenant, store, occurred_at, event_id: event.join('/') };
 }
 
-function later(day: string | undefined, bound: string): string {
-  return day === undefined || day < bound ? bound : day;
+/** The last of the days that are there. */
+function latest(...days: (string | undefined)[]): string | undefined {
+  return days
+    .filter((day) => day !== undefined)
+    .sort()
+    .at(-1);
 }
 
-function earlier(day: string | undefined, bound: string): string {
-  return day === undefined || day > bound ? bound : day;
+function earliest(...days: (string | undefined)[]): string | undefined {
+  return days.filter((day) => day !== undefined).sort()[0];
 }
 
 /** A place in the tree tenant → store → month. A store without a tenant, or a month without a store, does not exist. */

@@ -1,19 +1,20 @@
-import { Button } from '@mantine/core';
+import { Anchor, Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { Page, Plan, Verification } from '../api/types.ts';
+import type { Page, Plan, RetentionMove, StoreSummary, Verification } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
-import { HoldIcon } from '../ui/icons.tsx';
+import { HoldIcon, WarningIcon } from '../ui/icons.tsx';
+import { SkeletonText } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { SkeletonText } from '../ui/skeleton.tsx';
 import { countOf } from '../ui/words.ts';
 import type { Sums } from './calls.ts';
 import classes from './head.module.css';
-import { isAtWork, outcomeText } from './jobs.ts';
+import { isAtWork, outcomeText } from './jobs.tsx';
 import { ShareBar, TierWord } from './marks.tsx';
-import { ratioText } from './words.ts';
+import { drawerHref } from './search.ts';
+import { daysText, ratioText, reasonText } from './words.ts';
 
-export type HeadProps = {
+type HeadProps = {
   sums: UseQueryResult<Sums>;
   plan: UseQueryResult<Plan>;
   verifications: UseQueryResult<Page<Verification>>;
@@ -171,7 +172,7 @@ function LastVerification(props: HeadProps): ReactNode {
 }
 
 /** Equal, or not: word and shape. */
-export function Outcome({ verification }: { verification: Verification }): ReactNode {
+function Outcome({ verification }: { verification: Verification }): ReactNode {
   if (isAtWork(verification))
     return <span className={classes.outcome}>◌ {verification.state}</span>;
   const isOk = verification.ok === true;
@@ -221,5 +222,55 @@ export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void
     >
       VERIFY
     </Button>
+  );
+}
+
+const mostShown = 3;
+
+/** That the store of cold data is another database's, or cannot be used. */
+export function StoreAlert({ store }: { store: StoreSummary | undefined }): ReactNode {
+  if (store === undefined || store.problem === null) return null;
+  const isFenced = ['elsewhere', 'read_only', 'unclaimed'].includes(store.state);
+  return (
+    <section className={classes.alert} role="alert" aria-label="The store of cold data">
+      <div className={classes.line}>
+        <WarningIcon />
+        <p>
+          <strong>
+            {isFenced ? 'Nothing is moved, merged or deleted' : 'The store of cold data fails'}
+          </strong>
+          : {store.problem}
+        </p>
+      </div>
+    </section>
+  );
+}
+
+/** Moves that failed and were not made good: whose, which days, why, and what to do. */
+export function FailureAlert({ failures }: { failures: readonly RetentionMove[] }): ReactNode {
+  if (failures.length === 0) return null;
+  const rest = failures.length - mostShown;
+  return (
+    <section className={classes.alert} role="alert" aria-label="Failed moves">
+      {failures.slice(0, mostShown).map((move) => (
+        <div key={move.id} className={classes.line}>
+          <WarningIcon />
+          <p>
+            <strong>
+              {move.kind} of {move.tenant}, {daysText(move.first_day, move.last_day)}, failed
+            </strong>{' '}
+            <Moment at={move.failed_at} />: {reasonText(move)}
+          </p>
+          <Anchor href={drawerHref({ kind: 'move', id: move.id })}>see the move</Anchor>
+        </div>
+      ))}
+      {rest > 0 && (
+        <p className={classes.rest}>
+          <Anchor href="#/retention?view=journal&state=failed">
+            and {countOf(rest, 'failed move')} more
+          </Anchor>
+        </p>
+      )}
+    </section>
   );
 }

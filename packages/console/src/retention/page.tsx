@@ -1,4 +1,4 @@
-import { type UseQueryResult, useMutation } from '@tanstack/react-query';
+import { type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Page, RetentionMove, TenantState, Verification } from '../api/types.ts';
@@ -7,20 +7,29 @@ import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
-import { PollNote } from '../ui/poll.tsx';
+import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
-import { FailureAlert, StoreAlert } from './alert.tsx';
+import type { UpdateSearch } from '../ui/use-search.ts';
+import { useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
-import { useFailures, useMoves, usePlan, useSums, useTenants } from './calls.ts';
-import { Drawers, useDrawerQueries } from './drawers.tsx';
-import { Head, HeadActions } from './head.tsx';
-import { JobLines } from './job-lines.tsx';
-import { isAtWork, type Jobs, useRuns, useVerifications } from './jobs.ts';
-import { JournalTable } from './journal/journal-table.tsx';
+import {
+  retentionKey,
+  useFailures,
+  useMove,
+  useMoves,
+  usePlan,
+  useSums,
+  useTenant,
+  useTenants,
+} from './calls.ts';
+import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
+import { isAtWork, JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
+import { JournalTable } from './journal-table.tsx';
+import { MoveDrawer } from './move-drawer.tsx';
 import { RunDialog } from './run-dialog.tsx';
 import {
+  type DrawerPlace,
   drawerFields,
   drawerOf,
   parsePlaceText,
@@ -28,7 +37,9 @@ import {
   type RetentionSearch,
   validateRetentionSearch,
 } from './search.ts';
+import { TenantDrawer } from './tenants/tenant-drawer.tsx';
 import { TenantsTable } from './tenants/tenants-table.tsx';
+import { VerificationDrawer } from './verification-drawer.tsx';
 
 /** RETENTION: what lies hot and cold, the policies, the journal of moves, and the proof of it all. */
 export function RetentionPage(): ReactNode {
@@ -198,4 +209,71 @@ function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): Re
       />
     </>
   );
+}
+
+export type DrawerQueries = {
+  readonly tenant: UseQueryResult<TenantState | null>;
+  readonly move: UseQueryResult<RetentionMove>;
+  readonly verification: UseQueryResult<Verification>;
+  /** Those that are shown. */
+  readonly watched: readonly UseQueryResult<unknown>[];
+};
+
+/** What the open drawer shows, read as long as it is open. */
+export function useDrawerQueries(place: DrawerPlace | undefined): DrawerQueries {
+  const idOf = (kind: DrawerPlace['kind']) => (place?.kind === kind ? place.id : undefined);
+  const tenantId = idOf('tenant');
+  const tenant = useTenant(tenantId === '*' ? undefined : tenantId);
+  const move = useMove(idOf('move'));
+  const verification = useVerification(idOf('verify'));
+  const all = { tenant, move, verify: verification } as const;
+  const isShown = place !== undefined && tenantId !== '*';
+  return { tenant, move, verification, watched: isShown ? [all[place.kind]] : [] };
+}
+
+const followMillis = 1_000;
+
+function useVerification(id: string | undefined): UseQueryResult<Verification> {
+  return useQuery<Verification>({
+    // As the page follows one that is at work: both read it once.
+    queryKey: [...retentionKey, 'verifications', id],
+    enabled: id !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: useFollowing(isAtWork, followMillis),
+    queryFn: ({ signal }) =>
+      api.get<Verification>(`/retention/verify/${encodeURIComponent(id ?? '')}`, {}, signal),
+  });
+}
+
+export function Drawers(props: {
+  place: DrawerPlace | undefined;
+  queries: DrawerQueries;
+  mayAct: boolean;
+  isVerifying: boolean;
+  onRun: (tenant: string) => void;
+  onVerify: (tenant: string) => void;
+  onClose: () => void;
+}): ReactNode {
+  const { place, queries, onClose } = props;
+  if (place === undefined) return null;
+  const { kind, id } = place;
+  switch (kind) {
+    case 'tenant':
+      return (
+        <TenantDrawer
+          key={id}
+          tenant={id}
+          state={queries.tenant}
+          mayAct={props.mayAct}
+          isVerifying={props.isVerifying}
+          onRun={() => props.onRun(id)}
+          onVerify={() => props.onVerify(id)}
+          onClose={onClose}
+        />
+      );
+    case 'move':
+      return <MoveDrawer id={id} move={queries.move} onClose={onClose} />;
+    case 'verify':
+      return <VerificationDrawer id={id} verification={queries.verification} onClose={onClose} />;
+  }
 }

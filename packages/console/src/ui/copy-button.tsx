@@ -1,6 +1,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { ReactNode } from 'react';
+import classes from './cli-block.module.css';
 import { CheckIcon, CopyIcon } from './icons.tsx';
 
 /** Copies a value; the label says what it is: "Copy event id". */
@@ -16,5 +17,18 @@ export function CopyButton({ value, label }: { value: string; label: string }): 
         </span>
       </ActionIcon>
     </Tooltip>
+  );
+}
+
+/** A command line to copy, under what it does. */
+export function CliBlock({ title, line }: { title: string; line: string }): ReactNode {
+  return (
+    <section className={classes.line} aria-label={title}>
+      <header>
+        <span>{title}</span>
+        <CopyButton value={line} label="Copy command" />
+      </header>
+      <code>{line}</code>
+    </section>
   );
 }

@@ -2,7 +2,7 @@ import type { Slice } from './words.ts';
 
 // All view state stands in the hash, as a plain query string: #/records?tenant=TX&month=2001-03.
 
-export type Search = Record<string, unknown>;
+type Search = Record<string, unknown>;
 
 /** Every value is text; what it means is for the route to say. The first of repeated names counts. */
 export function parseSearch(text: string): Record<string, string> {
@@ -23,7 +23,7 @@ export function stringifySearch(search: Search): string {
   return text === '' ? '' : `?${text}`;
 }
 
-export type SignInSearch = { code?: string | undefined; from?: string | undefined };
+type SignInSearch = { code?: string | undefined; from?: string | undefined };
 
 /** The one-time code of a link, and the place to go to after signing in: one of this console only. */
 export function validateSignInSearch(search: Search): SignInSearch {

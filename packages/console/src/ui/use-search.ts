@@ -1,16 +1,23 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useRef } from 'react';
 
+type Options = { replace?: boolean };
+
+/** Makes the next view state of the last one. A step for Back, unless replaced. */
+export type ChangeSearch<S> = (change: (before: S) => S, options?: Options) => void;
+
 type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
 
-/** Changes fields of the view state; `undefined` takes one out. A step for Back, unless replaced. */
-export type UpdateSearch<S> = (change: Changes<S>, options?: { replace?: boolean }) => void;
+/** As `ChangeSearch`, by the fields that change; `undefined` takes one out. */
+export type UpdateSearch<S> = (change: Changes<S>, options?: Options) => void;
 
-/** The view state that a page keeps in the hash, and how to change it. */
-export function usePageSearch<S extends object>(
-  path: '/exports' | '/dlq' | '/deliveries' | '/endpoints' | '/retention',
+type PagePath = '/records' | '/exports' | '/dlq' | '/deliveries' | '/endpoints' | '/retention';
+
+/** The view state that a page keeps in the hash, and how to make the next one. */
+export function useHashSearch<S extends object>(
+  path: PagePath,
   validate: (raw: Record<string, unknown>) => S,
-): [S, UpdateSearch<S>] {
+): [S, ChangeSearch<S>] {
   const raw: Record<string, unknown> = useSearch({ strict: false });
   const text = JSON.stringify(raw);
   const search = useMemo(
@@ -18,16 +25,29 @@ export function usePageSearch<S extends object>(
     [text, validate],
   );
   const navigate = useNavigate();
-  const update = useCallback<UpdateSearch<S>>(
-    (change, options) => {
+  const change = useCallback<ChangeSearch<S>>(
+    (next, options) => {
       void navigate({
         to: path,
-        search: (before: Record<string, unknown>) => validate({ ...before, ...change }),
+        search: (before: Record<string, unknown>) => next(validate(before)),
         replace: options?.replace ?? false,
         resetScroll: false,
       });
     },
     [navigate, path, validate],
+  );
+  return [search, change];
+}
+
+/** The view state that a page keeps in the hash, and how to change fields of it. */
+export function usePageSearch<S extends object>(
+  path: PagePath,
+  validate: (raw: Record<string, unknown>) => S,
+): [S, UpdateSearch<S>] {
+  const [search, change] = useHashSearch(path, validate);
+  const update = useCallback<UpdateSearch<S>>(
+    (fields, options) => change((before) => validate({ ...before, ...fields }), options),
+    [change, validate],
   );
   return [search, update];
 }

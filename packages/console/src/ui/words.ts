@@ -1,4 +1,3 @@
-import type { DeliveryStatus, Endpoint, FailureClass } from '../api/types.ts';
 import { formatAge } from './format.ts';
 
 /** An id in few characters, by both its ends: dlv…7Kq2. What is short already stays whole. */
@@ -7,15 +6,6 @@ export function shortId(id: string): string {
   const mark = id.indexOf('_');
   const start = mark > 0 && mark <= 4 ? id.slice(0, mark) : id.slice(0, 3);
   return `${start}…${id.slice(-4)}`;
-}
-
-/** A URL in two parts: the second is its last path segment, which tells endpoints apart. */
-export function splitTarget(target: string): [string, string] {
-  const slash = target.lastIndexOf('/');
-  const end = target.slice(slash);
-  return slash <= 'https://'.length || end.length > 24
-    ? [target, '']
-    : [target.slice(0, slash), end];
 }
 
 /** How far a moment lies from now: in 4 min, 2 h ago, now. */
@@ -37,41 +27,6 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
-/** What is queued or pending of an endpoint: 1,204, 10,000+. */
-export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
-  return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
-}
-
-/** What each status means, in a sentence. */
-export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
-  queued: 'due at once',
-  pending: 'failed, tried again by itself',
-  abandoned: 'parked: no attempts are left',
-  delivered: 'the receiver took it',
-  discarded: 'never delivered',
-};
-
-/** Where on its way an attempt failed. */
-export const failureWords: Readonly<Record<FailureClass, string>> = {
-  dns: 'name not found',
-  connect: 'no connection',
-  tls: 'TLS failed',
-  timeout_dns: 'time-out: name',
-  timeout_connect: 'time-out: connect',
-  timeout_tls: 'time-out: TLS',
-  timeout_headers: 'time-out: no answer',
-  timeout_body: 'time-out: answer',
-  reset: 'connection reset',
-  protocol: 'not HTTP',
-  status: 'refused by status',
-  redirect: 'redirect',
-  gone: 'gone (410)',
-  body: 'answer unreadable',
-  blocked: 'address blocked',
-  unsendable: 'cannot be sent',
-  endpoint_disabled: 'endpoint disabled too long',
-};
-
 /** Records by tenant, store and days, as an export names them. */
 export type Slice = {
   tenant: string;
@@ -86,4 +41,14 @@ export function sliceText(slice: Slice): string {
   const { tenant, store, month, from, to } = slice;
   const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
   return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
+}
+
+/** A command line that a POSIX shell reads back as exactly these words. */
+export function shellLine(words: readonly string[]): string {
+  return words.map(shellWord).join(' ');
+}
+
+function shellWord(word: string): string {
+  if (/^[A-Za-z0-9_./:=,@%+-]+$/.test(word)) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -9,8 +9,8 @@ import {
 } from 'react';
 import type { DayRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
-import type { DayRange } from '../chosen-days.ts';
-import { coverageText } from '../coverage-text.ts';
+import { coverageText } from '../coverage.tsx';
+import type { DayRange } from '../search.ts';
 import classes from './calendar.module.css';
 import { type CalendarSpan, dayAfterKey, daysOfMonth, shadeOf } from './calendar-layout.ts';
 

@@ -5,9 +5,8 @@ import type { DayRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { countOf } from '../../ui/words.ts';
-import type { DayRange } from '../chosen-days.ts';
 import { TimeChart } from '../facts/node-chart.tsx';
-import { type NodePath, namesOf } from '../search.ts';
+import { type DayRange, type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
 import { Calendar, dayText } from './calendar.tsx';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { shellLine } from '../../ui/cli-block.tsx';
-import { exportLine } from './cli-line.ts';
+import { shellLine } from '../../ui/words.ts';
+import { exportLine } from './choice.ts';
 
 const plain = { format: 'csv', compression: 'none', profile: 'machine', header: true } as const;
 

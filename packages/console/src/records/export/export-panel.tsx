@@ -9,7 +9,7 @@ import type {
   ExportJob,
   ExportRequest,
 } from '../../api/types.ts';
-import { CliBlock } from '../../ui/cli-block.tsx';
+import { CliBlock } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { exportHref } from '../../ui/hash-state.ts';
@@ -25,16 +25,16 @@ import {
   type Choices,
   choiceOf,
   type ExportChoice,
+  exportLine,
   fileName,
   firstChoices,
   selectionOf,
   type Way,
 } from './choice.ts';
 import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } from './choices.tsx';
-import { exportLine } from './cli-line.ts';
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
-import { canPickFile, type ExportState, useExport } from './use-export.ts';
+import { canPickFile, type ExportState, useExport } from './export-run.ts';
 
 export type ExportPanelProps = {
   slice: SliceParams;

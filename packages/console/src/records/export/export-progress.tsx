@@ -3,7 +3,7 @@ import { ApiError } from '../../api/client.ts';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { CheckIcon, WarningIcon } from '../../ui/icons.tsx';
 import classes from './export.module.css';
-import type { ExportState } from './use-export.ts';
+import type { ExportState } from './export-run.ts';
 
 /** How far an export is, in rows and bytes. */
 export function ExportProgressBar({ state }: { state: ExportState }): ReactNode {

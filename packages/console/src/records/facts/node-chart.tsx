@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { CatchBoundary } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
+import { formatCount } from '../../ui/format.ts';
 import { lazyPiece } from '../../ui/lazy-part.tsx';
 import type { NodePath } from '../search.ts';
-import { DayStrip } from './day-strip.tsx';
 import classes from './facts.module.css';
 import type { TimeChartProps } from './time-chart.tsx';
 import { useMonths } from './use-facts.ts';
@@ -87,4 +87,88 @@ function isLanguage(tag: string): boolean {
   } catch {
     return false;
   }
+}
+
+type DayStripProps = {
+  month: string;
+  /** Records on each day, from the 1st. */
+  days: readonly number[];
+  from: string | undefined;
+  to: string | undefined;
+  onChoose: (from: string | undefined, to: string | undefined) => void;
+};
+
+/** A month as one bar per day. A bar chooses its day; with Shift, the range up to it. */
+function DayStrip({ month, days, from, to, onChoose }: DayStripProps): ReactNode {
+  const strip = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const most = Math.max(1, ...days);
+  const focusBar = (index: number) => {
+    const next = Math.min(days.length - 1, Math.max(0, index));
+    setActive(next);
+    strip.current?.querySelectorAll('button')[next]?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = {
+      ArrowRight: active + 1,
+      ArrowLeft: active - 1,
+      Home: 0,
+      End: days.length - 1,
+    };
+    const next = steps[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    focusBar(next);
+  };
+  const choose = (index: number, isRange: boolean) => {
+    const day = dayOf(month, index);
+    setActive(index);
+    if (isRange && from !== undefined) {
+      onChoose(day < from ? day : from, day < from ? (to ?? from) : day);
+    } else if (from === day && to === day) onChoose(undefined, undefined);
+    else onChoose(day, day);
+  };
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset draws a frame of its own
+    <div
+      ref={strip}
+      className={classes.strip}
+      role="group"
+      aria-label={`Records per day of ${month}`}
+      onKeyDown={onKeyDown}
+    >
+      {days.map((count, index) => {
+        const day = dayOf(month, index);
+        const isChosen =
+          (from !== undefined || to !== undefined) && day >= (from ?? '') && day <= (to ?? '9');
+        return (
+          <button
+            key={day}
+            type="button"
+            className={classes.day}
+            tabIndex={index === active ? 0 : -1}
+            aria-pressed={isChosen}
+            // The number that is seen comes first: who speaks to the page says that.
+            aria-label={`${index + 1}, ${day}: ${formatCount(count)} records`}
+            title={`${day} · ${formatCount(count)} records`}
+            onClick={(event) => choose(index, event.shiftKey)}
+          >
+            <svg viewBox="0 0 10 48" preserveAspectRatio="none" aria-hidden="true">
+              <rect y={48 - heightOf(count, most)} width="10" height={heightOf(count, most)} />
+            </svg>
+            <span aria-hidden="true">{index + 1}</span>
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+/** A few records are still a visible line. */
+function heightOf(count: number, most: number): number {
+  return count === 0 ? 0 : Math.max(1.5, (48 * count) / most);
+}
+
+function dayOf(month: string, index: number): string {
+  return `${month}-${String(index + 1).padStart(2, '0')}`;
 }

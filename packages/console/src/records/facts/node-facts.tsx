@@ -5,7 +5,7 @@ import { CopyButton } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount, formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { CoverageBar } from '../coverage-bar.tsx';
+import { CoverageBar } from '../coverage.tsx';
 import { type NodePath, namesOf, pathOf } from '../search.ts';
 import classes from './facts.module.css';
 

@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RecordFacts } from '../../api/types.ts';
-import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
+import { CutText } from '../../ui/marks.tsx';
 import classes from './shares.module.css';
 import { countOfOthers, sampleText } from './use-facts.ts';
 

@@ -3,7 +3,7 @@ import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } fr
 import { formatBytes, formatInstant, visibleText, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { useKeys } from '../../ui/keys.ts';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import type { RecordLine, RecordsPage } from './records-page.ts';
 import classes from './table.module.css';

@@ -6,10 +6,9 @@ import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
+import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { SkeletonText } from '../../ui/skeleton.tsx';
 import { countOf } from '../../ui/words.ts';
-import { DatasetChoice } from './dataset-choice.tsx';
 import {
   datasetWords,
   faultOf,
@@ -19,6 +18,7 @@ import {
   valuesOf,
 } from './tag-window.ts';
 import classes from './tags.module.css';
+import { DatasetChoice } from './tags-view.tsx';
 import { useCreateTag, useTagPreview } from './use-tags.ts';
 
 export type TagDialogProps = { place: TagPlace; onClose: () => void };

@@ -1,16 +1,15 @@
-import { Button, Modal } from '@mantine/core';
+import { Button, Modal, Radio } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Page, Tag } from '../../api/types.ts';
-import { CutText } from '../../ui/cut-text.tsx';
+import type { DatasetName, Page, Tag } from '../../api/types.ts';
 import formClasses from '../../ui/form.module.css';
 import { formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
+import { CutText } from '../../ui/marks.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { DatasetMark } from './dataset-choice.tsx';
 import { datasetWords, windowText } from './tag-window.ts';
 import classes from './tags.module.css';
 import { useDeleteTag } from './use-tags.ts';
@@ -155,5 +154,29 @@ function UntagQuestion({ tag, onClose }: { tag: Tag; onClose: () => void }): Rea
         </Button>
       </div>
     </Modal>
+  );
+}
+
+/** Which of the two datasets. */
+export function DatasetChoice(props: {
+  value: DatasetName;
+  onChange: (dataset: DatasetName) => void;
+}): ReactNode {
+  return (
+    <Radio.Group label="Dataset" value={props.value} onChange={(value) => props.onChange(value)}>
+      <div className={classes.datasets}>
+        <Radio value="training" size="xs" label={datasetWords.training} />
+        <Radio value="fine_tuning" size="xs" label={datasetWords.fine_tuning} />
+      </div>
+    </Radio.Group>
+  );
+}
+
+/** A dataset as word and colour: that of its part of a coverage bar. */
+export function DatasetMark({ dataset }: { dataset: DatasetName }): ReactNode {
+  return (
+    <span className={classes.dataset} data-dataset={dataset}>
+      {datasetWords[dataset]}
+    </span>
   );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DatasetRow } from '../../api/types.ts';
 import { flatten } from './flat-tree.ts';
-import { moveInTree } from './tree-keys.ts';
+import { moveInTree } from './tree-list.tsx';
 
 function row(key: string): DatasetRow {
   const [tenant = '', store = null, month = null] = key.split('/');

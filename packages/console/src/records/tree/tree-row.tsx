@@ -1,6 +1,6 @@
 import { memo, type ReactNode } from 'react';
 import { formatBytes, formatCount, visibleText } from '../../ui/format.ts';
-import { CoverageBar } from '../coverage-bar.tsx';
+import { CoverageBar } from '../coverage.tsx';
 import { rowName, type VisibleNode } from './flat-tree.ts';
 import classes from './tree.module.css';
 

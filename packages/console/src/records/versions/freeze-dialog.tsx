@@ -3,8 +3,8 @@ import { type ReactNode, useState } from 'react';
 import type { DatasetName, DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
 import formClasses from '../../ui/form.module.css';
 import { reasonOf } from '../../ui/outage.ts';
-import { DatasetChoice } from '../tags/dataset-choice.tsx';
 import tagClasses from '../tags/tags.module.css';
+import { DatasetChoice } from '../tags/tags-view.tsx';
 import { useFreeze } from './use-versions.ts';
 import classes from './versions.module.css';
 

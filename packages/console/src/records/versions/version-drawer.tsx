@@ -2,24 +2,23 @@ import { Button, Modal } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { isStepUp } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
-import { shellLine } from '../../ui/cli-block.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
-import { countOf } from '../../ui/words.ts';
+import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import pageClasses from '../page.module.css';
-import { DatasetMark } from '../tags/dataset-choice.tsx';
 import { windowText } from '../tags/tag-window.ts';
 import tagClasses from '../tags/tags.module.css';
+import { DatasetMark } from '../tags/tags-view.tsx';
 import { useDeleteVersion, useVersion } from './use-versions.ts';
-import { sharesText, VersionState } from './version-marks.tsx';
 import classes from './versions.module.css';
+import { sharesText, VersionState } from './versions-view.tsx';
 
 export type VersionDrawerProps = { id: string; mayDelete: boolean; onClose: () => void };
 

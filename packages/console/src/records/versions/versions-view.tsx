@@ -2,20 +2,19 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
-import { formatInstant } from '../../ui/format.ts';
+import { formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { FreezeIcon } from '../../ui/icons.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { NeedsScope } from '../node-actions.tsx';
-import { DatasetMark } from '../tags/dataset-choice.tsx';
 import tagClasses from '../tags/tags.module.css';
+import { DatasetMark } from '../tags/tags-view.tsx';
 import { FreezeDialog } from './freeze-dialog.tsx';
-import { recordsText, sharesText, VersionState } from './version-marks.tsx';
 import classes from './versions.module.css';
 
-export type VersionsViewProps = {
+type VersionsViewProps = {
   tenant: string;
   versions: UseQueryResult<Page<DatasetVersion>>;
   /** Id of the version in the drawer. */
@@ -136,4 +135,48 @@ function VersionsTable(props: {
       </table>
     </section>
   );
+}
+
+const icons = { counting: PendingIcon, ready: DeliveredIcon, failed: AbandonedIcon } as const;
+
+const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
+  counting: 'its records are read and compared with the counters',
+  ready: 'all records were read; they equal the counters',
+  failed: 'the records read are not those that were counted',
+};
+
+/** The state as word, shape and colour, and whether something of it was erased or deleted. */
+export function VersionState({ version }: { version: DatasetVersion }): ReactNode {
+  const { state, change } = version;
+  const Icon = icons[state];
+  return (
+    <span className={classes.states}>
+      <span className={classes.state} data-state={state} title={stateWords[state]}>
+        <Icon />
+        {state}
+      </span>
+      {change !== null && (
+        <span className={classes.change} title="Less is left of it than was frozen">
+          {change}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** What is left of it, where that is less than was frozen. */
+function leftOf(version: DatasetVersion): number {
+  return version.current?.count ?? version.count;
+}
+
+/** 80/10/10, or – */
+export function sharesText({ shares }: DatasetVersion): string {
+  return shares === null ? '–' : `${shares.train}/${shares.validation}/${shares.test}`;
+}
+
+function recordsText(version: DatasetVersion): string {
+  const left = leftOf(version);
+  return left === version.count
+    ? formatCount(version.count)
+    : `${formatCount(left)} of ${formatCount(version.count)}`;
 }

@@ -1,14 +1,25 @@
-import { Button, NumberInput, Switch } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Button, Modal, NumberInput, Switch } from '@mantine/core';
+import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { ApiError, api, isStepUp } from '../../api/client.ts';
-import type { RetentionPolicy } from '../../api/types.ts';
+import type { DatasetRow, Page, RetentionPolicy } from '../../api/types.ts';
 import formClasses from '../../ui/form.module.css';
+import { formatCount } from '../../ui/format.ts';
+import { useFailure } from '../../ui/freshness.tsx';
+import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
+import { countOf } from '../../ui/words.ts';
 import { policyPath, retentionKey } from '../calls.ts';
-import { PolicyQuestion } from './policy-question.tsx';
-import { changeOf, isChanged, isGraver, type PolicyValues, valuesOf } from './policy-values.ts';
+import type { PolicyValues } from './policy-values.ts';
+import {
+  changeOf,
+  countBefore,
+  firstDayKept,
+  isChanged,
+  isGraver,
+  valuesOf,
+} from './policy-values.ts';
 import classes from './tenant.module.css';
 
 const mostDays = 36_500;
@@ -113,7 +124,7 @@ function usePolicyForm(policy: RetentionPolicy) {
   return { values, set, save, submit, confirm, isAsking, keep: () => setAsking(false) };
 }
 
-export function nameOf(tenant: string): string {
+function nameOf(tenant: string): string {
   return tenant === '*' ? 'all tenants without their own' : tenant;
 }
 
@@ -146,3 +157,107 @@ function faultsOf(error: Error | null): Partial<Record<string, string>> {
 }
 
 const fields = ['/hot_days', '/delete_days'];
+
+/** What a policy would delete that stays today, before it is saved. */
+function PolicyQuestion(props: {
+  tenant: string;
+  /** null: nothing is asked. */
+  values: PolicyValues | null;
+  onYes: () => void;
+  onClose: () => void;
+}): ReactNode {
+  const { tenant, values, onClose } = props;
+  const isDefault = tenant === '*';
+  const deleteDays = values === null || values.deleteDays === '' ? null : values.deleteDays;
+  return (
+    <Modal
+      opened={values !== null}
+      onClose={onClose}
+      lockScroll={false}
+      centered
+      title={isDefault ? 'Delete by default?' : `Delete records of ${tenant} by this policy?`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {deleteDays !== null && <Effect tenant={tenant} deleteDays={deleteDays} />}
+      <div className={formClasses.answers}>
+        <Button onClick={onClose} data-autofocus>
+          Keep it as it is
+        </Button>
+        <Button color="red.9" variant="filled" onClick={props.onYes}>
+          Delete after {deleteDays === null ? '' : formatCount(deleteDays)} days
+        </Button>
+      </div>
+    </Modal>
+  );
+}
+
+function Effect({ tenant, deleteDays }: { tenant: string; deleteDays: number }): ReactNode {
+  const isDefault = tenant === '*';
+  const firstKept = firstDayKept(deleteDays, Date.now());
+  const effect = useEffectOfDeletion(tenant, isDefault ? undefined : firstKept);
+  const failure = useFailure(effect);
+  if (isDefault) {
+    return (
+      <p>
+        Records older than {formatCount(deleteDays)} days go for good at the next run, of every
+        tenant without a policy of its own. DUE TO BE DELETED then says how many.
+      </p>
+    );
+  }
+  if (failure !== null) return <p role="alert">How many is unknown: {reasonOf(failure)}</p>;
+  return (
+    <p role="status">
+      {effect.data === undefined ? (
+        <SkeletonText width="280px" />
+      ) : (
+        <>
+          <strong>
+            {effect.data.isPart ? 'At least ' : ''}
+            {countOf(effect.data.count, 'record')}
+          </strong>{' '}
+          of days before {effect.data.firstKept} go for good at the next run. Nothing brings them
+          back.
+        </>
+      )}
+    </p>
+  );
+}
+
+type DeletedCount = {
+  readonly count: number;
+  readonly firstKept: string;
+  /** There are more leaves than were counted. */
+  readonly isPart: boolean;
+};
+
+/** 5,000 leaves: whoever has more is told that it is at least this many. */
+const mostPages = 10;
+
+/** How many records of a tenant lie before a day, by the counters of its days; asked when it is shown. */
+function useEffectOfDeletion(
+  tenant: string,
+  firstKept: string | undefined,
+): UseQueryResult<DeletedCount> {
+  return useQuery<DeletedCount>({
+    queryKey: [...retentionKey, 'effect', tenant, firstKept],
+    enabled: firstKept !== undefined,
+    placeholderData: () => undefined,
+    refetchInterval: false,
+    staleTime: 0,
+    gcTime: 0,
+    queryFn: async ({ signal }) => {
+      let count = 0;
+      let cursor: string | undefined;
+      for (let page = 0; page < mostPages; page += 1) {
+        const params = { tenant, level: 'month', include: 'days', limit: 500, cursor };
+        const answer: Page<DatasetRow> = await api.get('/enrichment/datasets', params, signal);
+        for (const { month, days } of answer.data) {
+          if (month !== null) count += countBefore(month, days ?? [], firstKept ?? '');
+        }
+        cursor = answer.next_cursor ?? undefined;
+        if (cursor === undefined) break;
+      }
+      return { count, firstKept: firstKept ?? '', isPart: cursor !== undefined };
+    },
+  });
+}

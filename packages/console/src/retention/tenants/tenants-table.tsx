@@ -1,8 +1,7 @@
 import type { ReactNode } from 'react';
 import type { TenantState } from '../../api/types.ts';
-import { CutText } from '../../ui/cut-text.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
-import { Moment } from '../../ui/marks.tsx';
+import { CutText, Moment } from '../../ui/marks.tsx';
 import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';

@@ -6,12 +6,13 @@ import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
 import { ChoiceFilter, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import classes from '../../ui/list-page.module.css';
-import { StatusMark } from '../../ui/marks.tsx';
 import { PollNote } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
-import { failureWords, shortId } from '../../ui/words.ts';
-import { endpointsKey } from '../delivery/use-delivery.ts';
+import { shortId } from '../../ui/words.ts';
+import { StatusMark } from '../marks.tsx';
 import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import { endpointsKey } from '../use-delivery.ts';
+import { failureWords } from '../words.ts';
 
 export type DlqBarProps = {
   search: DlqSearch;

@@ -8,14 +8,14 @@ import type {
   Page,
   RetryRequest,
 } from '../../api/types.ts';
-import { CutText } from '../../ui/cut-text.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { Empty, List } from '../../ui/list.tsx';
-import { Moment, StatusMark, Target } from '../../ui/marks.tsx';
+import { CutText, Moment } from '../../ui/marks.tsx';
 import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
 import tableClasses from '../../ui/table/table.module.css';
-import { failureWords } from '../../ui/words.ts';
+import { StatusMark, Target } from '../marks.tsx';
 import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import { failureWords } from '../words.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
 type Groups = UseQueryResult<Page<DeliveryGroup>>;

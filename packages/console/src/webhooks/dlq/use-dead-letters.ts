@@ -10,8 +10,8 @@ import type {
 } from '../../api/types.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { pollMillis } from '../../ui/poll.tsx';
-import { dlqKey, jobsKey } from '../delivery/use-delivery.ts';
 import type { DlqSearch } from '../search.ts';
+import { dlqKey, jobsKey } from '../use-delivery.ts';
 
 /** Rows of each status on the page, at most. */
 export const mostRows = 200;

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
-import { CutText } from '../../ui/cut-text.tsx';
 import { AbandonedIcon, DeliveredIcon, DiscardedIcon, PendingIcon } from '../../ui/icons.tsx';
-import markClasses from '../../ui/marks.module.css';
-import { Moment, Target } from '../../ui/marks.tsx';
+import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/rows-table.tsx';
 import classes from '../../ui/table/table.module.css';
-import { backlogText } from '../../ui/words.ts';
+import markClasses from '../marks.module.css';
+import { Target } from '../marks.tsx';
+import { backlogText } from '../words.ts';
 
 export const endpointColumns: readonly Column<Endpoint>[] = [
   {

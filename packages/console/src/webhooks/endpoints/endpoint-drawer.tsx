@@ -1,23 +1,27 @@
-import { useQuery } from '@tanstack/react-query';
+import { Button, Modal } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api } from '../../api/client.ts';
+import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
+import classes from '../../ui/form.module.css';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
+import deliveryClasses from '../../ui/lines.module.css';
+import { SkeletonRows } from '../../ui/list.tsx';
+import { reasonOf } from '../../ui/outage.ts';
 import { pollMillis } from '../../ui/poll.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
-import { backlogText } from '../../ui/words.ts';
+import { notify } from '../../ui/toasts.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { endpointsKey } from '../delivery/use-delivery.ts';
-import { newEndpoint } from '../search.ts';
+import { deliveryHref, newEndpoint } from '../search.ts';
+import { endpointsKey, webhooksKey } from '../use-delivery.ts';
+import { backlogText } from '../words.ts';
 import { Breaker, EndpointState } from './columns.tsx';
-import { EndpointActions } from './endpoint-actions.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 
-export type EndpointDrawerProps = {
+type EndpointDrawerProps = {
   /** Of the endpoint, or `new`. */
   id: string;
   /** As the list has it, until it is read. */
@@ -123,5 +127,175 @@ function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         </div>
       )}
     </dl>
+  );
+}
+
+type EndpointActionsProps = {
+  endpoint: Endpoint;
+  onSecret: (endpoint: EndpointWithSecret) => void;
+  onDeleted: () => void;
+};
+
+type Question = 'rotate' | 'delete' | 'enable';
+
+function EndpointActions(props: EndpointActionsProps): ReactNode {
+  const { endpoint } = props;
+  const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}`;
+  const [question, setQuestion] = useState<Question | null>(null);
+  const ping = useAction(
+    () => api.post<{ id: string }>(`${path}/ping`, undefined),
+    ({ id }) => {
+      const href = deliveryHref(id, endpoint.id);
+      notify({ text: `Ping queued to ${endpoint.url}`, href, linkText: 'follow it' });
+    },
+  );
+  const enable = useAction(
+    () => api.patch<Endpoint>(path, { enabled: !endpoint.enabled }),
+    ({ enabled }) => notify({ text: `${enabled ? 'Enabled' : 'Disabled'} ${endpoint.url}` }),
+  );
+  const discard = useAction(
+    () => api.post<Endpoint>(`${path}/discard-backlog`, undefined),
+    ({ enabled }) => {
+      const done = enabled ? 'Discarded its backlog, enabled' : 'Discarding the backlog of';
+      notify({ text: `${done} ${endpoint.url}` });
+    },
+  );
+  const rotate = useAction(
+    () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
+    props.onSecret,
+  );
+  const remove = useAction(
+    () => api.delete(path),
+    () => {
+      notify({ text: `Deleted ${endpoint.url}` });
+      props.onDeleted();
+    },
+    endpoint.id,
+  );
+  const close = () => setQuestion(null);
+  const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
+  return (
+    <div className={deliveryClasses.actions}>
+      <Button
+        loading={ping.isPending}
+        disabled={!endpoint.enabled}
+        title={endpoint.enabled ? 'Sends an event of type webhook.ping' : 'Enable it first'}
+        onClick={() => ping.mutate()}
+      >
+        Ping
+      </Button>
+      <Button
+        loading={enable.isPending || discard.isPending}
+        onClick={() => (hasBacklog ? setQuestion('enable') : enable.mutate())}
+      >
+        {endpoint.enabled ? 'Disable' : hasBacklog ? 'Enable …' : 'Enable'}
+      </Button>
+      <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
+        Rotate secret …
+      </Button>
+      <span className={deliveryClasses.spring} />
+      <Button
+        className={deliveryClasses.danger}
+        loading={remove.isPending}
+        onClick={() => setQuestion('delete')}
+      >
+        Delete …
+      </Button>
+      <Ask
+        isAsked={question === 'enable'}
+        title="Enable this endpoint?"
+        text={`${backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`}
+        answer="Enable and deliver"
+        onYes={() => enable.mutate()}
+        other={{ answer: 'Enable and discard', onYes: () => discard.mutate() }}
+        onClose={close}
+      />
+      <Ask
+        isAsked={question === 'rotate'}
+        title="Give it a new secret?"
+        text="For 24 hours deliveries are signed with the old secret as well. The new one shows once."
+        answer="Rotate secret"
+        onYes={() => rotate.mutate()}
+        onClose={close}
+      />
+      <Ask
+        isAsked={question === 'delete'}
+        title="Delete this endpoint?"
+        text={`What was not delivered to ${endpoint.url} is discarded. This cannot be undone.`}
+        answer="Delete"
+        onYes={() => remove.mutate()}
+        onClose={close}
+      />
+    </div>
+  );
+}
+
+/**
+ * A call that changes the endpoint, and tells when it was refused. `goneId`: it is gone afterwards, so that
+ * the drawer, which may be open for a moment longer, must not read it again.
+ */
+function useAction<T>(
+  call: () => Promise<T>,
+  onSuccess: (answer: T) => void,
+  goneId: string | null = null,
+) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: call,
+    onSuccess,
+    onError: (error: Error) => {
+      if (!isStepUp(error)) notify({ text: `Not done. ${reasonOf(error)}` });
+    },
+    onSettled: (_, error) =>
+      client.invalidateQueries({
+        queryKey: webhooksKey,
+        predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,
+      }),
+  });
+}
+
+function Ask(props: {
+  isAsked: boolean;
+  title: string;
+  text: string;
+  answer: string;
+  onYes: () => void;
+  /** A second way, which is the destructive one then. */
+  other?: { answer: string; onYes: () => void };
+  onClose: () => void;
+}): ReactNode {
+  const { other } = props;
+  const choose = (act: () => void) => () => {
+    props.onClose();
+    act();
+  };
+  return (
+    <Modal
+      opened={props.isAsked}
+      onClose={props.onClose}
+      lockScroll={false}
+      centered
+      title={props.title}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p className={deliveryClasses.question}>{props.text}</p>
+      <div className={classes.answers}>
+        <Button onClick={props.onClose} data-autofocus>
+          Keep it as it is
+        </Button>
+        {other !== undefined && (
+          <Button color="red" variant="filled" onClick={choose(other.onYes)}>
+            {other.answer}
+          </Button>
+        )}
+        <Button
+          {...(other === undefined ? { color: 'red' } : {})}
+          variant="filled"
+          onClick={choose(props.onYes)}
+        >
+          {props.answer}
+        </Button>
+      </div>
+    </Modal>
   );
 }

@@ -11,8 +11,8 @@ import { NowProvider } from '../../ui/marks.tsx';
 import { PollNote, pollMillis } from '../../ui/poll.tsx';
 import { RowsTable } from '../../ui/table/rows-table.tsx';
 import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
-import { endpointsKey } from '../delivery/use-delivery.ts';
 import { type EndpointsSearch, newEndpoint, validateEndpointsSearch } from '../search.ts';
+import { endpointsKey } from '../use-delivery.ts';
 import { endpointColumns } from './columns.tsx';
 import { EndpointDrawer } from './endpoint-drawer.tsx';
 

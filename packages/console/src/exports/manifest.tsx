@@ -1,0 +1,148 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { ExportJob, Manifest } from '../api/types.ts';
+import drawerClasses from '../ui/drawer.module.css';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { SkeletonRows } from '../ui/list.tsx';
+import classes from './drawer.module.css';
+import { manifestHref, useManifest } from './use-exports.ts';
+import { proofText } from './words.ts';
+
+/** More parts than anyone reads; the download has them all. */
+const mostParts = 50;
+
+/** Of a completed export: what proves it, and its parts. */
+export function ManifestPart({ job }: { job: ExportJob }): ReactNode {
+  const manifest = useManifest(job);
+  const failure = useFailure(manifest);
+  if (job.state !== 'completed') return null;
+  if (manifest.data === undefined) {
+    return failure === null ? (
+      <SkeletonRows rows={6} label="Loading the manifest" />
+    ) : (
+      <FailurePanel error={failure} onRetry={() => void manifest.refetch()} />
+    );
+  }
+  return (
+    <>
+      <h3 className={drawerClasses.title}>PROOF</h3>
+      <Proof job={job} manifest={manifest.data} />
+      {manifest.data.splits !== null && <Splits splits={manifest.data.splits} />}
+      <div className={classes.manifestHead}>
+        <h3 className={drawerClasses.title}>MANIFEST</h3>
+        <Button
+          component="a"
+          className={classes.link}
+          size="compact-xs"
+          href={manifestHref(job.id)}
+          download={`${job.file_name}.manifest.json`}
+        >
+          Download as JSON
+        </Button>
+      </div>
+      <Parts parts={manifest.data.parts} />
+    </>
+  );
+}
+
+function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): ReactNode {
+  const slice = job.rows_total === null ? null : formatCount(job.rows_total);
+  return (
+    <>
+      <p className={classes.proof}>{proofText(manifest)}</p>
+      <table className={classes.numbers}>
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">SLICE, WHEN ASKED FOR</th>
+            <th scope="col">
+              <span className="visually-hidden">Equal?</span>
+            </th>
+            <th scope="col">FILE, READ BACK</th>
+          </tr>
+        </thead>
+        <tbody>
+          <ProofLine name="rows" slice={slice} file={formatCount(manifest.rows)} />
+          <ProofLine name="digest" slice={job.digest} file={manifest.digest} />
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function ProofLine(props: { name: string; slice: string | null; file: string }): ReactNode {
+  const { name, slice, file } = props;
+  const isEqual = slice === file;
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{slice ?? '–'}</td>
+      <td>
+        <span className={classes.equal} data-equal={isEqual}>
+          <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
+          <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
+        </span>
+      </td>
+      <td>{file}</td>
+    </tr>
+  );
+}
+
+function Splits({ splits }: { splits: NonNullable<Manifest['splits']> }): ReactNode {
+  return (
+    <table className={classes.numbers}>
+      <thead>
+        <tr>
+          <th scope="col">SPLIT</th>
+          <th scope="col">ROWS</th>
+          <th scope="col">DIGEST</th>
+        </tr>
+      </thead>
+      <tbody>
+        {Object.entries(splits).map(([name, { rows, digest }]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{formatCount(rows)}</td>
+            <td>{digest}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
+  const numbered = parts.slice(0, mostParts).map((part, index) => ({ ...part, number: index + 1 }));
+  return (
+    <>
+      <table className={`${classes.numbers} ${classes.parts}`} aria-label="Parts of the file">
+        <thead>
+          <tr>
+            <th scope="col">PART</th>
+            <th scope="col">ROWS</th>
+            <th scope="col">SIZE</th>
+            <th scope="col">DIGEST</th>
+            <th scope="col">SHA-256</th>
+          </tr>
+        </thead>
+        <tbody>
+          {numbered.map(({ number, rows, bytes, digest, sha256 }) => (
+            <tr key={number}>
+              <th scope="row">{number}</th>
+              <td>{formatCount(rows)}</td>
+              <td>{formatBytes(bytes)}</td>
+              <td>{digest}</td>
+              <td title={sha256}>{sha256.slice(0, 8)}…</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {parts.length > mostParts && (
+        <p className={classes.quiet}>
+          The first {mostParts} of {formatCount(parts.length)} parts; the download has them all.
+        </p>
+      )}
+    </>
+  );
+}

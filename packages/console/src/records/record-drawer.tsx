@@ -1,0 +1,183 @@
+import { ActionIcon, Button, Tooltip } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useMemo, useRef } from 'react';
+import { api, pathWith } from '../api/client.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import classes from '../ui/drawer.module.css';
+import { formatBytes, formatCount, formatInstant, visibleJson, visibleText } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { CloseIcon } from '../ui/icons.tsx';
+import { type JsonPiece, printJson, printPieces, readMembers } from '../ui/json-source.ts';
+import { SkeletonRows } from '../ui/list.tsx';
+import { noPlaceholder } from '../ui/poll.tsx';
+import { shellLine } from '../ui/words.ts';
+import { useZone, zoneName } from '../ui/zone-switch.tsx';
+import { decodeRecord, type RecordIdentity } from './search.ts';
+
+/** Above this, colours would cost more elements than they are worth. */
+const colouredChars = 40_000;
+
+export type RecordDrawerProps = { recordKey: string; onClose: () => void };
+
+/** One record, to the letter. Not modal: the table beside it goes on working. */
+export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNode {
+  const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const query = useQuery({
+    queryKey: ['records', 'one', recordKey],
+    enabled: identity !== null,
+    placeholderData: noPlaceholder,
+    // Stored records never change.
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => api.getText('/enrichment/records/one', identity ?? {}, signal),
+  });
+  const failure = useFailure(query);
+  useEffect(() => {
+    heading.current?.focus();
+  }, []);
+  const close = useRef(onClose);
+  close.current = onClose;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
+      if (document.querySelector('[role="dialog"][aria-modal="true"]')) return;
+      event.preventDefault();
+      close.current();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+  return (
+    <aside className={classes.drawer} data-drawer aria-labelledby="record-title">
+      <header className={classes.head}>
+        <h2 id="record-title" ref={heading} tabIndex={-1}>
+          <span>RECORD</span> {identity?.event_id ?? recordKey}
+        </h2>
+        <Tooltip label="Close (Esc)">
+          <ActionIcon aria-label="Close record" onClick={onClose}>
+            <CloseIcon />
+          </ActionIcon>
+        </Tooltip>
+      </header>
+      {query.data === undefined ? (
+        <div className={classes.body}>
+          {identity === null && <p className={classes.note}>This link names no record.</p>}
+          {identity !== null && failure === null && (
+            <SkeletonRows rows={14} label="Loading the record" />
+          )}
+          {failure !== null && (
+            <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+          )}
+        </div>
+      ) : (
+        identity && <RecordBody identity={identity} source={query.data} />
+      )}
+    </aside>
+  );
+}
+
+function RecordBody({ identity, source }: { identity: RecordIdentity; source: string }): ReactNode {
+  const [zone] = useZone();
+  const members = useMemo(() => readMembers(source), [source]);
+  const enrichment = members.get('enrichment') ?? 'null';
+  const instant = (name: string) => formatInstant(plain(members.get(name)), zone);
+  const bytes = Number(members.get('bytes') ?? 0);
+  return (
+    <>
+      <div className={classes.copies}>
+        <CopyText label="Copy record" value={() => printJson(source)} />
+        <CopyText label="Copy enrichment" value={() => printJson(enrichment)} />
+        <CopyText label="Copy as curl" value={() => curlLine(identity)} />
+        <CopyText label="Copy link" value={() => window.location.href} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
+      <section className={classes.body} tabIndex={0} aria-label="Fields of the record">
+        <dl className={classes.fields}>
+          <Field name="tenant" value={identity.tenant} />
+          <Field name="store" value={identity.store} />
+          <Field name="event_id" value={identity.event_id} isCopied />
+          <Field
+            name={`occurred_at (${zoneName(zone)})`}
+            value={instant('occurred_at')}
+            copy={identity.occurred_at}
+            isCopied
+          />
+          <Field name={`recorded_at (${zoneName(zone)})`} value={instant('recorded_at')} />
+          {['kind', 'source', 'model', 'confidence'].map((name) => (
+            <Field key={name} name={name} value={plain(members.get(name))} />
+          ))}
+          <Field name="bytes" value={bytesText(bytes)} />
+        </dl>
+        <h3 className={classes.title}>ENRICHMENT</h3>
+        <Json source={enrichment} />
+      </section>
+    </>
+  );
+}
+
+/** Exact, and above a thousand also readable. */
+function bytesText(bytes: number): string {
+  return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
+}
+
+function Field(props: {
+  name: string;
+  value: string;
+  copy?: string;
+  isCopied?: boolean;
+}): ReactNode {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>
+        {props.value === '' ? <span className={classes.none}>–</span> : visibleText(props.value)}
+        {props.isCopied && (
+          <CopyButton value={props.copy ?? props.value} label={`Copy ${props.name}`} />
+        )}
+      </dd>
+    </div>
+  );
+}
+
+function Json({ source }: { source: string }): ReactNode {
+  const pieces = useMemo((): JsonPiece[] => {
+    if (source.length <= colouredChars) return printPieces(visibleJson(source));
+    return [{ kind: 'mark', text: printJson(visibleJson(source)) }];
+  }, [source]);
+  return (
+    <pre className={classes.json}>
+      {pieces.map((piece, index) =>
+        piece.kind === 'mark' ? (
+          piece.text
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a record never changes
+          <span key={index} data-kind={piece.kind}>
+            {piece.text}
+          </span>
+        ),
+      )}
+    </pre>
+  );
+}
+
+function CopyText({ label, value }: { label: string; value: () => string }): ReactNode {
+  const { copied, copy } = useClipboard({ timeout: 1500 });
+  return (
+    <Button size="compact-xs" onClick={() => copy(value())}>
+      <span aria-live="polite">{copied ? 'Copied' : label}</span>
+    </Button>
+  );
+}
+
+/** Text of a JSON scalar: strings without quotes, numbers as they are spelled, null as nothing. */
+function plain(source: string | undefined): string {
+  if (source === undefined || source === 'null') return '';
+  return source.startsWith('"') ? String(JSON.parse(source)) : source;
+}
+
+function curlLine(identity: RecordIdentity): string {
+  const url = `${window.location.origin}/api/v1${pathWith('/enrichment/records/one', identity)}`;
+  // In double quotes: the shell puts the token in, so that it never stands in a copied line.
+  return `curl -sS -H "Authorization: Bearer $SVC_TOKEN" ${shellLine([url])}`;
+}

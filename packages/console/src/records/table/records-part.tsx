@@ -1,0 +1,138 @@
+import { Button, NativeSelect } from '@mantine/core';
+import { type ReactNode, useRef } from 'react';
+import type { DatasetRow } from '../../api/types.ts';
+import type { ChangeSearch } from '../../ui/use-search.ts';
+import {
+  changeFilters,
+  changeSearch,
+  pageSizeOf,
+  pageSizes,
+  type RecordsSearch,
+  sliceOf,
+} from '../search.ts';
+import { noFilters, RecordsFilters } from './records-filters.tsx';
+import { type RecordsPage, rangeText, type useRecords } from './records-page.ts';
+import { RecordsTable } from './records-table.tsx';
+import tableClasses from './table.module.css';
+
+type RecordsPartProps = {
+  search: RecordsSearch;
+  update: ChangeSearch<RecordsSearch>;
+  records: ReturnType<typeof useRecords>;
+  facts: DatasetRow | null | undefined;
+  onOpen: (key: string) => void;
+};
+
+/** Filters, one page of records, and the way to the others. */
+export function RecordsPart(props: RecordsPartProps): ReactNode {
+  const { search, update, records } = props;
+  const { kind, source, dataset, from, to, cursor } = search;
+  const isFiltered = [kind, source, dataset, from, to].some((filter) => filter !== undefined);
+  return (
+    <>
+      <div className={tableClasses.bar}>
+        <RecordsFilters
+          search={search}
+          onChange={(change) => update((before) => changeFilters(before, change))}
+        />
+      </div>
+      <RecordsTable
+        page={records}
+        hasStore={search.store === undefined}
+        isFiltered={isFiltered}
+        open={search.record}
+        place={JSON.stringify([sliceOf(search), kind, source, dataset, cursor])}
+        onOpen={props.onOpen}
+        onClearFilters={() => update((before) => changeFilters(before, noFilters))}
+      />
+      <RecordsPager
+        search={search}
+        page={records.data}
+        isWaiting={records.isPlaceholderData}
+        total={totalOf(search, props.facts)}
+        onPage={(next, at) =>
+          update((before) => changeSearch(before, { cursor: next, at, record: undefined }))
+        }
+        onPageSize={(limit) => update((before) => changeSearch(before, { limit }))}
+      />
+    </>
+  );
+}
+
+type Facts = Pick<DatasetRow, 'count' | 'by_dataset' | 'days'>;
+
+/** How many records the table walks through; null when a filter leaves that uncounted. */
+function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
+  const { kind, source, dataset, from, to, month } = search;
+  if (!facts || kind !== undefined || source !== undefined) return null;
+  if (from === undefined && to === undefined) {
+    return dataset === undefined ? facts.count : facts.by_dataset[dataset];
+  }
+  if (month === undefined || dataset !== undefined || facts.days === undefined) return null;
+  const first = from === undefined ? 1 : Number(from.slice(8));
+  const last = to === undefined ? facts.days.length : Number(to.slice(8));
+  return facts.days.slice(first - 1, last).reduce((sum, count) => sum + count, 0);
+}
+
+type RecordsPagerProps = {
+  search: RecordsSearch;
+  page: RecordsPage | undefined;
+  isWaiting: boolean;
+  /** Records of the node when nothing filters them. */
+  total: number | null;
+  onPage: (cursor: string | undefined, at: number | undefined) => void;
+  onPageSize: (size: number) => void;
+};
+
+function RecordsPager(props: RecordsPagerProps): ReactNode {
+  const { search, page, isWaiting, total } = props;
+  const { cursor } = search;
+  const isFirst = cursor === undefined || (page?.prev_cursor === null && !isWaiting);
+  const at = isFirst ? 0 : (search.at ?? 0);
+  // A filtered page may be short anywhere: then places cannot be counted backwards.
+  const isAtKnown = isFirst || search.at !== undefined;
+  const rows = page?.lines.length ?? 0;
+  const next = page?.next_cursor ?? null;
+  const previous = page?.prev_cursor ?? null;
+  const isFiltered = search.kind !== undefined || search.source !== undefined;
+  const place = (records: number) =>
+    isAtKnown && !isFiltered && records > 0 ? records : undefined;
+  const range = useRef('');
+  // While the next page is on its way, or cannot come, the rows shown are still the last ones.
+  if (!isWaiting) {
+    range.current = page
+      ? rangeText({
+          rows,
+          hasNext: next !== null,
+          at,
+          isAtKnown: isAtKnown && !(isFiltered && !isFirst),
+          total,
+        })
+      : '';
+  }
+  return (
+    <div className={tableClasses.pager}>
+      <NativeSelect
+        aria-label="Records a page"
+        value={String(pageSizeOf(search))}
+        data={pageSizes.map((size) => ({ value: String(size), label: `${size} a page` }))}
+        onChange={(event) => props.onPageSize(Number(event.currentTarget.value))}
+      />
+      <span className={tableClasses.range} role="status">
+        {range.current}
+      </span>
+      <Button
+        disabled={previous === null || isWaiting}
+        onClick={() => previous !== null && props.onPage(previous, place(at - pageSizeOf(search)))}
+      >
+        ‹ PREV
+      </Button>
+      <Button
+        disabled={next === null || isWaiting}
+        onClick={() => next !== null && props.onPage(next, place(at + rows))}
+      >
+        NEXT ›
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,251 @@
+import { ActionIcon } from '@mantine/core';
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { Page, RetentionJobState, RetentionRun, Verification } from '../api/types.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { usePolling } from '../ui/freshness.tsx';
+import { CloseIcon } from '../ui/icons.tsx';
+import classes from '../ui/jobs.module.css';
+import { noPlaceholder, pollMillis } from '../ui/poll.tsx';
+import { notify, type Toast } from '../ui/toasts.tsx';
+import { countOf } from '../ui/words.ts';
+import { retentionKey } from './calls.ts';
+import { drawerHref } from './search.ts';
+
+const followMillis = 1_000;
+const mostListed = 3;
+
+type Job = { readonly id: string; readonly state: RetentionJobState };
+
+export type Jobs<J extends Job> = {
+  /** The latest ones, from whoever. */
+  readonly list: UseQueryResult<Page<J>>;
+  /** The one at work, or the last that ended while this page watched. */
+  readonly shown: J | undefined;
+  readonly follow: (job: J) => void;
+  readonly dismiss: () => void;
+};
+
+export function isAtWork({ state }: Job): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** The runs: the one at work is followed each second, and told when it ends. */
+export function useRuns(): Jobs<RetentionRun> {
+  return useJobs<RetentionRun>({ name: 'runs', path: '/retention/runs', toastOf: toastOfRun });
+}
+
+export function useVerifications(): Jobs<Verification> {
+  return useJobs<Verification>({
+    name: 'verifications',
+    path: '/retention/verify',
+    toastOf: toastOfVerification,
+  });
+}
+
+type JobsOptions<J extends Job> = { name: string; path: string; toastOf: (job: J) => Toast };
+
+function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J> {
+  const client = useQueryClient();
+  const [id, setId] = useState<string | null>(null);
+  const list = useQuery<Page<J>>({
+    queryKey: [...retentionKey, name],
+    refetchInterval: usePolling(pollMillis),
+    queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
+  });
+  const closely = usePolling(followMillis);
+  const one = useQuery<J>({
+    queryKey: [...retentionKey, name, id],
+    enabled: id !== null,
+    placeholderData: noPlaceholder,
+    refetchInterval: (query) =>
+      query.state.data === undefined || isAtWork(query.state.data) ? closely(query) : false,
+    queryFn: ({ signal }) => api.get<J>(`${path}/${encodeURIComponent(id ?? '')}`, {}, signal),
+  });
+  const shown = one.data;
+  // The oldest of those at work is the one that is worked on.
+  const next = list.data?.data.findLast(isAtWork)?.id;
+  const isFree = id === null || (shown !== undefined && !isAtWork(shown));
+  if (next !== undefined && isFree && next !== id) setId(next);
+  const told = useRef<string | null>(null);
+  const tell = useRef(toastOf);
+  tell.current = toastOf;
+  useEffect(() => {
+    if (shown === undefined || isAtWork(shown) || told.current === shown.id) return;
+    told.current = shown.id;
+    notify(tell.current(shown));
+    void client.invalidateQueries({ queryKey: retentionKey });
+  }, [shown, client]);
+  return {
+    list,
+    shown,
+    follow: (job) => {
+      client.setQueryData<J>([...retentionKey, name, job.id], job);
+      setId(job.id);
+      void client.invalidateQueries({ queryKey: [...retentionKey, name], exact: true });
+    },
+    dismiss: () => setId(null),
+  };
+}
+
+function toastOfRun(run: RetentionRun): Toast {
+  const href = `#/retention?view=journal&run=${encodeURIComponent(run.id)}`;
+  const linkText = 'see its moves';
+  if (run.state === 'failed' || run.failed_moves > 0) {
+    const failed = run.failed_moves > 0 ? countOf(run.failed_moves, 'move') : 'the run';
+    return { text: `Retention run ended, ${failed} failed. Their source is kept.`, href, linkText };
+  }
+  return { text: `Retention run ended: ${doneText(run)}.`, href, linkText };
+}
+
+/** 41,877 records moved, 120 deleted, 30 kept by dataset versions. */
+function doneText(run: RetentionRun): string {
+  const parts = [`${countOf(run.moved_count, 'record')} moved`];
+  if (run.deleted_count > 0) parts.push(`${run.deleted_count.toLocaleString('en-US')} deleted`);
+  if (run.kept_count > 0) {
+    parts.push(`${run.kept_count.toLocaleString('en-US')} kept by dataset versions`);
+  }
+  return parts.join(', ');
+}
+
+function toastOfVerification(verification: Verification): Toast {
+  const href = drawerHref({ kind: 'verify', id: verification.id });
+  return { text: `Verification: ${outcomeText(verification)}.`, href, linkText: 'see it' };
+}
+
+/** How a verification ended, or how it stands. */
+export function outcomeText(verification: Verification): string {
+  const { state, ok, problem_count: problems, segments_total: segments } = verification;
+  if (state === 'queued') return 'waits for its turn';
+  if (state === 'running') return 'under way';
+  if (state === 'failed') return 'could not be finished';
+  if (ok !== true) return `${countOf(problems, 'problem')} found`;
+  if (segments === 0) return 'nothing is cold yet, and the counters say so';
+  return segments === 1
+    ? 'the only segment equals its counters'
+    : `all ${(segments ?? 0).toLocaleString('en-US')} segments equal their counters`;
+}
+
+/** One line for the run, one for the verification at work or just ended: how far it is. */
+export function JobLines(props: {
+  runs: Jobs<RetentionRun>;
+  verifications: Jobs<Verification>;
+}): ReactNode {
+  const { runs, verifications } = props;
+  const [run, verification] = [runs.shown, verifications.shown];
+  if (run === undefined && verification === undefined) return null;
+  return (
+    <section className={classes.strip} aria-label="Work under way">
+      {run !== undefined && <RunLine run={run} onDismiss={runs.dismiss} />}
+      {verification !== undefined && (
+        <VerificationLine verification={verification} onDismiss={verifications.dismiss} />
+      )}
+    </section>
+  );
+}
+
+function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void }): ReactNode {
+  const done = run.moved_count + run.deleted_count;
+  const total = Math.max(run.total_count ?? 0, done);
+  return (
+    <Line
+      state={run.state}
+      what={`Run: ${scopeText(run)}`}
+      label="Progress of the run"
+      value={done}
+      max={total}
+      count={runText(run, total)}
+      link={{
+        href: `#/retention?view=journal&run=${encodeURIComponent(run.id)}`,
+        text: 'its moves',
+      }}
+      onDismiss={onDismiss}
+    />
+  );
+}
+
+function scopeText({ tenant, before, requested_by }: RetentionRun): string {
+  const parts = [
+    tenant === null ? 'all tenants' : `tenant ${tenant}`,
+    before === null ? '' : `days before ${before}`,
+    requested_by === null ? 'by the schedule' : `by ${requested_by}`,
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
+}
+
+function runText(run: RetentionRun, total: number): string {
+  if (run.state === 'queued') return 'waits for its turn';
+  const parts = [
+    isAtWork(run)
+      ? `${formatCount(run.moved_count + run.deleted_count)} of ${countOf(total, 'record')}`
+      : doneText(run),
+    run.failed_moves > 0 ? `${countOf(run.failed_moves, 'move')} failed` : '',
+    run.busy_tenants > 0 ? `${countOf(run.busy_tenants, 'busy tenant')} passed over` : '',
+    run.error ?? '',
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
+}
+
+function VerificationLine(props: { verification: Verification; onDismiss: () => void }): ReactNode {
+  const { verification } = props;
+  const { tenant, requested_by: by } = verification;
+  return (
+    <Line
+      state={verification.state}
+      what={`Verification: ${tenant === null ? 'all tenants' : `tenant ${tenant}`}${by === null ? '' : ` · by ${by}`}`}
+      label="Progress of the verification"
+      value={verification.bytes_done}
+      max={verification.bytes_total ?? 0}
+      count={progressText(verification)}
+      link={{ href: drawerHref({ kind: 'verify', id: verification.id }), text: 'its report' }}
+      onDismiss={props.onDismiss}
+    />
+  );
+}
+
+/** 12 of 24 segments · 18 MB of 36 MB. */
+export function progressText(verification: Verification): string {
+  const { segments_done, segments_total, bytes_done, bytes_total } = verification;
+  if (verification.state !== 'running') return outcomeText(verification);
+  if (segments_total === null) return 'counts what there is to read';
+  const bytes = `${formatBytes(bytes_done)} of ${formatBytes(bytes_total ?? 0)}`;
+  return `${formatCount(segments_done)} of ${countOf(segments_total, 'segment')} · ${bytes}`;
+}
+
+const stateWords = { queued: 'queued', running: 'running', completed: 'done', failed: 'failed' };
+
+function Line(props: {
+  state: keyof typeof stateWords;
+  what: string;
+  label: string;
+  value: number;
+  max: number;
+  count: string;
+  link: { href: string; text: string };
+  onDismiss: () => void;
+}): ReactNode {
+  const isOpen = isAtWork({ id: '', state: props.state });
+  const isEmpty = props.max === 0;
+  return (
+    <div className={classes.job} data-state={props.state}>
+      <strong className={classes.state}>{stateWords[props.state]}</strong>
+      <span className={classes.what}>{props.what}</span>
+      <progress
+        className={classes.progress}
+        value={isEmpty && !isOpen ? 1 : props.value}
+        max={Math.max(1, props.max)}
+        aria-label={props.label}
+      />
+      <span className={classes.count}>{props.count}</span>
+      <span className={classes.buttons}>
+        <a href={props.link.href}>{props.link.text}</a>
+        {!isOpen && (
+          <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>
+            <CloseIcon />
+          </ActionIcon>
+        )}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,257 @@
+import type { ReactNode } from 'react';
+import type { RetentionMove, TripleRow } from '../api/types.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import drawerClasses from '../ui/drawer.module.css';
+import { DrawerShell } from '../ui/drawer-shell.tsx';
+import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { WarningIcon } from '../ui/icons.tsx';
+import { SkeletonRows } from '../ui/list.tsx';
+import { countOf, formatDuration } from '../ui/words.ts';
+import { useZone, zoneName } from '../ui/zone-switch.tsx';
+import type { useMove } from './calls.ts';
+import { MoveMark } from './marks.tsx';
+import classes from './move.module.css';
+import { drawerHref } from './search.ts';
+import {
+  daysText,
+  isCalledOff,
+  kindWords,
+  ratioText,
+  reasonText,
+  type Step,
+  stateWords,
+  stepsOf,
+} from './words.ts';
+
+/** One move of the journal: how far it came, what proves it, and why it failed. */
+export function MoveDrawer(props: {
+  id: string;
+  move: ReturnType<typeof useMove>;
+  onClose: () => void;
+}): ReactNode {
+  const failure = useFailure(props.move);
+  const move = props.move.data;
+  return (
+    <DrawerShell
+      kind="MOVE"
+      title={props.id}
+      id={props.id}
+      closeLabel="Close move"
+      onClose={props.onClose}
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
+      <section className={drawerClasses.body} tabIndex={0} aria-label="The move">
+        {move !== undefined && <Move move={move} />}
+        {move === undefined && failure === null && (
+          <SkeletonRows rows={12} label="Loading the move" />
+        )}
+        {move === undefined && failure !== null && (
+          <FailurePanel error={failure} onRetry={() => void props.move.refetch()} />
+        )}
+      </section>
+    </DrawerShell>
+  );
+}
+
+function Move({ move }: { move: RetentionMove }): ReactNode {
+  const isCopy = move.kind === 'move' || move.kind === 'compact' || move.object !== null;
+  return (
+    <>
+      <p className={classes.standing} role="status">
+        <MoveMark state={move.state} />{' '}
+        {isCalledOff(move) ? 'called off; nothing was changed' : stateWords[move.state]}
+      </p>
+      {move.state === 'failed' && <Fault move={move} />}
+      {isCopy && (
+        <>
+          <h3 className={drawerClasses.title}>PROOF</h3>
+          <Triples source={move.source} object={move.object} />
+        </>
+      )}
+      {move.gone.count > 0 && (
+        <>
+          <h3 className={drawerClasses.title}>WENT FOR GOOD</h3>
+          <p className={classes.gone}>
+            <TripleLine triple={move.gone} />
+          </p>
+        </>
+      )}
+      <h3 className={drawerClasses.title}>ARROWS</h3>
+      <Timeline move={move} />
+      <h3 className={drawerClasses.title}>WHAT</h3>
+      <Facts move={move} />
+    </>
+  );
+}
+
+function Fault({ move }: { move: RetentionMove }): ReactNode {
+  return (
+    <div className={classes.fault} data-grave={!isCalledOff(move)}>
+      <WarningIcon />
+      <div>
+        <p>
+          <strong>{move.error_code ?? 'failed'}</strong>
+        </p>
+        <p>{reasonText(move)}</p>
+      </div>
+    </div>
+  );
+}
+
+function Timeline({ move }: { move: RetentionMove }): ReactNode {
+  const steps = stepsOf(move);
+  return (
+    <ol className={classes.timeline}>
+      {steps.map((step, index) => (
+        <StepLine key={step.name} step={step} before={lastTime(steps, index)} move={move} />
+      ))}
+    </ol>
+  );
+}
+
+function lastTime(steps: readonly Step[], index: number): string | null {
+  return steps.slice(0, index).findLast(({ at }) => at !== null)?.at ?? null;
+}
+
+const stepWords = {
+  reached: '',
+  passed: 'nothing to do',
+  failed: 'failed on the way here',
+  open: 'not yet',
+} as const;
+
+function StepLine(props: { step: Step; before: string | null; move: RetentionMove }): ReactNode {
+  const [zone] = useZone();
+  const { step, before } = props;
+  const at = step.state === 'failed' ? props.move.failed_at : step.at;
+  return (
+    <li className={classes.step} data-step={step.state}>
+      <span className={classes.stepName}>{step.name}</span>
+      <span className={classes.quiet}>
+        {stepWords[step.state]}
+        {at !== null &&
+          before !== null &&
+          ` ${formatDuration(Date.parse(at) - Date.parse(before))}`}
+      </span>
+      {at !== null && (
+        <time dateTime={at}>
+          {formatInstant(at, zone).slice(0, 19)} {zoneName(zone)}
+        </time>
+      )}
+    </li>
+  );
+}
+
+function Facts({ move }: { move: RetentionMove }): ReactNode {
+  const { tenant, source, stored_bytes: stored, segments_in, segments_out } = move;
+  return (
+    <dl className={drawerClasses.fields}>
+      <div>
+        <dt>kind</dt>
+        <dd>
+          {move.kind}: {kindWords[move.kind]}
+        </dd>
+      </div>
+      <div>
+        <dt>tenant</dt>
+        <dd>
+          <a href={drawerHref({ kind: 'tenant', id: tenant })}>{tenant}</a>
+        </dd>
+      </div>
+      <div>
+        <dt>days</dt>
+        <dd>{daysText(move.first_day, move.last_day)}</dd>
+      </div>
+      <div>
+        <dt>objects</dt>
+        <dd>
+          writes {countOf(segments_out, 'object')}, replaces {countOf(segments_in, 'object')}
+        </dd>
+      </div>
+      {stored !== null && (
+        <div>
+          <dt>stored in</dt>
+          <dd>
+            {formatBytes(stored)}
+            {source !== null && ` · ${ratioText(source.bytes, stored)} smaller`}
+          </dd>
+        </div>
+      )}
+      {move.run_id !== null && (
+        <div>
+          <dt>run</dt>
+          <dd>
+            <a href={`#/retention?view=journal&run=${encodeURIComponent(move.run_id)}`}>
+              {move.run_id}
+            </a>
+            <CopyButton value={move.run_id} label="Copy the id of the run" />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+const lines = [
+  { name: 'records', of: ({ count }: TripleRow) => formatCount(count) },
+  { name: 'bytes', of: ({ bytes }: TripleRow) => formatCount(bytes) },
+  { name: 'digest', of: ({ digest }: TripleRow) => digest },
+] as const;
+
+/** What was read from the source beside what was read back from the object: the proof of a copy. */
+function Triples(props: { source: TripleRow | null; object: TripleRow | null }): ReactNode {
+  const { source, object } = props;
+  return (
+    <table className={classes.triples}>
+      <thead>
+        <tr>
+          <td />
+          <th scope="col">SOURCE</th>
+          <th scope="col">
+            <span className="visually-hidden">Equal?</span>
+          </th>
+          <th scope="col">OBJECT, READ BACK</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(({ name, of }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{source === null ? <None /> : of(source)}</td>
+            <td>
+              {source !== null && object !== null && (
+                <EqualMark isEqual={of(source) === of(object)} />
+              )}
+            </td>
+            <td>{object === null ? <None /> : of(object)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function None(): ReactNode {
+  return <span className={classes.quiet}>not yet</span>;
+}
+
+function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
+  return (
+    <span className={classes.equal} data-equal={isEqual}>
+      <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
+      <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
+    </span>
+  );
+}
+
+/** One triple in a line, with its digest to copy. */
+function TripleLine({ triple }: { triple: TripleRow }): ReactNode {
+  return (
+    <span className={classes.tripleLine}>
+      {formatCount(triple.count)} records · {formatCount(triple.bytes)} bytes ·{' '}
+      <code>{triple.digest}</code>
+      <CopyButton value={triple.digest} label="Copy the digest" />
+    </span>
+  );
+}

@@ -1,0 +1,143 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Verification } from '../api/types.ts';
+import drawerClasses from '../ui/drawer.module.css';
+import { DrawerShell } from '../ui/drawer-shell.tsx';
+import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { SkeletonRows } from '../ui/list.tsx';
+import { countOf } from '../ui/words.ts';
+import { useZone, zoneName } from '../ui/zone-switch.tsx';
+import { isAtWork, outcomeText, progressText } from './jobs.tsx';
+import classes from './verify.module.css';
+import { daysText, problemWords } from './words.ts';
+
+/** A verification: its progress, then that all is equal, or what is not. */
+export function VerificationDrawer(props: {
+  id: string;
+  verification: UseQueryResult<Verification>;
+  onClose: () => void;
+}): ReactNode {
+  const { verification: query } = props;
+  const failure = useFailure(query);
+  const verification = query.data;
+  return (
+    <DrawerShell
+      kind="VERIFICATION"
+      title={props.id}
+      id={props.id}
+      closeLabel="Close verification"
+      onClose={props.onClose}
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
+      <section className={drawerClasses.body} tabIndex={0} aria-label="The verification">
+        {verification !== undefined && <Report verification={verification} />}
+        {verification === undefined && failure === null && (
+          <SkeletonRows rows={12} label="Loading the verification" />
+        )}
+        {verification === undefined && failure !== null && (
+          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+        )}
+      </section>
+    </DrawerShell>
+  );
+}
+
+function Report({ verification }: { verification: Verification }): ReactNode {
+  return (
+    <>
+      <Verdict verification={verification} />
+      <Facts verification={verification} />
+      <Problems verification={verification} />
+    </>
+  );
+}
+
+function Verdict({ verification }: { verification: Verification }): ReactNode {
+  const isOpen = isAtWork(verification);
+  const tone = isOpen ? 'open' : verification.ok === true ? 'ok' : 'bad';
+  const text = isOpen ? progressText(verification) : outcomeText(verification);
+  return (
+    <div className={classes.verdict} data-tone={tone} role="status">
+      <strong>
+        {!isOpen && <span aria-hidden="true">{tone === 'ok' ? '✓ ' : '✕ '}</span>}
+        {text.charAt(0).toUpperCase() + text.slice(1)}
+      </strong>
+      {isOpen && (
+        <progress
+          className={classes.progress}
+          value={verification.bytes_done}
+          max={Math.max(1, verification.bytes_total ?? 0)}
+          aria-label="Bytes read"
+        />
+      )}
+      {verification.error !== null && <p>{verification.error}</p>}
+      {tone === 'bad' && verification.state === 'completed' && (
+        <p>Nothing was changed. Reads that meet what is damaged fail rather than answer short.</p>
+      )}
+    </div>
+  );
+}
+
+function Facts({ verification }: { verification: Verification }): ReactNode {
+  const [zone] = useZone();
+  const when = (at: string | null) =>
+    at === null ? '–' : `${formatInstant(at, zone).slice(0, 19)} ${zoneName(zone)}`;
+  const { segments_total: total, bytes_total: bytes } = verification;
+  const lines: [string, string][] = [
+    ['of', verification.tenant ?? 'all tenants'],
+    ['asked for by', verification.requested_by ?? '–'],
+    ['started', when(verification.started_at)],
+    ['ended', when(verification.finished_at)],
+    [
+      'segments read',
+      total === null ? '–' : `${formatCount(verification.segments_done)} of ${formatCount(total)}`,
+    ],
+    [
+      'bytes read',
+      bytes === null ? '–' : `${formatBytes(verification.bytes_done)} of ${formatBytes(bytes)}`,
+    ],
+    ['records read back', formatCount(verification.records_done)],
+  ];
+  return (
+    <dl className={drawerClasses.fields}>
+      {lines.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Problems({ verification }: { verification: Verification }): ReactNode {
+  const { problems, problem_count: count } = verification;
+  if (count === 0) return null;
+  return (
+    <>
+      <h3 className={drawerClasses.title}>
+        {countOf(count, 'PROBLEM', 'PROBLEMS')}
+        {problems.length < count && `, the first ${formatCount(problems.length)}`}
+      </h3>
+      <ul className={classes.problems}>
+        {problems.map((problem) => (
+          <li key={JSON.stringify(problem)} className={classes.problem}>
+            <p>
+              <strong className={classes.problemKind}>{problemWords[problem.kind]}</strong>{' '}
+              {placeOf(problem)}
+            </p>
+            <p>{problem.message}</p>
+            {problem.object_key !== null && <code>{problem.object_key}</code>}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function placeOf(problem: Verification['problems'][number]): string {
+  const { tenant, store, first_day: first, last_day: last } = problem;
+  const days = first === null ? null : daysText(first, last ?? first);
+  return [tenant, store, days].filter((part) => part !== null).join(' › ');
+}

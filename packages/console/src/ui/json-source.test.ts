@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { printJson, printPieces, readElements, readMembers } from './json-source.ts';
+
+describe('readMembers', () => {
+  it('cuts values out as they are spelled', () => {
+    const members = readMembers('{ "a" : 0.10 , "b\\"":{"c":[1,"}"]},"d":null}');
+    expect([...members]).toEqual([
+      ['a', '0.10'],
+      ['b"', '{"c":[1,"}"]}'],
+      ['d', 'null'],
+    ]);
+    expect(readMembers('{}').size).toBe(0);
+  });
+
+  it('reads any object', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+        const read = [...readMembers(JSON.stringify(object, null, 1))];
+        expect(read.map(([key, value]) => [key, JSON.parse(value)])).toEqual(
+          Object.entries(JSON.parse(JSON.stringify(object))),
+        );
+      }),
+    );
+  });
+
+  it('refuses what is cut', () => {
+    expect(() => readMembers('{"a":[1')).toThrow(SyntaxError);
+    expect(() => readMembers('{"a')).toThrow(SyntaxError);
+  });
+});
+
+describe('readElements', () => {
+  it('splits an array', () => {
+    expect(readElements('[1.0, "a,b",{"c":[]},[ ]]')).toEqual(['1.0', '"a,b"', '{"c":[]}', '[ ]']);
+    expect(readElements(' [ ] ')).toEqual([]);
+  });
+});
+
+describe('printJson', () => {
+  it('indents, and keeps the spelling of numbers and strings', () => {
+    const source =
+      '{"a":0.10,"b":1e400,"c":9007199254740993,"d":"\\u0041\\n","e":{},"f":[],"g":{"h":null}}';
+    expect(printJson(source)).toBe(
+      [
+        '{',
+        '  "a": 0.10,',
+        '  "b": 1e400,',
+        '  "c": 9007199254740993,',
+        '  "d": "\\u0041\\n",',
+        '  "e": {},',
+        '  "f": [],',
+        '  "g": {',
+        '    "h": null',
+        '  }',
+        '}',
+      ].join('\n'),
+    );
+  });
+
+  it('keeps short lists of scalars on one line and breaks long ones', () => {
+    expect(printJson('[-122.40,37.620]')).toBe('[-122.40, 37.620]');
+    expect(printJson('[[1],[2]]')).toBe('[\n  [1],\n  [2]\n]');
+    expect(printJson(`[${'1234567890,'.repeat(8)}1]`).split('\n')).toHaveLength(11);
+  });
+
+  it('is not led astray by brackets and quotes inside strings', () => {
+    expect(printJson('{"a":"}\\",[{","b":["]","\\\\"]}')).toBe(
+      '{\n  "a": "}\\",[{",\n  "b": ["]", "\\\\"]\n}',
+    );
+  });
+
+  it('tells keys from strings', () => {
+    expect(printPieces('{"a":"b"}').map((piece) => piece.kind)).toEqual([
+      'mark',
+      'key',
+      'mark',
+      'string',
+      'mark',
+    ]);
+  });
+
+  it('changes nothing but white space, whatever the JSON', () => {
+    fc.assert(
+      fc.property(fc.json(), (source) => {
+        expect(JSON.parse(printJson(source))).toEqual(JSON.parse(source));
+        expect(printJson(printJson(source))).toBe(printJson(source));
+      }),
+    );
+  });
+});

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { countOf, formatDistance, formatDuration, shortId } from './words.ts';
+
+test.each([
+  ['dlv_07t5zq0aXbCdEfGh7Kq2', 'dlv…7Kq2'],
+  ['3f2a9b1c-aaaa-bbbb-cccc-1234567891ac', '3f2…91ac'],
+  ['msg_short', 'msg_short'],
+])('the id %s reads %s', (id, text) => {
+  expect(shortId(id)).toBe(text);
+});
+
+test.each([
+  [0, 'now'],
+  [-90_000, '1 min ago'],
+  [300_000, 'in 5 min'],
+])('a moment %d ms off reads %s', (millis, text) => {
+  const now = Date.UTC(2026, 0, 1);
+  expect(formatDistance(new Date(now + millis).toISOString(), now)).toBe(text);
+});
+
+test('a duration and a count read as people say them', () => {
+  expect([formatDuration(340), formatDuration(15_000)]).toEqual(['340 ms', '15.0 s']);
+  expect([countOf(0, 'row'), countOf(1, 'row'), countOf(1200, 'delivery', 'deliveries')]).toEqual([
+    'no rows',
+    '1 row',
+    '1,200 deliveries',
+  ]);
+});

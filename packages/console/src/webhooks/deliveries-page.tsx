@@ -1,0 +1,170 @@
+import { Button } from '@mantine/core';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useMemo } from 'react';
+import { api } from '../api/client.ts';
+import type { Delivery, Page } from '../api/types.ts';
+import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
+import { FreshnessBanner, usePolling } from '../ui/freshness.tsx';
+import { Empty, List, Pager } from '../ui/list.tsx';
+import classes from '../ui/list-page.module.css';
+import { NowProvider } from '../ui/marks.tsx';
+import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { RowsTable } from '../ui/table/rows-table.tsx';
+import { notify } from '../ui/toasts.tsx';
+import type { UpdateSearch } from '../ui/use-search.ts';
+import { useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { deliveryColumns } from './delivery-columns.tsx';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
+import { EndpointFilter } from './dlq/dlq-bar.tsx';
+import { type DeliveriesSearch, deliveryStatuses, validateDeliveriesSearch } from './search.ts';
+import { deliveriesKey, useDelivery, useRetries } from './use-delivery.ts';
+
+const pageSize = 100;
+
+/** DELIVERIES: webhooks in every state, newest first. */
+export function DeliveriesPage(): ReactNode {
+  const [search, update] = usePageSearch('/deliveries', validateDeliveriesSearch);
+  const list = useDeliveries(search);
+  const delivery = useDelivery(search.delivery);
+  const drawer = useDrawerStep(search.delivery, (next, options) =>
+    update({ delivery: next }, options),
+  );
+  const retries = useRetries((id) => list.data?.data.find((row) => row.id === id)?.endpoint_id);
+  const rows = list.data?.data;
+  const groups = useMemo(() => [{ id: 'all', rows: rows ?? [] }], [rows]);
+  const isDead = useCallback(
+    (id: string) => {
+      const status = rows?.find((row) => row.id === id)?.status;
+      return status === 'pending' || status === 'abandoned';
+    },
+    [rows],
+  );
+  const watched: UseQueryResult[] = [list];
+  if (search.delivery !== undefined) watched.push(delivery);
+  return (
+    <NowProvider>
+      <div className={classes.page}>
+        <FreshnessBanner queries={watched} isAgeElsewhere />
+        <Bar search={search} update={update} list={list} />
+        <List
+          queries={[list]}
+          name="deliveries"
+          isEmpty={rows?.length === 0}
+          empty={
+            <Empty
+              title={emptyText(list.data, search)}
+              onClear={isFiltered(search) ? () => update(noFilter) : undefined}
+            />
+          }
+        >
+          <RowsTable
+            label="Deliveries"
+            columns={deliveryColumns}
+            groups={groups}
+            keyOf={keyOf}
+            open={search.delivery}
+            place={JSON.stringify({ ...search, delivery: undefined })}
+            isWaiting={list.isPlaceholderData}
+            onOpen={drawer.open}
+            onRetry={(id) => {
+              if (isDead(id)) void retries.retry([id]);
+              else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
+            }}
+          />
+        </List>
+        <Pager
+          list={list}
+          cursor={search.cursor}
+          onCursor={(cursor) => update({ cursor })}
+          one="delivery"
+          many="deliveries"
+        />
+        {search.delivery !== undefined && (
+          <DeliveryDrawer
+            id={search.delivery}
+            delivery={delivery}
+            retries={retries}
+            onClose={drawer.close}
+          />
+        )}
+      </div>
+    </NowProvider>
+  );
+}
+
+type Deliveries = UseQueryResult<Page<Delivery>>;
+type Update = UpdateSearch<DeliveriesSearch>;
+
+function useDeliveries(search: DeliveriesSearch): Deliveries {
+  const { status, tenant, endpoint, incident, cursor } = search;
+  const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };
+  return useQuery<Page<Delivery>>({
+    queryKey: [...deliveriesKey, filters],
+    refetchInterval: usePolling(pollMillis),
+    queryFn: ({ signal }) =>
+      api.get<Page<Delivery>>('/webhook/deliveries', { ...filters, limit: pageSize }, signal),
+  });
+}
+
+const keyOf = ({ id }: Delivery) => id;
+
+const noFilter = {
+  status: undefined,
+  tenant: undefined,
+  endpoint: undefined,
+  incident: undefined,
+  cursor: undefined,
+} as const;
+
+const statusChoices = deliveryStatuses.map((status) => ({ value: status, label: status }));
+
+function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries }): ReactNode {
+  const { search, update } = props;
+  // The cursor belonged to the last filters.
+  const filter: Update = (change) => update({ ...change, cursor: undefined });
+  return (
+    <div className={classes.bar}>
+      <fieldset className={classes.filters} aria-label="Filters of the deliveries">
+        <ChoiceFilter
+          label="Status"
+          any="Any status"
+          choices={statusChoices}
+          value={search.status}
+          onChange={(status) => filter({ status })}
+        />
+        <TextFilter
+          label="Tenant, exactly"
+          placeholder="Tenant ="
+          value={search.tenant}
+          onChange={(tenant) => filter({ tenant, endpoint: undefined })}
+        />
+        <EndpointFilter
+          tenant={search.tenant}
+          value={search.endpoint}
+          onChange={(endpoint) => filter({ endpoint })}
+        />
+        <TextFilter
+          label="Id of the incident"
+          placeholder="Incident ="
+          value={search.incident}
+          onChange={(incident) => filter({ incident })}
+        />
+        {isFiltered(search) && (
+          <Button variant="subtle" onClick={() => update(noFilter)}>
+            Clear filters
+          </Button>
+        )}
+      </fieldset>
+      <PollNote queries={[props.list]} />
+    </div>
+  );
+}
+
+function isFiltered({ status, tenant, endpoint, incident }: DeliveriesSearch): boolean {
+  return [status, tenant, endpoint, incident].some((filter) => filter !== undefined);
+}
+
+function emptyText(page: Page<Delivery> | undefined, search: DeliveriesSearch): string {
+  if (page?.next_cursor) return 'No match in this stretch of deliveries. NEXT reads on.';
+  return isFiltered(search) ? 'No deliveries with these filters' : 'No deliveries yet';
+}

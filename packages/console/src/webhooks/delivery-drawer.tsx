@@ -1,0 +1,315 @@
+import { Button, Modal } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
+import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useMemo, useState } from 'react';
+import { api, isStepUp } from '../api/client.ts';
+import type { Attempt, DeliveryDetail } from '../api/types.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import drawerClasses from '../ui/drawer.module.css';
+import { DrawerShell } from '../ui/drawer-shell.tsx';
+import { formatInstant, visibleJson, visibleText } from '../ui/format.ts';
+import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { type JsonPiece, printJson, printPieces } from '../ui/json-source.ts';
+import classes from '../ui/lines.module.css';
+import { SkeletonRows } from '../ui/list.tsx';
+import { Moment } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
+import { notify } from '../ui/toasts.tsx';
+import { formatDuration, shellLine, shortId } from '../ui/words.ts';
+import { useZone, zoneName } from '../ui/zone-switch.tsx';
+import { StatusMark } from './marks.tsx';
+import { deliveryPath, type Retries, webhooksKey } from './use-delivery.ts';
+import { failureWords, statusWords } from './words.ts';
+
+type DeliveryDrawerProps = {
+  id: string;
+  delivery: UseQueryResult<DeliveryDetail>;
+  retries: Retries;
+  onClose: () => void;
+};
+
+/** One delivery: what holds it, what was tried, what is sent. */
+export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
+  const { id, delivery } = props;
+  const failure = useFailure(delivery);
+  return (
+    <DrawerShell
+      kind="DELIVERY"
+      title={id}
+      id={id}
+      closeLabel="Close delivery"
+      onClose={props.onClose}
+    >
+      {delivery.data === undefined ? (
+        <div className={drawerClasses.body}>
+          {failure === null ? (
+            <SkeletonRows rows={14} label="Loading the delivery" />
+          ) : (
+            <FailurePanel error={failure} onRetry={() => void delivery.refetch()} />
+          )}
+        </div>
+      ) : (
+        <Body delivery={delivery.data} retries={props.retries} />
+      )}
+    </DrawerShell>
+  );
+}
+
+function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
+  const { id, status } = delivery;
+  const isDead = status === 'pending' || status === 'abandoned';
+  const isOpen = isDead || status === 'queued';
+  return (
+    <>
+      <div className={classes.actions}>
+        {isOpen && (
+          <Button
+            variant="filled"
+            disabled={!isDead}
+            loading={retries.leaving.has(id)}
+            onClick={() => void retries.retry([id])}
+          >
+            RETRY
+          </Button>
+        )}
+        {isOpen && <PurgeButton id={id} />}
+        <span className={classes.spring} />
+        <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
+        <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
+        <CopyText label="Copy link" value={() => window.location.href} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
+      <section className={drawerClasses.body} tabIndex={0} aria-label="The delivery">
+        <Standing delivery={delivery} />
+        <Facts delivery={delivery} />
+        <h3 className={drawerClasses.title}>ATTEMPTS</h3>
+        <Attempts attempts={delivery.attempt_log} />
+        <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <Payload body={delivery.body} />
+      </section>
+    </>
+  );
+}
+
+/** Where it stands, and what holds it. */
+function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
+  const { status, waiting, finished_at } = delivery;
+  return (
+    <div className={classes.standing} role="status">
+      <p>
+        <StatusMark status={status} />
+        <span>{statusWords[status]}</span>
+      </p>
+      {waiting !== null && <p className={classes.waiting}>{waiting.text}</p>}
+      {waiting === null && finished_at !== null && (
+        <p className={classes.waiting}>
+          <Moment at={finished_at} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
+  const [zone] = useZone();
+  const when = (at: string | null) =>
+    at === null ? (
+      <span className={drawerClasses.none}>–</span>
+    ) : (
+      <>
+        {formatInstant(at, zone).slice(0, 19)}
+        <span className={drawerClasses.none}>
+          <Moment at={at} />
+        </span>
+      </>
+    );
+  const zoned = (name: string) => `${name} (${zoneName(zone)})`;
+  const { endpoint_id: endpoint, incident_id: incident } = delivery;
+  return (
+    <dl className={`${drawerClasses.fields} ${classes.facts}`}>
+      <Fact name="target" copy={delivery.target}>
+        {delivery.target}
+      </Fact>
+      <Fact name="attempts">
+        {delivery.attempts} of {delivery.max_attempts}
+      </Fact>
+      <Fact name="last status">
+        {delivery.last_status ?? <span className={drawerClasses.none}>none ever came</span>}
+      </Fact>
+      <Fact name="error">
+        {delivery.error ?? <span className={drawerClasses.none}>–</span>}
+        {delivery.failure_class !== null && (
+          <span className={classes.failure}>({failureWords[delivery.failure_class]})</span>
+        )}
+      </Fact>
+      <Fact name={zoned('next retry')}>{when(delivery.next_retry)}</Fact>
+      <Fact name={zoned('last attempt')}>{when(delivery.last_attempt_at)}</Fact>
+      <Fact name={zoned('created')}>{when(delivery.created_at)}</Fact>
+      <Fact name="event type">{delivery.event_type}</Fact>
+      <Fact name="tenant">{delivery.tenant}</Fact>
+      <Fact name="idempotency key" copy={delivery.idempotency_key}>
+        {delivery.idempotency_key}
+      </Fact>
+      <Fact name="endpoint" copy={endpoint}>
+        <a href={`#/endpoints?edit=${encodeURIComponent(endpoint)}`}>{endpoint}</a>
+      </Fact>
+      <Fact name="incident" copy={incident}>
+        <a href={`#/deliveries?incident=${encodeURIComponent(incident)}`}>{incident}</a>
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact(props: { name: string; copy?: string; children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>
+        {props.children}
+        {props.copy !== undefined && (
+          <CopyButton value={props.copy} label={`Copy the ${props.name}`} />
+        )}
+      </dd>
+    </div>
+  );
+}
+
+function CopyText({ label, value }: { label: string; value: () => string }): ReactNode {
+  const { copied, copy } = useClipboard({ timeout: 1500 });
+  return (
+    <Button size="compact-xs" onClick={() => copy(value())}>
+      <span aria-live="polite">{copied ? 'Copied' : label}</span>
+    </Button>
+  );
+}
+
+/** What every attempt met, newest first. */
+function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
+  if (attempts.length === 0) return <p className={classes.note}>No attempt yet.</p>;
+  return (
+    <ol className={classes.attempts} reversed>
+      {attempts.map((attempt) => (
+        <AttemptLine key={attempt.number} attempt={attempt} />
+      ))}
+    </ol>
+  );
+}
+
+function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
+  const [zone] = useZone();
+  const { failure_class: failure, response } = attempt;
+  return (
+    <li className={classes.attempt} data-failed={failure !== null}>
+      <div className={classes.attemptHead}>
+        <span className={classes.attemptNumber}>#{attempt.number}</span>
+        <strong>{attempt.status ?? '–'}</strong>
+        <span>{failure === null ? 'delivered' : failureWords[failure]}</span>
+        <span className={classes.attemptTime}>{formatDuration(attempt.duration_ms)}</span>
+        <span className={classes.attemptTime}>
+          {formatInstant(attempt.started_at, zone).slice(0, 19)} ·{' '}
+          <Moment at={attempt.started_at} />
+        </span>
+      </div>
+      {attempt.error !== null && (
+        <p className={classes.attemptError}>{visibleText(attempt.error)}</p>
+      )}
+      {response !== null && response !== '' && (
+        <details>
+          <summary>Answer, {response.length} characters</summary>
+          <pre className={classes.response}>{visibleText(response)}</pre>
+        </details>
+      )}
+    </li>
+  );
+}
+
+/** Above this, colours would cost more elements than they are worth. */
+const colouredChars = 40_000;
+
+/** The body of a delivery, readable; only its white space differs from what is sent. */
+function Payload({ body }: { body: string }): ReactNode {
+  const pieces = useMemo((): JsonPiece[] => {
+    if (body.length <= colouredChars) return printPieces(visibleJson(body));
+    return [{ kind: 'mark', text: printJson(visibleJson(body)) }];
+  }, [body]);
+  return (
+    <pre className={drawerClasses.json}>
+      {pieces.map((piece, index) =>
+        piece.kind === 'mark' ? (
+          piece.text
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a body never changes
+          <span key={index} data-kind={piece.kind}>
+            {piece.text}
+          </span>
+        ),
+      )}
+    </pre>
+  );
+}
+
+type Sent = { target: string; idempotency_key: string; body: string };
+
+/**
+ * The delivery as a command line. Without its signature: that takes the secret of the endpoint, which is
+ * nowhere to be read.
+ */
+export function curlLine({ target, idempotency_key, body }: Sent): string {
+  const headers = ['content-type: application/json', `webhook-id: ${idempotency_key}`];
+  return shellLine([
+    'curl',
+    '-sS',
+    '-i',
+    '-X',
+    'POST',
+    ...headers.flatMap((header) => ['-H', header]),
+    '--data-raw',
+    body,
+    target,
+  ]);
+}
+
+/** Throws a delivery away, after a question; the access token is asked for by the call itself. */
+function PurgeButton({ id }: { id: string }): ReactNode {
+  const client = useQueryClient();
+  const [isAsking, setAsking] = useState(false);
+  const purge = useMutation({
+    mutationFn: () => api.delete(deliveryPath(id)),
+    onSuccess: () => notify({ text: `Discarded ${shortId(id)}` }),
+    onError: (error) => {
+      if (!isStepUp(error)) notify({ text: `Not discarded: ${shortId(id)}. ${reasonOf(error)}` });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+  });
+  const go = () => {
+    setAsking(false);
+    purge.mutate();
+  };
+  return (
+    <>
+      <Button onClick={() => setAsking(true)} loading={purge.isPending} className={classes.danger}>
+        PURGE …
+      </Button>
+      <Modal
+        opened={isAsking}
+        onClose={() => setAsking(false)}
+        lockScroll={false}
+        centered
+        title={`Discard ${shortId(id)}?`}
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <p className={classes.question}>
+          It will never be delivered, and no retry brings it back. Its history stays.
+        </p>
+        <div className={classes.answers}>
+          <Button onClick={() => setAsking(false)} data-autofocus>
+            Keep it
+          </Button>
+          <Button color="red" variant="filled" onClick={go}>
+            Discard
+          </Button>
+        </div>
+      </Modal>
+    </>
+  );
+}

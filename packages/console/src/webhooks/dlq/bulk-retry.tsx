@@ -1,0 +1,231 @@
+import { ActionIcon, Button, Modal, NumberInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { api } from '../../api/client.ts';
+import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import classes from '../../ui/form.module.css';
+import { formatCount } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { CloseIcon } from '../../ui/icons.tsx';
+import jobClasses from '../../ui/jobs.module.css';
+import { SkeletonText } from '../../ui/list.tsx';
+import { reasonOf } from '../../ui/outage.ts';
+import { notify } from '../../ui/toasts.tsx';
+import { countOf, shortId } from '../../ui/words.ts';
+import { Target } from '../marks.tsx';
+import { jobsKey, webhooksKey } from '../use-delivery.ts';
+import { failureWords } from '../words.ts';
+import { isOpen, type Jobs } from './use-dead-letters.ts';
+
+/** Retries all that a filter finds: first what that would be, then as a job. */
+export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {
+  const { request, onClose } = props;
+  return (
+    <Modal
+      opened={request !== null}
+      onClose={onClose}
+      size={560}
+      lockScroll={false}
+      title="Retry all"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {request !== null && <Question request={request} onClose={onClose} />}
+    </Modal>
+  );
+}
+
+const mostRate = 100_000;
+
+function Question(props: { request: RetryRequest; onClose: () => void }): ReactNode {
+  const { request, onClose } = props;
+  const client = useQueryClient();
+  const [rate, setRate] = useState<number | null>(null);
+  const preview = useQuery<RetryPreview>({
+    queryKey: [...webhooksKey, 'preview', request],
+    staleTime: 0,
+    gcTime: 0,
+    placeholderData: () => undefined,
+    refetchInterval: false,
+    queryFn: ({ signal }) =>
+      api.post<RetryPreview>('/webhook/dlq/retry', { ...request, dry_run: true }, { signal }),
+  });
+  const failure = useFailure(preview);
+  const start = useMutation({
+    mutationFn: () =>
+      api.post<RetryJob>('/webhook/dlq/retry', { ...request, ...(rate !== null && { rate }) }),
+    onSuccess: (job) => {
+      client.setQueryData<Page<RetryJob>>(jobsKey, (jobs) => ({
+        next_cursor: null,
+        ...jobs,
+        data: [job, ...(jobs?.data ?? []).filter(({ id }) => id !== job.id)],
+      }));
+      void client.invalidateQueries({ queryKey: jobsKey });
+      onClose();
+    },
+  });
+  if (failure !== null && preview.data === undefined) {
+    return <FailurePanel error={failure} onRetry={() => void preview.refetch()} />;
+  }
+  const count = preview.data?.count;
+  return (
+    <form
+      className={classes.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (count !== undefined && count > 0) start.mutate();
+      }}
+    >
+      <p className={classes.filterText}>{describe(request)}</p>
+      <p className={classes.preview} role="status">
+        {preview.data === undefined ? (
+          <SkeletonText width="240px" />
+        ) : (
+          <>
+            <strong>{countOf(preview.data.count, 'delivery', 'deliveries')}</strong> will be queued
+            {preview.data.skipped > 0 &&
+              ` · ${formatCount(preview.data.skipped)} skipped: their endpoint is disabled`}
+          </>
+        )}
+      </p>
+      <PreviewGroups preview={preview.data} />
+      <NumberInput
+        label="Rate, rows a second at most"
+        description="Empty: as fast as it goes. To spare receivers that have just come back."
+        placeholder="no limit"
+        min={1}
+        max={mostRate}
+        allowDecimal={false}
+        allowNegative={false}
+        hideControls
+        value={rate ?? ''}
+        onChange={(value) => setRate(typeof value === 'number' ? value : null)}
+        error={start.error === null ? null : reasonOf(start.error)}
+      />
+      <div className={classes.answers}>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          type="submit"
+          variant="filled"
+          disabled={count === undefined || count === 0}
+          loading={start.isPending}
+        >
+          Retry {count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function PreviewGroups({ preview }: { preview: RetryPreview | undefined }): ReactNode {
+  return (
+    <div className={classes.previewGroups}>
+      <table>
+        <tbody>
+          {preview?.groups.map(({ endpoint_id, target, failure_class, count }) => (
+            <tr key={`${endpoint_id} ${failure_class}`}>
+              <td>{formatCount(count)}</td>
+              <td>
+                <Target target={target} />
+              </td>
+              <td>{failureWords[failure_class]}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest): string {
+  const parts = [
+    status === undefined ? 'Abandoned and pending' : `Only ${status}`,
+    tenant === undefined ? 'any tenant' : `tenant ${tenant}`,
+    endpoint_id === undefined ? 'any endpoint' : `endpoint ${shortId(endpoint_id)}`,
+    failure_class === undefined ? 'any failure' : failureWords[failure_class],
+  ];
+  return parts.join(' · ');
+}
+
+/** One line for each bulk retry: how far it is, pause, resume and cancel. */
+export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
+  if (jobs.shown.length === 0) return null;
+  return (
+    <section className={jobClasses.strip} aria-label="Bulk retries">
+      {jobs.shown.map((job) => (
+        <JobLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
+      ))}
+    </section>
+  );
+}
+
+function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
+  const client = useQueryClient();
+  const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;
+  const change = useMutation({
+    mutationFn: (state: 'running' | 'paused' | 'cancelled') =>
+      state === 'cancelled' ? api.delete(path) : api.patch<unknown>(path, { state }),
+    onError: (error) => notify({ text: `The bulk retry was not changed. ${reasonOf(error)}` }),
+    onSettled: () => client.invalidateQueries({ queryKey: jobsKey }),
+  });
+  const handled = job.rows_done + job.rows_skipped;
+  const total = Math.max(job.rows_total, handled);
+  const isAtWork = isOpen(job);
+  return (
+    <div className={jobClasses.job} data-state={job.state}>
+      <strong className={jobClasses.state}>{stateWords[job.state]}</strong>
+      <span className={jobClasses.what}>Retry: {filterText(job)}</span>
+      <progress
+        className={jobClasses.progress}
+        value={total === 0 ? 1 : handled}
+        max={Math.max(1, total)}
+        aria-label="Progress of the bulk retry"
+      />
+      <span className={jobClasses.count}>
+        {formatCount(job.rows_done)} of {formatCount(total)}
+        {job.rows_skipped > 0 && ` · ${formatCount(job.rows_skipped)} skipped`}
+        {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
+      </span>
+      <span className={jobClasses.buttons}>
+        {isAtWork ? (
+          <>
+            <Button
+              size="compact-xs"
+              disabled={change.isPending}
+              onClick={() => change.mutate(job.state === 'running' ? 'paused' : 'running')}
+            >
+              {job.state === 'running' ? 'Pause' : 'Resume'}
+            </Button>
+            <Button
+              size="compact-xs"
+              disabled={change.isPending}
+              onClick={() => change.mutate('cancelled')}
+            >
+              Cancel
+            </Button>
+          </>
+        ) : (
+          <ActionIcon size={24} aria-label="Close this line" onClick={onDismiss}>
+            <CloseIcon />
+          </ActionIcon>
+        )}
+      </span>
+    </div>
+  );
+}
+
+const stateWords = {
+  running: 'running',
+  paused: 'paused',
+  completed: 'done',
+  cancelled: 'cancelled',
+} as const;
+
+function filterText(job: RetryJob): string {
+  const parts = [
+    job.status ?? 'abandoned and pending',
+    job.failure_class === null ? '' : failureWords[job.failure_class],
+    job.tenant === null ? '' : `tenant ${job.tenant}`,
+    job.endpoint_id === null ? '' : `endpoint ${shortId(job.endpoint_id)}`,
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
+}

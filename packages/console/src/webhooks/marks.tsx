@@ -1,0 +1,54 @@
+import type { ReactNode } from 'react';
+import type { DeliveryStatus } from '../api/types.ts';
+import {
+  AbandonedIcon,
+  DeliveredIcon,
+  DiscardedIcon,
+  PendingIcon,
+  QueuedIcon,
+} from '../ui/icons.tsx';
+import { Moment, usePageNow } from '../ui/marks.tsx';
+import classes from './marks.module.css';
+import { splitTarget } from './words.ts';
+
+const icons = {
+  queued: QueuedIcon,
+  pending: PendingIcon,
+  abandoned: AbandonedIcon,
+  delivered: DeliveredIcon,
+  discarded: DiscardedIcon,
+} as const;
+
+/** A status as word, shape and colour. */
+export function StatusMark({ status }: { status: DeliveryStatus }): ReactNode {
+  const Icon = icons[status];
+  return (
+    <span className={classes.status} data-status={status}>
+      <Icon />
+      {status}
+    </span>
+  );
+}
+
+/** When the next attempt is; once its time has come, it only waits for its turn. */
+export function NextRetry({ at }: { at: string | null }): ReactNode {
+  const now = usePageNow();
+  const isDue = at !== null && Date.parse(at) <= now;
+  return isDue ? <span className={classes.due}>due</span> : <Moment at={at} />;
+}
+
+/** A URL cut in its middle where it must be. */
+export function Target({ target }: { target: string }): ReactNode {
+  const [start, end] = splitTarget(target);
+  return (
+    <span className={classes.target} title={target}>
+      <span>{start}</span>
+      <span>{end}</span>
+    </span>
+  );
+}
+
+/** An HTTP status, or a dash where none ever came. */
+export function LastStatus({ status }: { status: number | null }): ReactNode {
+  return status === null ? <span className={classes.none}>–</span> : status;
+}

@@ -1,0 +1,132 @@
+import {
+  type QueryClient,
+  type UseQueryResult,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { useCallback, useRef, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { DeadLetters, Delivery, DeliveryDetail } from '../api/types.ts';
+import { reasonOf } from '../ui/outage.ts';
+import { noPlaceholder, useFollowing } from '../ui/poll.tsx';
+import { notify } from '../ui/toasts.tsx';
+import { countOf, shortId } from '../ui/words.ts';
+import { deliveryHref } from './search.ts';
+
+const followMillis = 2_000;
+
+/** The delivery in the drawer: followed closely while it is due or an attempt is under way. */
+export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDetail> {
+  return useQuery<DeliveryDetail>({
+    queryKey: deliveryKey(id),
+    enabled: id !== undefined,
+    placeholderData: noPlaceholder,
+    refetchInterval: useFollowing(isMoving, followMillis),
+    queryFn: ({ signal }) => api.get<DeliveryDetail>(deliveryPath(id ?? ''), {}, signal),
+  });
+}
+
+function isMoving({ status, waiting }: DeliveryDetail): boolean {
+  return status === 'queued' || waiting?.reason === 'in_flight';
+}
+
+/** What is kept of the dead-letter queue, of deliveries, of endpoints: all begin with this key. */
+export const webhooksKey = ['webhooks'] as const;
+export const dlqKey = [...webhooksKey, 'dlq'] as const;
+export const deliveriesKey = [...webhooksKey, 'deliveries'] as const;
+export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
+export const jobsKey = [...webhooksKey, 'jobs'] as const;
+
+/** Keys of one delivery: of none without an id. */
+function deliveryKey(id: string | undefined) {
+  return [...webhooksKey, 'delivery', id ?? null] as const;
+}
+
+export function deliveryPath(id: string): string {
+  return `/webhook/dlq/${encodeURIComponent(id)}`;
+}
+
+/** Re-arms one; it has no step-up and no body. */
+function retryDelivery(id: string): Promise<Delivery> {
+  return api.post<Delivery>(`${deliveryPath(id)}/retry`, undefined);
+}
+
+/** Calls at once when many rows are retried. */
+const atOnce = 6;
+
+export type Retries = {
+  /** On their way out: not to be shown in the dead-letter queue. */
+  readonly leaving: ReadonlySet<string>;
+  readonly retry: (ids: readonly string[]) => Promise<void>;
+};
+
+/**
+ * Retries rows by hand. They leave the list at once; those that are refused come back, with a message
+ * that says why.
+ */
+export function useRetries(endpointOf: (id: string) => string | undefined): Retries {
+  const client = useQueryClient();
+  const [leaving, setLeaving] = useState<ReadonlySet<string>>(new Set());
+  const current = useRef({ leaving, endpointOf });
+  current.current = { leaving, endpointOf };
+  const retry = useCallback(
+    async (ids: readonly string[]) => {
+      const fresh = ids.filter((id) => !current.current.leaving.has(id));
+      if (fresh.length === 0) return;
+      setLeaving((before) => new Set([...before, ...fresh]));
+      const failures = await sendAll(fresh);
+      const queued = fresh.filter((id) => !failures.has(id));
+      await forget(client, queued);
+      setLeaving((before) => new Set([...before].filter((id) => !fresh.includes(id))));
+      tell(queued, failures, current.current.endpointOf);
+      void client.invalidateQueries({ queryKey: dlqKey });
+      void client.invalidateQueries({ queryKey: deliveriesKey });
+      for (const id of queued) void client.invalidateQueries({ queryKey: deliveryKey(id) });
+    },
+    [client],
+  );
+  return { leaving, retry };
+}
+
+async function sendAll(ids: readonly string[]): Promise<Map<string, Error>> {
+  const failures = new Map<string, Error>();
+  const queue = ids.values();
+  const work = async () => {
+    for (const id of queue) {
+      await retryDelivery(id).catch((error: Error) => failures.set(id, error));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, ids.length) }, work));
+  return failures;
+}
+
+/** Takes them out of the lists at hand; a list that was on its way might still hold them. */
+async function forget(client: QueryClient, ids: readonly string[]): Promise<void> {
+  await client.cancelQueries({ queryKey: dlqKey });
+  client.setQueriesData<DeadLetters>({ queryKey: [...dlqKey, 'rows'] }, (list) => {
+    if (list === undefined) return undefined;
+    const data = list.data.filter(({ id }) => !ids.includes(id));
+    const gone = list.data.length - data.length;
+    return gone === 0 ? list : { ...list, data, total: list.total && list.total - gone };
+  });
+}
+
+function tell(
+  queued: readonly string[],
+  failures: ReadonlyMap<string, Error>,
+  endpointOf: (id: string) => string | undefined,
+): void {
+  const [only] = queued;
+  if (only !== undefined && queued.length === 1) {
+    const href = deliveryHref(only, endpointOf(only));
+    notify({ text: `Retry queued for ${shortId(only)}`, href, linkText: 'follow it' });
+  } else if (queued.length > 1) {
+    const text = `Retry queued for ${countOf(queued.length, 'delivery', 'deliveries')}`;
+    notify({ text, href: '#/deliveries', linkText: 'follow them' });
+  }
+  const [failed] = failures;
+  if (failed === undefined) return;
+  const [id, error] = failed;
+  const who = failures.size === 1 ? shortId(id) : countOf(failures.size, 'delivery', 'deliveries');
+  notify({ text: `Not retried: ${who}. ${reasonOf(error)}` });
+}

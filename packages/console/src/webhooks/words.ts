@@ -1,0 +1,45 @@
+import type { DeliveryStatus, Endpoint, FailureClass } from '../api/types.ts';
+
+/** A URL in two parts: the second is its last path segment, which tells endpoints apart. */
+export function splitTarget(target: string): [string, string] {
+  const slash = target.lastIndexOf('/');
+  const end = target.slice(slash);
+  return slash <= 'https://'.length || end.length > 24
+    ? [target, '']
+    : [target.slice(0, slash), end];
+}
+
+/** What each status means, in a sentence. */
+export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
+  queued: 'due at once',
+  pending: 'failed, tried again by itself',
+  abandoned: 'parked: no attempts are left',
+  delivered: 'the receiver took it',
+  discarded: 'never delivered',
+};
+
+/** Where on its way an attempt failed. */
+export const failureWords: Readonly<Record<FailureClass, string>> = {
+  dns: 'name not found',
+  connect: 'no connection',
+  tls: 'TLS failed',
+  timeout_dns: 'time-out: name',
+  timeout_connect: 'time-out: connect',
+  timeout_tls: 'time-out: TLS',
+  timeout_headers: 'time-out: no answer',
+  timeout_body: 'time-out: answer',
+  reset: 'connection reset',
+  protocol: 'not HTTP',
+  status: 'refused by status',
+  redirect: 'redirect',
+  gone: 'gone (410)',
+  body: 'answer unreadable',
+  blocked: 'address blocked',
+  unsendable: 'cannot be sent',
+  endpoint_disabled: 'endpoint disabled too long',
+};
+
+/** What is queued or pending of an endpoint: 1,204, 10,000+. */
+export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
+  return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
+}
