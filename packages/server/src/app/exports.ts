@@ -10,11 +10,11 @@ import {
   startSweeps,
 } from '../exports/index.ts';
 import { createGate } from '../kernel/gate.ts';
-import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Work } from '../platform/work/repeat.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
 

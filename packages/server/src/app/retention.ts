@@ -2,10 +2,10 @@ import { createAudit, pruneAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
-import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Work } from '../platform/work/repeat.ts';
 import {
   addEraseRoutes,
   addRetentionRoutes,

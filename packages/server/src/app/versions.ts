@@ -1,10 +1,10 @@
 import { createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
-import type { Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Work } from '../platform/work/repeat.ts';
 import { addVersionRoutes, startCounting } from '../records/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';

@@ -1,11 +1,11 @@
 import { createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
-import type { Repeated, Work } from '../kernel/repeat.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   addWebhookRoutes,
   createSender,

@@ -4,7 +4,6 @@ export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from '.
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
 export { removeObjects } from './mover/remove-objects.ts';
-export { busy, withTenantLock } from './mover/tenant-lock.ts';
 export type { RetentionOptions } from './options.ts';
 export { type DueDays, findDueDays } from './policies/plan.ts';
 export { addRetentionRoutes } from './routes.ts';
@@ -13,7 +12,6 @@ export { pruneHistory } from './runs/moves.ts';
 export { countFailedTenants } from './runs/queries.ts';
 export {
   parseSchedule,
-  type Runner,
   type RunnerOptions,
   type Schedule,
   startRunner,

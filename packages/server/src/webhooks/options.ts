@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Repeated } from '../kernel/repeat.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
+import type { Repeated } from '../platform/work/repeat.ts';
 import type { Target } from './delivery/target.ts';
 import type { SecretBox } from './secret.ts';
 import type { WakeUp } from './wake-up.ts';

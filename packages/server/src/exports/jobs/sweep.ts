@@ -1,8 +1,8 @@
-import { repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced, type StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
 import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
 import { lockQueue } from './queries.ts';

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
-import { repeat } from '../../kernel/repeat.ts';
 import type { StoreState } from '../../kernel/store-states.ts';
 import type { Log } from '../log.ts';
+import { repeat } from '../work/repeat.ts';
 import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';
 import { type ObjectStore, storeUnavailable } from './objects.ts';
 

@@ -1,4 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable } from './database.ts';
 
 /**
  * The advisory locks of svcctl, all in one place so that no two are the same by mistake. Processes of two
@@ -33,4 +34,27 @@ export function isHeldLock(...names: readonly AdvisoryLock[]): Sql {
   return sql`locktype = 'advisory' and granted
     and (case objsubid when 2 then classid::bigint else classid::bigint << 32 | objid::bigint end) = any(${numbers}::bigint[])
     and database = (select oid from pg_database where datname = current_database())`;
+}
+
+/**
+ * Whether the lock was free and is this session's now, for as long as it lives. `of`: the tenant or job that a lock
+ * of two numbers is about.
+ */
+export async function tryLock(
+  session: Queryable,
+  name: AdvisoryLock,
+  of?: string,
+): Promise<boolean> {
+  const number = advisoryLocks[name];
+  const rows = await session.query<{ is_locked: boolean }>(
+    of === undefined
+      ? sql`select pg_try_advisory_lock(${number}) as is_locked`
+      : sql`select pg_try_advisory_lock(${number}, hashtext(${of})) as is_locked`,
+  );
+  return rows[0]?.is_locked ?? false;
+}
+
+/** At once: the end of a connection frees them only when the server comes to it. */
+export async function unlockAll(session: Queryable): Promise<void> {
+  await session.query(sql`select pg_advisory_unlock_all()`);
 }

@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+import { tryLock } from '../../platform/postgres/locks.ts';
 import {
   addRecords,
   makeRecords,
@@ -10,7 +11,6 @@ import {
   type TestMover,
 } from '../../retention/mover/testing/test-mover.ts';
 import type { Shares } from '../versions.contract.ts';
-import { lockCounting } from './queries.ts';
 import { countNow } from './testing/count-now.ts';
 import { addTag, freezeVersion } from './testing/freeze-version.ts';
 import { readVersionSlice } from './version.ts';
@@ -63,7 +63,7 @@ test('nothing is done while nothing waits, and by one process at a time', async 
   expect(await count()).toEqual([]);
   const id = await freeze('one');
   const session = await mover.db.openSession();
-  expect(await lockCounting(session)).toBe(true);
+  expect(await tryLock(session, 'versionCounts')).toBe(true);
   expect(await count()).toEqual([]);
   expect(await read(id)).toMatchObject({ state: 'counting' });
   await session.close();

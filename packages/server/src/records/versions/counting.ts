@@ -1,8 +1,9 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError, type ErrorCode } from '../../kernel/errors.ts';
-import { type Repeated, repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { readTwice, withSegments } from '../read/open-segments.ts';
 import { maxSegments } from '../read/plan-scan.ts';
 import type { Segment } from '../read/queries.ts';
@@ -47,8 +48,7 @@ export function startCounting(options: CountingOptions): Repeated {
 }
 
 /**
- * Counts all that wait but those of `except`, unless another process is at it: the lock is a session's, and
- * ends with the process, however that ends. Answers which could not be read.
+ * Counts all that wait but those of `except`, unless another process is at it. Answers which could not be read.
  */
 export async function countVersions(
   options: Omit<CountingOptions, 'clock'>,
@@ -57,14 +57,12 @@ export async function countVersions(
   const { db, log } = options;
   if ((await queries.findCounting(db, except)) === undefined) return [];
   const failed: string[] = [];
-  const session = await db.openSession();
-  try {
-    if (!(await queries.lockCounting(session))) return [];
-    const ending = AbortSignal.any([signal, session.lost]);
+  const lost = 'The lock on the counting of versions was lost with its connection.';
+  const work = async (ending: AbortSignal) => {
     for (;;) {
       ending.throwIfAborted();
       const version = await queries.findCounting(db, [...except, ...failed]);
-      if (version === undefined) return failed;
+      if (version === undefined) return;
       try {
         await countVersion(options, version, ending);
       } catch (error) {
@@ -77,9 +75,9 @@ export async function countVersions(
         failed.push(version.id);
       }
     }
-  } finally {
-    await session.close();
-  }
+  };
+  await withSessionLock(db, { name: 'versionCounts' }, { signal, lost, work });
+  return failed;
 }
 
 /** Reads a version and compares it with what was frozen, or after a change with nothing. */

@@ -1,6 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DatasetName } from '../contract.ts';
 import type { Segment } from '../read/queries.ts';
@@ -178,14 +177,6 @@ export type CountingVersion = {
   /** By it a count is known to be outrun by a change. */
   changed_at: string | null;
 };
-
-/** Whether the lock was free and is this session's now. */
-export async function lockCounting(session: Queryable): Promise<boolean> {
-  const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${advisoryLocks.versionCounts}) as is_locked`,
-  );
-  return rows[0]?.is_locked ?? false;
-}
 
 /** The oldest that is to be counted, but none of these. */
 export async function findCounting(

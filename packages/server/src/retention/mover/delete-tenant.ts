@@ -1,3 +1,4 @@
+import { busy } from '../../platform/work/session-lock.ts';
 import { findErasureState, listDaysToGo, listSwitched } from './erase-queries.ts';
 import { journalErasure } from './erase-records.ts';
 import type { DeleteRequest } from './erase-steps.ts';
@@ -5,7 +6,7 @@ import { findWholeDays } from './find-matches.ts';
 import type { Move, MoverContext } from './move.ts';
 import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
 import { scopeOfDays } from './scope.ts';
-import { busy, withTenantLock } from './tenant-lock.ts';
+import { withTenantLock } from './tenant-lock.ts';
 
 type TenantDelete = {
   readonly tenant: string;

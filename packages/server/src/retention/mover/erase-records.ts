@@ -6,6 +6,7 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { busy } from '../../platform/work/session-lock.ts';
 import { segmentKey } from '../../records/segments.ts';
 import type { EraseReceipt } from '../contract.ts';
 import { findDueDays } from '../policies/plan.ts';
@@ -16,7 +17,7 @@ import { insertMove, insertMoveSegment } from './queries.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
 import { resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
-import { busy, withTenantLock } from './tenant-lock.ts';
+import { withTenantLock } from './tenant-lock.ts';
 
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;

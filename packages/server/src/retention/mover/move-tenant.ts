@@ -1,8 +1,9 @@
+import { busy } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
 import type { MoverContext } from './move.ts';
 import { planMove } from './plan-move.ts';
 import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
-import { busy, withTenantLock } from './tenant-lock.ts';
+import { withTenantLock } from './tenant-lock.ts';
 
 export type TenantMove = {
   readonly tenant: string;

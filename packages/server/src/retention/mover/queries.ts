@@ -1,6 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { DayTriple, GoneEffects, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../contract.ts';
 import type { Move, MoveSegment } from './move.ts';
@@ -8,14 +7,6 @@ import type { Move, MoveSegment } from './move.ts';
 const columns = raw(
   'tenant, id, kind, state, first_day::text as first_day, last_day::text as last_day, request',
 );
-
-/** Takes the tenant's lock for as long as the session lives; false when another session has it. */
-export async function lockTenant(session: Queryable, tenant: string): Promise<boolean> {
-  const rows = await session.query<{ locked: boolean }>(
-    sql`select pg_try_advisory_lock(${advisoryLocks.moves}, hashtext(${tenant})) as locked`,
-  );
-  return rows[0]?.locked ?? false;
-}
 
 export type NewMove = {
   tenant: string;

@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveKind, MoveState, RunRow } from '../contract.ts';
 
@@ -83,14 +83,6 @@ export async function hasFreeRun(db: Queryable): Promise<boolean> {
         select from pg_locks where ${isHeldLock('retentionRuns')}
       ) as has_free`);
   return rows[0]?.has_free ?? false;
-}
-
-/** Whether the lock was free and is this session's now. */
-export async function lockRuns(session: Queryable): Promise<boolean> {
-  const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${advisoryLocks.retentionRuns}) as is_locked`,
-  );
-  return rows[0]?.is_locked ?? false;
 }
 
 /**

@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { AppError } from '../../kernel/errors.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
+import type { Repeated } from '../../platform/work/repeat.ts';
 import {
   clearRetention,
   dayOfAge,
@@ -14,7 +15,7 @@ import {
 } from '../policies/testing/seed.ts';
 import type { Movers, TenantJob } from './do-run.ts';
 import { insertRun, type StoredRun } from './queries.ts';
-import { createScheduler, doRuns, parseSchedule, type Runner, startRunner } from './runner.ts';
+import { createScheduler, doRuns, parseSchedule, startRunner } from './runner.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 
 const log = pino({ level: 'silent' });
@@ -56,7 +57,7 @@ const readRun = async (id = 'run_1') => {
 };
 const work = (movers: Movers, signal = new AbortController().signal) =>
   doRuns(db, { ...movers, prune, log, signal });
-function start(movers: Movers, on: Database = db): Runner {
+function start(movers: Movers, on: Database = db): Repeated {
   const runner = startRunner(on, {
     ...movers,
     removeObjects: async () => {},

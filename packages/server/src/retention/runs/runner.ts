@@ -2,9 +2,10 @@ import { Cron } from 'croner';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import { repeat } from '../../kernel/repeat.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { doRun, type Movers } from './do-run.ts';
 import * as queries from './queries.ts';
 
@@ -19,18 +20,14 @@ export type RunnerOptions = Movers & {
   readonly log: Log;
 };
 
-export type Runner = {
-  /** Looks for work now: a run was queued here. */
-  poke(): void;
-  /** Aborts what is under way; another process takes the run up, or this one at its next start. */
-  stop(): Promise<void>;
-};
-
 /** Work is also looked for by itself: other processes queue runs, and leave some behind when killed. */
 const lookMillis = 2000;
 
-/** Does the runs of the database, in every process of the role retention, one run at a time over all. */
-export function startRunner(db: Database, options: RunnerOptions): Runner {
+/**
+ * Does the runs of the database, in every process of the role retention, one run at a time over all. What is under
+ * way when it stops is taken up by another process, or by this one at its next start.
+ */
+export function startRunner(db: Database, options: RunnerOptions): Repeated {
   const { log, schedule, clock } = options;
   const every = (work: (signal: AbortSignal) => Promise<void>, fault: string) =>
     repeat(work, { everyMillis: lookMillis, onError: (err) => log.warn({ err }, fault) });
@@ -56,19 +53,14 @@ export function startRunner(db: Database, options: RunnerOptions): Runner {
   };
 }
 
-/**
- * Does all runs that are queued or were left behind, unless another process is at it. The lock is a
- * session's of its own: it goes with the process, however that ends, and losing it aborts the run.
- */
+/** Does all runs that are queued or were left behind, unless another process is at it. */
 export async function doRuns(
   db: Database,
   options: Movers & Pick<RunnerOptions, 'prune' | 'log'> & { signal: AbortSignal },
 ): Promise<void> {
   if (!(await queries.hasFreeRun(db))) return;
-  const session = await db.openSession();
-  try {
-    if (!(await queries.lockRuns(session))) return;
-    const signal = AbortSignal.any([options.signal, session.lost]);
+  const lost = 'The lock on retention runs was lost with its connection.';
+  const work = async (signal: AbortSignal) => {
     while (!signal.aborted) {
       const run = await queries.takeRun(db);
       if (run === undefined) return;
@@ -78,9 +70,8 @@ export async function doRuns(
         options.log.warn({ err }, 'what is too old could not be removed; the next run tries again');
       });
     }
-  } finally {
-    await session.close();
-  }
+  };
+  await withSessionLock(db, { name: 'retentionRuns' }, { signal: options.signal, lost, work });
 }
 
 /**

@@ -1,6 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
@@ -58,18 +57,6 @@ export async function findVerification(
 function isVisible(reach: readonly string[] | null): Sql {
   if (reach === null) return sql`true`;
   return sql`(v.tenant = any(${reach}::text[]) or v.tenants <@ ${reach}::text[])`;
-}
-
-/** One verifier over all processes, as long as its session lives. */
-export async function lockVerifier(session: Queryable): Promise<boolean> {
-  const rows = await session.query<{ locked: boolean }>(
-    sql`select pg_try_advisory_lock(${advisoryLocks.verifications}) as locked`,
-  );
-  return rows[0]?.locked ?? false;
-}
-
-export async function unlockVerifier(session: Queryable): Promise<void> {
-  await session.query(sql`select pg_advisory_unlock(${advisoryLocks.verifications})`);
 }
 
 export async function hasOpenVerification(db: Queryable): Promise<boolean> {

@@ -2,7 +2,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Session } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { segmentFolders, tenantFolder } from '../../records/segments.ts';
 import { checkCounters } from './check-counters.ts';
 import { checkSegment, type VerifyTools } from './check-segment.ts';
@@ -13,66 +14,23 @@ import {
   finishVerification,
   hasOpenVerification,
   listSegments,
-  lockVerifier,
   measureSegments,
-  unlockVerifier,
 } from './queries.ts';
 import { createReport, type Report, VerificationTaken } from './report.ts';
 import { findUploads } from './uploads.ts';
 
-/** Works off the verifications that were asked for, one at a time over all processes. */
-type Verifications = {
-  /** Looks for work now: one was asked for here. */
-  poke(): void;
-  /** Gives up what is under way: another process, or the next start, does it from its beginning. */
-  stop(): Promise<void>;
-};
-
 /** Also looked for by themselves: other processes take the requests too. */
 const lookMillis = 2000;
 
-export function startVerifications(context: VerifyTools): Verifications {
-  const stopping = new AbortController();
-  let isPoked = false;
-  let underWay: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function workOff(): Promise<void> {
-    try {
-      do {
-        isPoked = false;
-        await runOpenVerifications(context, stopping.signal);
-      } while (isPoked && !stopping.signal.aborted);
-    } catch (error) {
-      if (!stopping.signal.aborted) {
-        context.log.warn({ err: error }, 'a verification was broken off and starts anew');
-      }
-    }
-  }
-  function look(): void {
-    clearTimeout(timer);
-    if (stopping.signal.aborted) return;
-    isPoked = true;
-    underWay ??= workOff().then(() => {
-      underWay = undefined;
-      lookLater();
-    });
-  }
-  function lookLater(): void {
-    if (stopping.signal.aborted) return;
-    timer = setTimeout(look, lookMillis);
-    timer.unref();
-  }
-
-  lookLater();
-  return {
-    poke: look,
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await underWay;
-    },
-  };
+/**
+ * Works off the verifications that were asked for, one at a time over all processes. What is under way when it stops
+ * is begun anew by another process, or by the next start.
+ */
+export function startVerifications(context: VerifyTools): Repeated {
+  return repeat((signal) => runOpenVerifications(context, signal), {
+    everyMillis: lookMillis,
+    onError: (err) => context.log.warn({ err }, 'a verification was broken off and starts anew'),
+  });
 }
 
 /** Does all that wait, unless another process is at it. */
@@ -80,37 +38,34 @@ export async function runOpenVerifications(
   context: VerifyTools,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(await hasOpenVerification(context.db))) return;
-  const session = await context.db.openSession();
-  try {
-    if (!(await lockVerifier(session))) return;
+  const { db } = context;
+  if (!(await hasOpenVerification(db))) return;
+  const lost = 'The lock on verifications was lost with its connection.';
+  const work = async (ending: AbortSignal) => {
     for (;;) {
-      signal.throwIfAborted();
-      const claimed = await claimVerification(context.db);
-      if (claimed === undefined) break;
-      await runVerification(context, claimed, { session, signal });
+      ending.throwIfAborted();
+      const claimed = await claimVerification(db);
+      if (claimed === undefined) return;
+      await runVerification(context, claimed, ending);
     }
-    await unlockVerifier(session);
-  } finally {
-    await session.close();
-  }
+  };
+  await withSessionLock(db, { name: 'verifications' }, { signal, lost, work });
 }
 
 async function runVerification(
   context: VerifyTools,
   claimed: Claimed,
-  { session, signal }: { session: Session; signal: AbortSignal },
+  signal: AbortSignal,
 ): Promise<void> {
   const { db, log } = context;
   const report = createReport(db, claimed, () => performance.now());
-  const ending = AbortSignal.any([signal, session.lost]);
   try {
-    await verify(context, claimed, { report, signal: ending });
+    await verify(context, claimed, { report, signal });
     await report.save();
     await finishVerification(db, claimed, { state: 'completed', error: null });
   } catch (error) {
     // Not at fault itself: whoever holds the lock next begins it anew.
-    if (ending.aborted || error instanceof VerificationTaken || isDatabaseFault(error)) throw error;
+    if (signal.aborted || error instanceof VerificationTaken || isDatabaseFault(error)) throw error;
     log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
     await finishVerification(db, claimed, { state: 'failed', error: reasonOf(error) });
   } finally {

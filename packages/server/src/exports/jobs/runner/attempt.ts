@@ -1,11 +1,12 @@
 import { AppError } from '../../../kernel/errors.ts';
 import { newId } from '../../../kernel/ids.ts';
 import type { Database, Session } from '../../../platform/postgres/database.ts';
+import { tryLock, unlockAll } from '../../../platform/postgres/locks.ts';
 import type { StoredJob } from '../job.ts';
 import { JobLost, toFault, type WorkContext, watchJob } from './context.ts';
 import { createProgressCounts, doJob } from './do-job.ts';
 import * as queries from './queries.ts';
-import { failJob, findFailures, postponeJob, releaseJob, unlockAll } from './queries.ts';
+import { failJob, findFailures, postponeJob, releaseJob } from './queries.ts';
 
 /** In a row, none of which finished a part. */
 const mostFailures = 5;
@@ -101,7 +102,7 @@ export async function takeNextJob(db: Database, perTenant: number): Promise<Take
   try {
     await queries.lockTaking(session);
     const next = await queries.findNextJob(session, perTenant);
-    if (next !== undefined && (await queries.lockJob(session, next))) {
+    if (next !== undefined && (await tryLock(session, 'exportJobs', next.id))) {
       const runner = newId('rnr');
       const job = await queries.takeJob(session, { ...next, runner });
       await queries.unlockTaking(session);

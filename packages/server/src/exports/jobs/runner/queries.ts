@@ -50,19 +50,6 @@ export async function findNextJob(session: Session, perTenant: number): Promise<
   return rows[0];
 }
 
-/** For as long as the session lives; false when another one has it. */
-export async function lockJob(session: Session, { id }: JobId): Promise<boolean> {
-  const rows = await session.query<{ is_locked: boolean }>(
-    sql`select pg_try_advisory_lock(${advisoryLocks.exportJobs}, hashtext(${id})) as is_locked`,
-  );
-  return rows[0]?.is_locked ?? false;
-}
-
-/** So that the next one need not wait until the server has noticed that the session ended. */
-export async function unlockAll(session: Session): Promise<void> {
-  await session.query(sql`select pg_advisory_unlock_all()`);
-}
-
 /** Makes it this runner’s, unless it has ended. Parts that are done stay so. */
 export async function takeJob(
   db: Queryable,

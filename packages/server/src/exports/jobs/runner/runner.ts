@@ -1,4 +1,4 @@
-import { repeat } from '../../../kernel/repeat.ts';
+import { repeat } from '../../../platform/work/repeat.ts';
 import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import { JobLost, type WorkContext } from './context.ts';
 
