@@ -5,7 +5,7 @@ import { newId } from '../kernel/ids.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import type { Work } from '../platform/work/repeat.ts';
+import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   addEraseRoutes,
   addRetentionRoutes,
@@ -68,7 +68,7 @@ export function createRetention(
       clock: systemClock,
       log,
     });
-  let works: readonly { poke(): void; stop(): Promise<void> }[] = [];
+  let works: readonly Repeated[] = [];
   return {
     mover,
     start() {

@@ -7,7 +7,7 @@ import {
   forgetIncidents,
   forgetJobs,
   forgetKeys,
-  type Position,
+  type WalkPosition,
 } from './queries.ts';
 
 const batchSize = 1000;
@@ -28,7 +28,7 @@ export async function forgetHistory(
 ): Promise<void> {
   await giveUpWaiting(db, { days, signal, batchSize: size });
   for (const forget of [forgetDeliveries, forgetIncidents]) {
-    let position: Position | null = null;
+    let position: WalkPosition | null = null;
     do {
       position = await forget(db, days, position, size);
       if (position !== null) await rest(restMillis, signal);

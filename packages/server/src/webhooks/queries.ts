@@ -3,7 +3,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
 /** Where a walk along (created_at, id) has got to. */
-export type Position = { at: string; id: string };
+export type WalkPosition = { at: string; id: string };
 
 type Step = { seen: number; at: string | null; id: string | null };
 
@@ -15,9 +15,9 @@ type Step = { seen: number; at: string | null; id: string | null };
 export async function forgetDeliveries(
   db: Queryable,
   days: number,
-  after: Position | null,
+  after: WalkPosition | null,
   limit: number,
-): Promise<Position | null> {
+): Promise<WalkPosition | null> {
   const rows = await db.query<Step>(sql`
     with walked as materialized (
       select lane, id, incident_id, created_at from deliveries
@@ -45,9 +45,9 @@ export async function forgetDeliveries(
 export async function forgetIncidents(
   db: Queryable,
   days: number,
-  after: Position | null,
+  after: WalkPosition | null,
   limit: number,
-): Promise<Position | null> {
+): Promise<WalkPosition | null> {
   const rows = await db.query<Step>(sql`
     with walked as materialized (
       select id, created_at from incidents
@@ -74,7 +74,7 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
       and finished_at < now() - make_interval(days => ${days})`);
 }
 
-function positionOf(step: Step | undefined, limit: number): Position | null {
+function positionOf(step: Step | undefined, limit: number): WalkPosition | null {
   if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
   return { at: step.at, id: step.id };
 }

@@ -8,7 +8,7 @@ import { type CreateCall, createJob } from './create.ts';
 import { type FileOptions, sendFile } from './file.ts';
 import { toExportJob } from './job.ts';
 import { cancelJob, getJob, getManifest, listJobs } from './list.ts';
-import { removeObjects } from './sweep.ts';
+import { removeEndedFiles } from './sweep.ts';
 
 export type JobRouteOptions = FileOptions & {
   readonly store: ObjectStore;
@@ -39,7 +39,7 @@ export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOp
     if (was === 'open') options.cancel(job.id);
     if (was === 'completed') {
       // It is gone for everybody already; what stays of it now is swept later.
-      await removeObjects({ db, store, fence }, job, AbortSignal.timeout(removeMillis)).catch(
+      await removeEndedFiles({ db, store, fence }, job, AbortSignal.timeout(removeMillis)).catch(
         (err: unknown) => log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
       );
     }

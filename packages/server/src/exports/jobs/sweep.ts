@@ -2,7 +2,7 @@ import type { Log } from '../../platform/log.ts';
 import { isFenced, type StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
-import { repeat } from '../../platform/work/repeat.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
 import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
 import { lockQueue } from './queries.ts';
@@ -20,7 +20,7 @@ const batchJobs = 100;
 const lookMillis = 5000;
 
 /** Removes all that jobs leave behind, again and again, in every process of the role exports. */
-export function startSweeps(context: SweepContext): { poke(): void; stop(): Promise<void> } {
+export function startSweeps(context: SweepContext): Repeated {
   return repeat((signal) => sweep(context, signal), {
     everyMillis: lookMillis,
     onError: (err) => context.log.warn({ err }, 'exports could not be looked through'),
@@ -32,7 +32,7 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
   const { db, log } = context;
   for (const job of await queries.listSweepable(db, batchJobs)) {
     signal.throwIfAborted();
-    await removeObjects(context, job, signal).catch((err: unknown) => {
+    await removeEndedFiles(context, job, signal).catch((err: unknown) => {
       // Each look finds the same; who watches the store says so once.
       if (!signal.aborted && !isFenced(err))
         log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
@@ -45,7 +45,7 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
  * Removes the objects of a job that has none to keep, whatever attempt they are of, and says so in its row
  * afterwards: what a kill leaves is removed by the next sweep.
  */
-export async function removeObjects(
+export async function removeEndedFiles(
   { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
   job: JobId,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pickDays, type StoreDay, type Take, takeAll, toHotStretches } from './pick-days.ts';
+import { type CountedDay, pickDays, type Take, takeAll, toHotStretches } from './pick-days.ts';
 
 const counts = fc.array(
   fc
@@ -9,7 +9,7 @@ const counts = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-function toDays(list: readonly { hot: number; cold: number }[], store = 'A'): StoreDay[] {
+function toDays(list: readonly { hot: number; cold: number }[], store = 'A'): CountedDay[] {
   return list.map(({ hot, cold }, n) => ({
     store,
     day: new Date(Date.UTC(2001, 0, 1 + n)).toISOString().slice(0, 10),

@@ -8,7 +8,7 @@ export type PickedStore = {
   readonly total: number;
 };
 
-export type StoreDay = {
+export type CountedDay = {
   readonly store: string;
   readonly day: string;
   readonly count: number;
@@ -40,10 +40,10 @@ export type Take = {
  */
 export function pickDays(
   stores: readonly PickedStore[],
-  days: readonly StoreDay[],
+  days: readonly CountedDay[],
   recordsEach: number,
 ): Take[] {
-  const byStore = new Map<string, StoreDay[]>();
+  const byStore = new Map<string, CountedDay[]>();
   for (const day of days) {
     const own = byStore.get(day.store) ?? [];
     own.push(day);
@@ -61,7 +61,7 @@ export function pickDays(
 }
 
 /** All records of the days. */
-export function takeAll(days: readonly StoreDay[]): Take[] {
+export function takeAll(days: readonly CountedDay[]): Take[] {
   return days.flatMap((day) => toTake(day, day.count));
 }
 
@@ -89,7 +89,7 @@ export function toHotStretches(takes: readonly Take[]): HotStretch[] {
     }));
 }
 
-function toTake({ store, day, count, cold_count }: StoreDay, records: number): Take[] {
+function toTake({ store, day, count, cold_count }: CountedDay, records: number): Take[] {
   if (records === 0) return [];
   const cold = Math.round((records * cold_count) / count);
   const hot = records - cold;

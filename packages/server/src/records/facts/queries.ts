@@ -1,10 +1,10 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { SegmentDay } from '../read/queries.ts';
+import type { DayInSegment } from '../read/queries.ts';
 import type { Slice } from '../slice.ts';
 import { dayConditions, labelConditions, where } from '../slice-sql/queries.ts';
-import type { HotStretch, PickedStore, StoreDay, Take } from './pick-days.ts';
-import type { Tally } from './tally.ts';
+import type { CountedDay, HotStretch, PickedStore, Take } from './pick-days.ts';
+import type { LabelTally } from './tally.ts';
 
 /**
  * Stores of a slice, evenly by their records: `hits` tells how many of the places fall into one. More
@@ -47,10 +47,10 @@ export async function listStoreDays(
   db: Queryable,
   slice: Slice,
   stores: readonly string[] | null,
-): Promise<StoreDay[]> {
+): Promise<CountedDay[]> {
   const conditions = dayConditions(slice);
   if (stores !== null) conditions.push(sql`store = any(${stores})`);
-  return db.query<StoreDay>(sql`
+  return db.query<CountedDay>(sql`
     select store, day::text as day, count, cold_count from leaf_days ${where(conditions)}
     order by store, leaf_days.day`);
 }
@@ -60,14 +60,14 @@ export async function tallyHotRecords(
   db: Queryable,
   slice: Slice,
   stretches: readonly HotStretch[],
-): Promise<Tally[]> {
+): Promise<LabelTally[]> {
   const conditions = [
     sql`tenant = ${slice.tenant} and store = stretch.store`,
     sql`occurred_at >= stretch.first_at and occurred_at <= stretch.last_at`,
     ...labelConditions(slice),
   ];
   const of = (name: keyof HotStretch) => stretches.map((stretch) => stretch[name]);
-  return db.query<Tally>(sql`
+  return db.query<LabelTally>(sql`
     select record.kind, record.source, record.model, count(*) as count
     from unnest(${of('store')}::text[], ${of('first_at')}::timestamptz[],
       ${of('last_at')}::timestamptz[], ${of('most')}::int[]) as stretch(store, first_at, last_at, most)
@@ -83,8 +83,8 @@ export async function listPlaces(
   db: Queryable,
   tenant: string,
   takes: readonly Take[],
-): Promise<SegmentDay[]> {
-  return db.query<SegmentDay>(sql`
+): Promise<DayInSegment[]> {
+  return db.query<DayInSegment>(sql`
     select part.tenant, part.store, part.day, part.segment_id, part.first_row, part.count, part.bytes,
       segment.object_key, segment.size_bytes, segment.sha256, segment.first_day, segment.last_day
     from unnest(${takes.map(({ store }) => store)}::text[], ${takes.map(({ day }) => day)}::date[])

@@ -2,15 +2,15 @@ import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { readTwice, withSegments } from '../read/open-segments.ts';
 import { coalesce, type RowRange } from '../read/plan-scan.ts';
-import type { Segment, SegmentDay } from '../read/queries.ts';
-import { groupSegments, listSegments } from '../read/sum-segments.ts';
+import type { DayInSegment, Segment } from '../read/queries.ts';
+import { groupSegments, listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { Facts } from '../tags.contract.ts';
 import { type PickedStore, pickDays, type Take, takeAll, toHotStretches } from './pick-days.ts';
 import * as queries from './queries.ts';
-import { type Tally, tallyRowsSql, tallySliceSql, topValues } from './tally.ts';
+import { type LabelTally, tallyRowsSql, tallySliceSql, topValues } from './tally.ts';
 
 /** All of so many records are looked at; of more, `recordsEach` at each place of a sample. */
 const mostRecords = 10_000;
@@ -46,7 +46,7 @@ type TenantSlice = Slice & { readonly tenant: string };
 type Look = {
   /** Records of the slice. */
   count: number;
-  hot: Tally[];
+  hot: LabelTally[];
   parts: Part[];
   sqlOf: (paths: readonly string[], group: readonly Part[]) => string;
 };
@@ -57,7 +57,7 @@ async function lookAtAll(db: Queryable, slice: TenantSlice): Promise<Look> {
   const days = await queries.listStoreDays(db, slice, null);
   const takes = takeAll(days);
   const isCold = takes.some(({ cold }) => cold > 0);
-  const segments = isCold ? await listSegments(db, slice) : [];
+  const segments = isCold ? await listSliceSegments(db, slice) : [];
   return {
     count: days.reduce((sum, { count }) => sum + count, 0),
     hot: await tallyHot(db, slice, takes),
@@ -90,7 +90,7 @@ async function lookAtSample(
   };
 }
 
-function tallyHot(db: Queryable, slice: Slice, takes: readonly Take[]): Promise<Tally[]> {
+function tallyHot(db: Queryable, slice: Slice, takes: readonly Take[]): Promise<LabelTally[]> {
   const stretches = toHotStretches(takes);
   if (stretches.length === 0) return Promise.resolve([]);
   return queries.tallyHotRecords(db, slice, stretches);
@@ -100,20 +100,20 @@ async function tallyCold(
   cold: ColdReader,
   parts: readonly Part[],
   sqlOf: Look['sqlOf'],
-): Promise<Tally[]> {
-  const tallies: Tally[] = [];
+): Promise<LabelTally[]> {
+  const tallies: LabelTally[] = [];
   for (const group of groupSegments(parts)) {
     const segments = group.map(({ segment }) => segment);
     const rows = await withSegments(cold, segments, (paths) =>
       cold.duckdb.run<{ tally: string }>(sqlOf(paths, group)),
     );
-    tallies.push(...rows.map(({ tally }) => JSON.parse(tally) as Tally));
+    tallies.push(...rows.map(({ tally }) => JSON.parse(tally) as LabelTally));
   }
   return tallies;
 }
 
 /** The first cold rows of each day, by segment: as many as are taken of the day. */
-function toParts(takes: readonly Take[], places: readonly SegmentDay[]): Part[] {
+function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[] {
   const left = new Map(takes.map((take) => [dayKey(take), take.cold]));
   const parts = new Map<string, Part>();
   for (const place of places) {
@@ -128,7 +128,7 @@ function toParts(takes: readonly Take[], places: readonly SegmentDay[]): Part[] 
   return [...parts.values()].map(({ segment, ranges }) => ({ segment, ranges: coalesce(ranges) }));
 }
 
-function toFacts(count: number, tallies: readonly Tally[]): Facts {
+function toFacts(count: number, tallies: readonly LabelTally[]): Facts {
   const sampled = tallies.reduce((sum, tally) => sum + tally.count, 0);
   return {
     count,

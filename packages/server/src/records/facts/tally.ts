@@ -6,7 +6,7 @@ import { coldConditions, coldLabelConditions } from '../slice-sql/cold-sql.ts';
 import type { Facts } from '../tags.contract.ts';
 
 /** How many records have these labels. */
-export type Tally = {
+export type LabelTally = {
   kind: string | null;
   source: string | null;
   model: string | null;
@@ -17,7 +17,7 @@ const shownValues = 20;
 
 /** The most frequent values of a label, then null for the records without one. */
 export function topValues(
-  tallies: readonly Tally[],
+  tallies: readonly LabelTally[],
   label: 'kind' | 'source' | 'model',
 ): Facts['kinds'] {
   const counts = new Map<string | null, number>();

@@ -1,8 +1,8 @@
 import { AppError } from '../../kernel/errors.ts';
 import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts';
-import { DuckDbError, literal } from '../../platform/parquet/duckdb.ts';
+import { DuckDbError, isOutOfMemory, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { isOutOfMemory, segmentDamaged } from '../segments/damage.ts';
+import { segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
 import {

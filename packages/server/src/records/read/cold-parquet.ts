@@ -13,7 +13,7 @@ import {
   type ScanPlan,
   storeDayOf,
 } from './plan-scan.ts';
-import type { SegmentDay } from './queries.ts';
+import type { DayInSegment } from './queries.ts';
 import * as queries from './queries.ts';
 import {
   type FilePart,
@@ -50,7 +50,7 @@ export function createColdTier(db: Queryable, cold: ColdReader): Tier {
   };
 }
 
-type Found = { days: SegmentDay[]; options: PlanOptions };
+type Found = { days: DayInSegment[]; options: PlanOptions };
 
 /** Finds in the catalogue which days of which segments hold the next records. */
 async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promise<Found> {
@@ -85,7 +85,7 @@ async function locateCursor(
       positionSql(begun.map(wholeDay(paths)), after, { isInclusive, descending }),
     ),
   );
-  const cut = begun.map((day, n): SegmentDay => {
+  const cut = begun.map((day, n): DayInSegment => {
     const at = positions.find(({ part }) => part === n);
     const before = at === undefined ? day.count : Number(at.at_row) - day.first_row;
     if (descending) return { ...day, count: before };
@@ -96,7 +96,7 @@ async function locateCursor(
 }
 
 function wholeDay(paths: readonly string[]) {
-  return ({ first_row, count }: SegmentDay, n: number): FilePart => ({
+  return ({ first_row, count }: DayInSegment, n: number): FilePart => ({
     path: paths[n] ?? '',
     ranges: [[first_row, first_row + count - 1]],
   });

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import { isObjectFault, type OpenObject } from '../../platform/objects/objects.ts';
-import { DuckDbError } from '../../platform/parquet/duckdb.ts';
-import { isOutOfMemory, segmentDamaged } from '../segments/damage.ts';
+import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
+import { segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import type { Segment } from './queries.ts';
 

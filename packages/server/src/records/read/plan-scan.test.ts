@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { boundary, clip, firstDayBeyond, maxSegments, planScan } from './plan-scan.ts';
-import type { SegmentDay } from './queries.ts';
+import type { DayInSegment } from './queries.ts';
 import { compareKeys } from './tier.ts';
 
-function day(date: string, segment: string, [first_row, count]: [number, number]): SegmentDay {
+function day(date: string, segment: string, [first_row, count]: [number, number]): DayInSegment {
   return {
     tenant: 'TX',
     store: 'DFW',

@@ -1,6 +1,6 @@
 import { addDays } from '../../kernel/day.ts';
 import type { RecordKey } from '../queries.ts';
-import type { Segment, SegmentDay, StoreDay } from './queries.ts';
+import type { DayInSegment, DayKey, Segment } from './queries.ts';
 
 /** Rows of a segment's object, both with, counted from 0. */
 export type RowRange = readonly [first: number, last: number];
@@ -9,7 +9,7 @@ type SegmentPart = { readonly segment: Segment; readonly ranges: readonly RowRan
 
 export type ScanPlan = {
   /** The days it reads, whole or as much of them as the limit asks for. */
-  readonly days: readonly SegmentDay[];
+  readonly days: readonly DayInSegment[];
   readonly parts: readonly SegmentPart[];
   /** Upper bounds of what is read. */
   readonly rowCount: number;
@@ -36,11 +36,11 @@ export const maxSegments = 16;
  * Picks from days in the order of reading as many as hold `limit` records, and from them the rows that
  * can be among these. The day of `after` counts as none: how many of its records lie beyond is unknown.
  */
-export function planScan(days: readonly SegmentDay[], options: PlanOptions): ScanPlan {
+export function planScan(days: readonly DayInSegment[], options: PlanOptions): ScanPlan {
   const { after, descending, limit } = options;
   const cursorDay = after === null ? null : firstDayBeyond(after, descending);
   const ranges = new Map<string, { segment: Segment; ranges: RowRange[] }>();
-  const picked: SegmentDay[] = [];
+  const picked: DayInSegment[] = [];
   let [sure, rowCount, bytes, isFull] = [0, 0, 0, false];
   for (const group of groupByDay(days)) {
     const added = group.filter((day) => !ranges.has(segmentKey(day))).length;
@@ -70,12 +70,12 @@ export function planScan(days: readonly SegmentDay[], options: PlanOptions): Sca
   };
 }
 
-export function storeDayOf(key: RecordKey): StoreDay {
+export function storeDayOf(key: RecordKey): DayKey {
   return [key[0], key[1], key[2].slice(0, 10)];
 }
 
 /** The first day that may hold records beyond a key. */
-export function firstDayBeyond(key: RecordKey, descending: boolean): StoreDay {
+export function firstDayBeyond(key: RecordKey, descending: boolean): DayKey {
   const [tenant, store, day] = storeDayOf(key);
   const isBoundary = descending && key[3] === '' && key[2] === `${day}T00:00:00.000000Z`;
   // To read the day behind a boundary once more could use up all segments of a scan, again and again.
@@ -99,12 +99,12 @@ export function clip(ranges: readonly RowRange[], [first, last]: RowRange): RowR
 }
 
 /** Whether a key is of this store's day. */
-export function isDayOf(day: SegmentDay, key: RecordKey): boolean {
+export function isDayOf(day: DayInSegment, key: RecordKey): boolean {
   return isSameDay(day, storeDayOf(key));
 }
 
-function* groupByDay(days: readonly SegmentDay[]): Generator<SegmentDay[]> {
-  let group: SegmentDay[] = [];
+function* groupByDay(days: readonly DayInSegment[]): Generator<DayInSegment[]> {
+  let group: DayInSegment[] = [];
   for (const day of days) {
     if (group.length > 0 && !isSameDay(group[0], [day.tenant, day.store, day.day])) {
       yield group;
@@ -115,15 +115,15 @@ function* groupByDay(days: readonly SegmentDay[]): Generator<SegmentDay[]> {
   if (group.length > 0) yield group;
 }
 
-function isSameDay(day: SegmentDay | undefined, [tenant, store, date]: StoreDay): boolean {
+function isSameDay(day: DayInSegment | undefined, [tenant, store, date]: DayKey): boolean {
   return day?.tenant === tenant && day.store === store && day.day === date;
 }
 
-function segmentKey(day: SegmentDay): string {
+function segmentKey(day: DayInSegment): string {
   return `${day.tenant}/${day.segment_id}`;
 }
 
-function rangeOf(day: SegmentDay, rows: number, descending: boolean): RowRange {
+function rangeOf(day: DayInSegment, rows: number, descending: boolean): RowRange {
   const skipped = descending ? day.count - rows : 0;
   return [day.first_row + skipped, day.first_row + skipped + rows - 1];
 }

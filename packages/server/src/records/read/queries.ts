@@ -15,7 +15,7 @@ export type Segment = {
 };
 
 /** Where in a segment the records of a store's day stand. */
-export type SegmentDay = Segment & {
+export type DayInSegment = Segment & {
   store: string;
   day: string;
   first_row: number;
@@ -24,7 +24,7 @@ export type SegmentDay = Segment & {
 };
 
 /** A store's day, as a place in the order of reading. */
-export type StoreDay = readonly [tenant: string, store: string, day: string];
+export type DayKey = readonly [tenant: string, store: string, day: string];
 
 const segmentColumns = sql`segment.object_key, segment.size_bytes, segment.sha256,
   segment.first_day, segment.last_day`;
@@ -32,7 +32,7 @@ const segmentColumns = sql`segment.object_key, segment.size_bytes, segment.sha25
 const dayKey = ['tenant', 'store', 'day'];
 
 /** Days from one to another, both with, in the order of reading or its reverse. */
-type DayScan = { from: StoreDay | null; to: StoreDay | null; descending: boolean; limit: number };
+type DayScan = { from: DayKey | null; to: DayKey | null; descending: boolean; limit: number };
 
 /**
  * The days of a slice that have cold records, in the order of reading, from one day to another, both
@@ -42,7 +42,7 @@ export async function listSegmentDays(
   db: Queryable,
   slice: Slice,
   options: DayScan,
-): Promise<SegmentDay[]> {
+): Promise<DayInSegment[]> {
   const { from, to, descending, limit } = options;
   const isTagged = slice.dataset !== undefined;
   const conditions = dayConditions({ ...slice, dataset: undefined });
@@ -52,7 +52,7 @@ export async function listSegmentDays(
     ${where(conditions)}`;
   const source = isTagged ? byStore(slice, options, days) : sql`(${days})`;
   const scanOrder = isTagged ? ['name', 'day'] : dayKey;
-  return db.query<SegmentDay>(sql`
+  return db.query<DayInSegment>(sql`
     select part.tenant, part.store, part.day, part.segment_id, part.first_row, part.count, part.bytes,
       ${segmentColumns}
     from (
@@ -156,7 +156,7 @@ export async function listSegmentsOf(
     limit ${page.limit}`);
 }
 
-function beside([tenant, store, day]: StoreDay, comparison: string): Sql {
+function beside([tenant, store, day]: DayKey, comparison: string): Sql {
   return sql`(tenant, store, day) ${raw(comparison)} (${tenant}, ${store}, ${day}::date)`;
 }
 

@@ -11,7 +11,7 @@ import { countSql, sumSql } from './scan-sql.ts';
 const pageSize = 500;
 
 /** All segments that may hold records of a slice; some thousands at most. */
-export async function listSegments(db: Queryable, slice: Slice): Promise<Segment[]> {
+export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Segment[]> {
   const segments: Segment[] = [];
   for (;;) {
     const last = segments.at(-1);
@@ -94,7 +94,7 @@ export function countSlice(
   });
 }
 
-type Segments = Awaited<ReturnType<typeof listSegments>>;
+type Segments = Awaited<ReturnType<typeof listSliceSegments>>;
 
 async function measure<M extends Measure>(
   db: Database | Queryable,
@@ -109,7 +109,7 @@ async function measure<M extends Measure>(
     // One snapshot: what moves in between would be counted twice or not at all.
     const { hot, segments, tagged } = await inSnapshot(db, slice, async (connection, tagged) => ({
       hot: await sumRecords(connection, tagged),
-      segments: await listSegments(connection, tagged),
+      segments: await listSliceSegments(connection, tagged),
       tagged,
     }));
     return sum(hot, segments, tagged);

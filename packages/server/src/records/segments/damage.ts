@@ -1,6 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
 import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
-import { DuckDbError } from '../../platform/parquet/duckdb.ts';
 
 /** A segment as far as an operator needs it told: whose days stopped being readable, and which object to restore. */
 type Told = {
@@ -41,9 +40,4 @@ export function segmentDamaged(
 function whatOf(cause: unknown): string {
   if (cause instanceof ObjectMissing) return 'is missing';
   return cause instanceof ObjectDamaged ? 'is not what was written' : 'cannot be read';
-}
-
-/** DuckDB had too little memory for its work; the segment may be as it should be. */
-export function isOutOfMemory(error: unknown): boolean {
-  return error instanceof DuckDbError && /out of memory/i.test(error.message);
 }

@@ -1,7 +1,7 @@
 import { readSegments, segmentOrder } from '../segments/segment-sql.ts';
 import type { Slice } from '../slice.ts';
 import { coldLabelConditions } from '../slice-sql/cold-sql.ts';
-import type { Chunk, Run } from './cut-steps.ts';
+import type { Chunk, RowRun } from './cut-steps.ts';
 
 /** The rows of a chunk, and where they are. */
 export type ChunkRows = {
@@ -36,7 +36,7 @@ export function chunkRows(
 type RowRange = { first: number; last: number };
 
 /** The rows of each segment, in ascending stretches as long as can be. */
-function rangesOf(runs: readonly Run[]): Map<string, RowRange[]> {
+function rangesOf(runs: readonly RowRun[]): Map<string, RowRange[]> {
   const bySegment = new Map<string, RowRange[]>();
   for (const { segmentId, firstRow, count } of runs) {
     const ranges = bySegment.get(segmentId) ?? [];

@@ -27,7 +27,7 @@ const chunkRuns = 1_000;
 type Part = {
   range: KeyRange;
   hotCount: number;
-  runs: Run[];
+  runs: RowRun[];
   coldCount: number;
   coldBytes: number;
   /** Its rows overlap with each other: it is not to be cut. */
@@ -219,10 +219,14 @@ function isSameDay(left: KeyRange, right: KeyRange): boolean {
 }
 
 /** Rows that stand together in a segment, from `firstRow` on, counted from 0. */
-export type Run = { readonly segmentId: string; readonly firstRow: number; readonly count: number };
+export type RowRun = {
+  readonly segmentId: string;
+  readonly firstRow: number;
+  readonly count: number;
+};
 
 /** Cold rows that are read at once: in key order once they are sorted, whatever runs they come in. */
-export type Chunk = { readonly runs: readonly Run[]; readonly count: number };
+export type Chunk = { readonly runs: readonly RowRun[]; readonly count: number };
 
 /**
  * A stretch of a slice in key order. Without chunks all its records are hot, with `hotCount` 0 all are

@@ -10,7 +10,7 @@ import { segmentDamaged } from '../segments/damage.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { Slice } from '../slice.ts';
 import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
-import { isLive, listIslands, listSegments, type SegmentRow } from './queries.ts';
+import { isLive, listIslands, listSegments, type SliceSegment } from './queries.ts';
 
 /** The steps of a slice, read in pages from the snapshot that `db` stands in. */
 export type StepPlan = {
@@ -123,7 +123,7 @@ export async function openSegments(
   const rows = await listSegments(snapshot, slice);
   const byId = new Map(rows.map((row) => [row.id, row]));
   const opened = new Map<string, Promise<OpenObject>>();
-  const open = (row: SegmentRow) => {
+  const open = (row: SliceSegment) => {
     const known = opened.get(row.id) ?? openSegment(row, slice, options);
     opened.set(row.id, known);
     return known;
@@ -156,7 +156,7 @@ export async function openSegments(
 }
 
 async function openSegment(
-  row: SegmentRow,
+  row: SliceSegment,
   slice: Slice,
   { objects, db, signal }: OpenOptions,
 ): Promise<OpenObject> {

@@ -89,7 +89,7 @@ export async function listIslands(
 }
 
 /** A live segment that may hold rows of a slice. */
-export type SegmentRow = {
+export type SliceSegment = {
   id: string;
   object_key: string;
   size_bytes: number;
@@ -99,7 +99,7 @@ export type SegmentRow = {
 };
 
 /** The live segments with days of the slice, oldest days first; some thousands at most. */
-export async function listSegments(db: Queryable, slice: Slice): Promise<SegmentRow[]> {
+export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSegment[]> {
   const conditions = tenantConditions({ ...slice, store: undefined });
   if (slice.from !== undefined) conditions.push(sql`last_day >= ${slice.from}::date`);
   if (slice.until !== undefined) conditions.push(sql`first_day < ${slice.until}::date`);
@@ -108,7 +108,7 @@ export async function listSegments(db: Queryable, slice: Slice): Promise<Segment
       sql`id in (select segment_id from segment_days ${where(dayConditions(slice))})`,
     );
   }
-  return db.query<SegmentRow>(sql`
+  return db.query<SliceSegment>(sql`
     select id, object_key, size_bytes, sha256, first_day, last_day
     from segments ${where(conditions)} order by first_day, id`);
 }

@@ -2,13 +2,13 @@ import { dayAfter, firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import type { Span } from './windows.ts';
 
 /** A tenant's days, or those of one of its stores. */
-export type Scope = { readonly tenant: string; readonly store: string | null };
+export type CounterScope = { readonly tenant: string; readonly store: string | null };
 
 export type CounterTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
 
 /** Counters that follow each other, from a day to before another; of leaf_months in whole months. */
 export type CounterSpan = Span & { readonly table: CounterTable };
-export type CounterRun = Scope & CounterSpan;
+export type CounterRun = CounterScope & CounterSpan;
 
 /** Counters that are to be added or taken away. */
 export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
@@ -27,7 +27,7 @@ export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[
 }
 
 /** The same of a tenant or a store. */
-export function runsOf({ tenant, store }: Scope, span: Span): CounterRun[] {
+export function runsOf({ tenant, store }: CounterScope, span: Span): CounterRun[] {
   return spansOf(store !== null, span).map((own) => ({ tenant, store, ...own }));
 }
 

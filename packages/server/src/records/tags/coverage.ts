@@ -1,15 +1,15 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { TagWindows } from '../slice.ts';
-import type { Scope } from './counters.ts';
+import type { CounterScope } from './counters.ts';
 import { planRow, type RowPlan, untagged } from './plan-row.ts';
 import { readTagsOf } from './read-windows.ts';
-import { type Stretch, type TenantStretches, toStretches, type Weight } from './stretches.ts';
+import { type TenantStretches, toStretches, type Weight, type WeightedSpan } from './stretches.ts';
 import { type Place, type Share, sumShares } from './sums.ts';
 import type { Span } from './windows.ts';
 
 /** What a row of the tree counts: all records of a tenant or a store from its first to its last day. */
-export type CountedRow = Scope & {
+export type CountedRow = CounterScope & {
   readonly count: number;
   readonly first_at: string | null;
   readonly last_at: string | null;
@@ -72,9 +72,9 @@ type SharedPlan = RowPlan & { readonly places: Place[] };
  * tenants are shared by all tenants that are tagged the same.
  */
 function rememberPlans() {
-  const plans = new Map<readonly Stretch[], Map<string, SharedPlan>>();
+  const plans = new Map<readonly WeightedSpan[], Map<string, SharedPlan>>();
   const byParts = new Map<string, Place[]>();
-  const make = (stretches: readonly Stretch[], days: Span, isOfStore: boolean): SharedPlan => {
+  const make = (stretches: readonly WeightedSpan[], days: Span, isOfStore: boolean): SharedPlan => {
     const plan = planRow(stretches, days, { isOfStore });
     if (isOfStore) return { ...plan, places: [] };
     const key = JSON.stringify(plan.parts);
@@ -83,7 +83,7 @@ function rememberPlans() {
     return { ...plan, places };
   };
   return {
-    of(stretches: readonly Stretch[], days: Span, isOfStore: boolean): SharedPlan {
+    of(stretches: readonly WeightedSpan[], days: Span, isOfStore: boolean): SharedPlan {
       const own = plans.get(stretches) ?? new Map<string, SharedPlan>();
       plans.set(stretches, own);
       const key = `${days.from} ${days.until} ${isOfStore}`;

@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type SliceRequest, toSlice } from '../slice.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { tierOf } from '../tier-of.ts';
-import type { Scope } from './counters.ts';
+import type { CounterScope } from './counters.ts';
 import type { Coverage } from './coverage.ts';
 import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
 import { readTagsOf } from './read-windows.ts';
@@ -44,7 +44,7 @@ export async function listDays(
 
 async function withCoverage(
   snapshot: Queryable,
-  scope: Scope,
+  scope: CounterScope,
   rows: readonly DayCounters[],
 ): Promise<DayRow[]> {
   const tags = (await readTagsOf(snapshot, [scope.tenant])).get(scope.tenant);
@@ -61,7 +61,7 @@ const nothing: Coverage = { covered: 0, training: 0, fine_tuning: 0 };
 
 async function coverDays(
   snapshot: Queryable,
-  { tenant, store }: Scope,
+  { tenant, store }: CounterScope,
   rows: readonly DayCounters[],
   tags: TenantStretches,
 ): Promise<Map<string, Coverage>> {

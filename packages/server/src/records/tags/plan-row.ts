@@ -1,11 +1,11 @@
 import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import { type CounterSpan, daysBetween, spansOf } from './counters.ts';
-import { clipStretches, type Stretch, type Weight } from './stretches.ts';
+import { clipStretches, type Weight, type WeightedSpan } from './stretches.ts';
 import type { Span } from './windows.ts';
 
 /** How stretches tell on a row: as often as this all of its records, and what the counters of parts say. */
-export type RowPlan = { readonly whole: Weight; readonly parts: readonly Part[] };
-export type Part = { readonly run: CounterSpan; readonly weight: Weight };
+export type RowPlan = { readonly whole: Weight; readonly parts: readonly WeightedCounters[] };
+export type WeightedCounters = { readonly run: CounterSpan; readonly weight: Weight };
 
 export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
 
@@ -15,14 +15,14 @@ export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
  * `whole` says that instead how all records of the row count, as where it has those of other stores too.
  */
 export function planRow(
-  stretches: readonly Stretch[],
+  stretches: readonly WeightedSpan[],
   days: Span,
   { isOfStore, whole }: { isOfStore: boolean; whole?: Weight },
 ): RowPlan {
   const pieces = toPieces(clipStretches(stretches, days), days, isOfStore);
   if (!isOfStore) return planPieces(pieces, 'tenant_days', whole);
-  const months: Stretch[] = [];
-  const cut = new Map<string, Stretch[]>();
+  const months: WeightedSpan[] = [];
+  const cut = new Map<string, WeightedSpan[]>();
   for (const { weight, ...piece } of pieces) {
     for (const { table, from, until } of spansOf(true, piece)) {
       if (table === 'leaf_months') months.push({ from, until, weight });
@@ -41,8 +41,12 @@ export function planRow(
  * Stretches and the days between them. At its ends a row of a store takes in the whole month: it has nothing
  * there, and a month is one counter instead of thirty.
  */
-function toPieces(stretches: readonly Stretch[], row: Span, isOfStore: boolean): Stretch[] {
-  const pieces: Stretch[] = [];
+function toPieces(
+  stretches: readonly WeightedSpan[],
+  row: Span,
+  isOfStore: boolean,
+): WeightedSpan[] {
+  const pieces: WeightedSpan[] = [];
   let day = row.from;
   for (const stretch of stretches) {
     if (stretch.from > day) pieces.push({ from: day, until: stretch.from, weight: untagged });
@@ -61,7 +65,7 @@ function toPieces(stretches: readonly Stretch[], row: Span, isOfStore: boolean):
 }
 
 function planPieces(
-  pieces: readonly Stretch[],
+  pieces: readonly WeightedSpan[],
   table: CounterSpan['table'],
   whole = mostOf(pieces),
 ): RowPlan {
@@ -79,7 +83,7 @@ function planPieces(
 }
 
 /** How most days count. */
-function mostOf(pieces: readonly Stretch[]): Weight {
+function mostOf(pieces: readonly WeightedSpan[]): Weight {
   const sizes: { weight: Weight; days: number }[] = [{ weight: untagged, days: 0 }];
   for (const { weight, from, until } of pieces) {
     const own = sizes.find((size) => isSameWeight(size.weight, weight));
@@ -95,7 +99,7 @@ export function isSameWeight(a: Weight, b: Weight): boolean {
 }
 
 /** Days without a whole month are of one month, or of two. */
-function addCut(cut: Map<string, Stretch[]>, { from, until, weight }: Stretch): void {
+function addCut(cut: Map<string, WeightedSpan[]>, { from, until, weight }: WeightedSpan): void {
   const end = firstOfNextMonth(from);
   const month = firstOfMonth(from);
   const own = cut.get(month) ?? [];

@@ -9,16 +9,16 @@ export type Weight = {
 };
 
 /** Days on which all records count the same, from `from` to before `until`. */
-export type Stretch = Span & { readonly weight: Weight };
+export type WeightedSpan = Span & { readonly weight: Weight };
 
 /** What the tags of a tenant say of its days, as stretches in order that do not overlap. */
 export type TenantStretches = {
   /** Of the days of all stores. */
-  readonly ofAll: readonly Stretch[];
+  readonly ofAll: readonly WeightedSpan[];
   /** What the tags of single stores add to `ofAll`, by store. */
-  readonly added: ReadonlyMap<string, readonly Stretch[]>;
+  readonly added: ReadonlyMap<string, readonly WeightedSpan[]>;
   /** Of the days of one store, all tags together. */
-  ofStore(store: string): readonly Stretch[];
+  ofStore(store: string): readonly WeightedSpan[];
 };
 
 export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
@@ -27,8 +27,8 @@ export function toStretches({ training, fine_tuning }: TagWindows): TenantStretc
   const all = weightedSpans(trained.get(null) ?? [], tuned.get(null) ?? []);
   const ofAll = stretchesOf(all);
   const stores = new Set([...trained.keys(), ...tuned.keys()].filter((name) => name !== null));
-  const ofStore = new Map<string, readonly Stretch[]>();
-  const added = new Map<string, readonly Stretch[]>();
+  const ofStore = new Map<string, readonly WeightedSpan[]>();
+  const added = new Map<string, readonly WeightedSpan[]>();
   for (const store of stores) {
     const own = weightedSpans(trained.get(store) ?? [], tuned.get(store) ?? []);
     added.set(store, stretchesOf({ ...own, covered: subtractSpans(own.covered, all.covered) }));
@@ -45,7 +45,10 @@ export function toStretches({ training, fine_tuning }: TagWindows): TenantStretc
 }
 
 /** The parts of stretches that lie in a span. */
-export function clipStretches(stretches: readonly Stretch[], { from, until }: Span): Stretch[] {
+export function clipStretches(
+  stretches: readonly WeightedSpan[],
+  { from, until }: Span,
+): WeightedSpan[] {
   return stretches
     .filter((stretch) => stretch.from < until && stretch.until > from)
     .map((stretch) => ({
@@ -74,7 +77,7 @@ function byStore(windows: readonly DayWindow[]): Map<string | null, Span[]> {
 const kinds = ['covered', 'training', 'fine_tuning'] as const;
 
 /** Cuts merged spans wherever one of them begins or ends. */
-function stretchesOf(spans: WeightedSpans): Stretch[] {
+function stretchesOf(spans: WeightedSpans): WeightedSpan[] {
   const changes = kinds
     .flatMap((kind) =>
       spans[kind].flatMap(({ from, until }) => [
@@ -83,7 +86,7 @@ function stretchesOf(spans: WeightedSpans): Stretch[] {
       ]),
     )
     .sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0));
-  const stretches: Stretch[] = [];
+  const stretches: WeightedSpan[] = [];
   const weight = { covered: 0, training: 0, fine_tuning: 0 };
   let from = '';
   for (const { day, kind, by } of changes) {

@@ -2,9 +2,9 @@ import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import {
   type CounterRun,
+  type CounterScope,
   type CounterSpan,
   runsOf,
-  type Scope,
   type SignedSpan,
 } from './counters.ts';
 import { isSameWeight } from './plan-row.ts';
@@ -14,7 +14,7 @@ import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
 /** Where the counters of a tenant or a store are to be added. */
-export type Place = Scope & { readonly row: number };
+export type Place = CounterScope & { readonly row: number };
 
 /**
  * Counters whose sums are to be added to rows, as often as the weight says. Shares of the same rows have

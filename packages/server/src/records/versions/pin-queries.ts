@@ -74,7 +74,7 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
  * Cuts a slice into stretches of the key order, by the counters: each of at most so many records or
  * bytes, or half of both, and a store-day more.
  */
-export async function listParts(
+export async function listPinnedParts(
   db: Queryable,
   slice: Slice,
   size: { rows: number; bytes: number },

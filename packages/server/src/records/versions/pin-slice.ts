@@ -8,7 +8,7 @@ import { sumLeafDays } from '../queries.ts';
 import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice.ts';
 import { readTagWindows } from '../tags/read-windows.ts';
 import * as queries from './pin-queries.ts';
-import { listParts } from './pin-queries.ts';
+import { listPinnedParts } from './pin-queries.ts';
 
 export type PinnedSlice = {
   /** With the tags as they are and the time before which its records were stored: read it whenever. */
@@ -82,5 +82,5 @@ export function cutParts(
   slice: Slice,
   size: { rows: number; bytes: number } = usualPart,
 ): Promise<KeyRange[]> {
-  return listParts(db, slice, size);
+  return listPinnedParts(db, slice, size);
 }

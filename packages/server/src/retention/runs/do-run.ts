@@ -114,7 +114,7 @@ async function doTenant(
   db: Database,
   run: queries.StoredRun,
   context: Movers & { due: DueTenant; signal: AbortSignal },
-): Promise<queries.Progress> {
+): Promise<queries.RunProgress> {
   const { due, signal } = context;
   const { tenant } = due;
   const done = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0, busyTenants: 0 };

@@ -112,7 +112,7 @@ export async function setTotal(
     where id = ${id} and total_count is null`);
 }
 
-export type Progress = {
+export type RunProgress = {
   movedCount: number;
   movedBytes: number;
   deletedCount: number;
@@ -120,7 +120,7 @@ export type Progress = {
   busyTenants: number;
 };
 
-export async function addProgress(db: Queryable, id: string, done: Progress): Promise<void> {
+export async function addProgress(db: Queryable, id: string, done: RunProgress): Promise<void> {
   await db.query(sql`
     update retention_runs set moved_count = moved_count + ${done.movedCount},
       moved_bytes = moved_bytes + ${done.movedBytes},

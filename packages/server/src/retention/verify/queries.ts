@@ -88,7 +88,7 @@ export async function claimVerification(db: Queryable): Promise<Claimed | undefi
   return rows[0];
 }
 
-export type Progress = {
+export type VerifyProgress = {
   segments_total: number | null;
   segments_done: number;
   bytes_total: number | null;
@@ -102,7 +102,7 @@ export type Progress = {
 export async function saveProgress(
   db: Queryable,
   claimed: Claimed,
-  progress: Progress,
+  progress: VerifyProgress,
 ): Promise<boolean> {
   const rows = await db.query(sql`
     update verifications v set segments_total = ${progress.segments_total},

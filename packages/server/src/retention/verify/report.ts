@@ -2,7 +2,7 @@ import { formatDigest } from '../../kernel/digest.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Triple } from '../../records/segments.ts';
 import type { ProblemKind, VerifyProblem } from '../schemas.contract.ts';
-import { type Claimed, type LiveSegment, type Progress, saveProgress } from './queries.ts';
+import { type Claimed, type LiveSegment, saveProgress, type VerifyProgress } from './queries.ts';
 
 const listedProblems = 1000;
 const saveMillis = 1000;
@@ -23,7 +23,7 @@ export class VerificationTaken extends Error {}
 /** `now` in milliseconds. */
 export function createReport(db: Queryable, claimed: Claimed, now: () => number): Report {
   const problems: VerifyProblem[] = [];
-  const progress: Progress = {
+  const progress: VerifyProgress = {
     segments_total: null,
     segments_done: 0,
     bytes_total: null,

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../kernel/clock.ts';
 import type { FailureClass } from '../contract.ts';
 import { AnswerBody } from './answer-body.ts';
-import type { Connection, ConnectionPool, Origin } from './connection-pool.ts';
+import type { ConnectionPool, EndpointConnection, Origin } from './connection-pool.ts';
 import { AttemptFault, exchangeFault, isClosed, tidyText } from './fault.ts';
 import type { AttemptResult, Request } from './request.ts';
 
@@ -29,7 +29,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   #target: (Origin & { readonly path: string }) | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #connection: Connection | null = null;
+  #connection: EndpointConnection | null = null;
   #abort: ((error?: Error) => void) | null = null;
   #isReused = false;
   #hasAnswerBegun = false;
@@ -131,7 +131,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#settle(exchangeFault(error, this.#status !== null));
   }
 
-  #dispatch(connection: Connection): void {
+  #dispatch(connection: EndpointConnection): void {
     const { body, headers } = this.#request;
     this.#connection = connection;
     this.#abort = null;

@@ -11,7 +11,7 @@ export type Origin = {
 };
 
 /** One connection, or the making of one; carries one request at a time. */
-export type Connection = {
+export type EndpointConnection = {
   readonly origin: string;
   readonly client: Client;
   readonly dialing: AbortController;
@@ -24,11 +24,11 @@ export type Connection = {
 
 export type ConnectionPool = {
   /** A connection that waits for work, or a new one. */
-  take(origin: Origin): Connection;
-  open(origin: Origin): Connection;
+  take(origin: Origin): EndpointConnection;
+  open(origin: Origin): EndpointConnection;
   /** Its request has ended well: it waits for the next. */
-  release(connection: Connection): void;
-  discard(connection: Connection): void;
+  release(connection: EndpointConnection): void;
+  discard(connection: EndpointConnection): void;
   /** Ends the idle connections; from now on none is kept. */
   close(): void;
 };
@@ -50,17 +50,17 @@ const maxHeaderBytes = 16 * 1024;
  * request, so that none can say which phase it is in, and end it when its time is up.
  */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  const idle = new Map<string, Connection[]>();
-  const inOrder = new Set<Connection>();
+  const idle = new Map<string, EndpointConnection[]>();
+  const inOrder = new Set<EndpointConnection>();
   let isClosed = false;
 
-  const forget = (connection: Connection) => {
+  const forget = (connection: EndpointConnection) => {
     if (!inOrder.delete(connection)) return;
     const siblings = idle.get(connection.origin) ?? [];
     siblings.splice(siblings.lastIndexOf(connection), 1);
     if (siblings.length === 0) idle.delete(connection.origin);
   };
-  const discard = (connection: Connection) => {
+  const discard = (connection: EndpointConnection) => {
     forget(connection);
     connection.dialing.abort();
     void connection.client.destroy();
@@ -103,7 +103,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   };
 }
 
-function createConnection(options: DialOptions, target: Origin): Connection {
+function createConnection(options: DialOptions, target: Origin): EndpointConnection {
   const dialing = new AbortController();
   const client = new Client(target.origin, {
     pipelining: 1,
@@ -128,7 +128,7 @@ function createConnection(options: DialOptions, target: Origin): Connection {
       );
     },
   });
-  const connection: Connection = {
+  const connection: EndpointConnection = {
     origin: target.origin,
     client,
     dialing,

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { failureClasses } from '../contract.ts';
-import { type Claimed, defaultSchedule, delayAfter, outcomeOf } from './outcome.ts';
+import { type ClaimedDelivery, defaultSchedule, delayAfter, outcomeOf } from './outcome.ts';
 
 const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | null = null) => ({
   failureClass,
   retryAfterSeconds,
 });
 const delivered = { failureClass: null, retryAfterSeconds: null };
-const fresh: Claimed = { attempts: 0, maxAttempts: 8, scheduleFrom: 0 };
+const fresh: ClaimedDelivery = { attempts: 0, maxAttempts: 8, scheduleFrom: 0 };
 
 describe('the delay after a failed attempt', () => {
   test('follows the default schedule: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h', () => {
@@ -81,7 +81,7 @@ describe('what a delivery becomes by an attempt', () => {
         fc.array(result, { maxLength: 40 }),
         retried,
         (budget, results, retries) => {
-          let delivery: Claimed = { attempts: 0, maxAttempts: budget, scheduleFrom: 0 };
+          let delivery: ClaimedDelivery = { attempts: 0, maxAttempts: budget, scheduleFrom: 0 };
           let status = 'queued';
           for (const [i, one] of results.entries()) {
             if (status === 'delivered') return;

@@ -2,7 +2,7 @@ import type { DeliveryStatus, FailureClass } from '../contract.ts';
 import type { AttemptResult } from '../delivery/sender.ts';
 
 /** What of a claimed delivery decides on what becomes of it. */
-export type Claimed = {
+export type ClaimedDelivery = {
   readonly attempts: number;
   readonly maxAttempts: number;
   /** Attempts when the schedule last began. */
@@ -22,7 +22,7 @@ type Outcome = {
 
 /** A 410 abandons the row at once: the receiver has said that it is no more. */
 export function outcomeOf(
-  delivery: Claimed,
+  delivery: ClaimedDelivery,
   result: Pick<AttemptResult, 'failureClass' | 'retryAfterSeconds'>,
   schedule: readonly number[],
   random: number,

@@ -190,7 +190,7 @@ export async function releaseDeliveries(
     where d.lane = given.lane and d.id = given.id and d.lease = ${lease}`);
 }
 
-export type EndpointConfig = {
+export type EndpointConfigRow = {
   id: string;
   url: string;
   retry_schedule: number[] | null;
@@ -204,8 +204,8 @@ export type EndpointConfig = {
 export async function findEndpointConfigs(
   db: Queryable,
   endpointIds: readonly string[],
-): Promise<EndpointConfig[]> {
-  return db.query<EndpointConfig>(sql`
+): Promise<EndpointConfigRow[]> {
+  return db.query<EndpointConfigRow>(sql`
     select id, url, retry_schedule, secret, previous_secrets,
       array(
         select (extract(epoch from until - now()) * 1000)::float8

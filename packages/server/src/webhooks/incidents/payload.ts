@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 
 /** What makes two reports under one idempotency key the same. */
-export type Report = {
+export type IncidentReport = {
   tenant: string;
   store?: string;
   type: string;
@@ -20,18 +20,21 @@ const hashBytes = 32;
  * spelled, since receivers get them so: JSON.parse takes 9007199254740993 for …992. `source` is `data` as
  * JSON text without white space between its tokens.
  */
-export function requestDigest(report: Report, source = JSON.stringify(report.data)): Buffer {
+export function requestDigest(
+  report: IncidentReport,
+  source = JSON.stringify(report.data),
+): Buffer {
   return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
 }
 
 /** Whether the report under a key is the one that was stored under it, by whichever version. */
-export function isSameRequest(stored: Buffer, digest: Buffer, report: Report): boolean {
+export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
   return stored.equals(
     stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest,
   );
 }
 
-function hashOf({ tenant, store, type, occurred_at }: Report, data: string): Buffer {
+function hashOf({ tenant, store, type, occurred_at }: IncidentReport, data: string): Buffer {
   const head = JSON.stringify([tenant, store ?? null, type, occurred_at ?? null]);
   return createHash('sha256').update(head).update(data).digest();
 }

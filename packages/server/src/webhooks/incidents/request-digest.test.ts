@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isSameRequest, payloadText, type Report, requestDigest } from './payload.ts';
+import { type IncidentReport, isSameRequest, payloadText, requestDigest } from './payload.ts';
 
-const report: Report = { tenant: 'T', type: 'incident.created', data: {} };
+const report: IncidentReport = { tenant: 'T', type: 'incident.created', data: {} };
 const digest = (data: unknown) => requestDigest({ ...report, data }).toString('hex');
 
-test.each<[string, Partial<Report>]>([
+test.each<[string, Partial<IncidentReport>]>([
   ['another tenant', { tenant: 'U' }],
   ['a store', { store: 'S' }],
   ['another type', { type: 'incident.updated' }],

@@ -99,7 +99,7 @@ const lookMillis = 300;
 /** Progress is written every 1.2 s at most. */
 const looksPerWrite = 4;
 
-export type Progress = { readonly rows: number; readonly bytes: number };
+export type JobProgress = { readonly rows: number; readonly bytes: number };
 
 /**
  * Looks whether a job is still this runner’s, and writes how far it is, until it is stopped. Calls `onLost`
@@ -108,11 +108,11 @@ export type Progress = { readonly rows: number; readonly bytes: number };
 export function watchJob(
   db: Database,
   held: Held,
-  options: { progress: () => Progress; onLost: (reason: JobLost) => void },
+  options: { progress: () => JobProgress; onLost: (reason: JobLost) => void },
 ): { stop(): Promise<void> } {
   let isStopped = false;
   let looks = 0;
-  let written: Progress | undefined;
+  let written: JobProgress | undefined;
   let timer: NodeJS.Timeout | undefined;
   let underWay: Promise<void> = Promise.resolve();
 

@@ -4,7 +4,7 @@ import { compress, compressTail } from '../../formats/compress.ts';
 import type { DonePart } from '../../formats/format.ts';
 import type { StoredJob } from '../job.ts';
 import { insertParts } from '../queries.ts';
-import { type Progress, type WorkContext, whileHeld } from './context.ts';
+import { type JobProgress, type WorkContext, whileHeld } from './context.ts';
 import { assertSame, complete, writeEnds } from './finish.ts';
 import { doneRow, makeParts, type Tally } from './make-parts.ts';
 import { type DoneRow, listParts, type PartRow, updateTotals } from './queries.ts';
@@ -88,10 +88,10 @@ async function cut(context: WorkContext, job: HeldJob): Promise<void> {
 }
 
 /** What of a job is done, as it goes. */
-export type ProgressCounts = Tally & { now(): Progress };
+export type ProgressCounts = Tally & { now(): JobProgress };
 
 export function createProgressCounts(): ProgressCounts {
-  const done = new Map<number, Progress>();
+  const done = new Map<number, JobProgress>();
   const underWay = new Map<number, number>();
   return {
     done({ number, rows, sizeBytes }) {

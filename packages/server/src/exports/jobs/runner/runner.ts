@@ -1,4 +1,4 @@
-import { repeat } from '../../../platform/work/repeat.ts';
+import { type Repeated, repeat } from '../../../platform/work/repeat.ts';
 import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import { JobLost, type WorkContext } from './context.ts';
 
@@ -11,13 +11,10 @@ export type RunnerOptions = {
   readonly onEnded: () => void;
 };
 
-export type JobRunner = {
-  /** Looks for work now: a job was made here. */
-  poke(): void;
+/** Jobs under way when it stops are taken up by another process, or by this one at its next start. */
+export type JobRunner = Repeated & {
   /** Stops the work on a job that was cancelled, if it is done here. */
   cancel(id: string): void;
-  /** Ends what is under way; another process takes the jobs up, or this one at its next start. */
-  stop(): Promise<void>;
 };
 
 /** Work is also looked for by itself: other processes make jobs, and leave some behind when killed. */
