@@ -2,7 +2,7 @@
 // date. --force builds anyway.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { installed, isMain, root, run } from './program.mjs';
 
@@ -25,6 +25,8 @@ const targets = [
     sources: () => [
       ...files(join(webConsole, 'src')).filter(isSource),
       ...files(join(webConsole, 'public')),
+      // The closed lists of the service: all of it that the bundle carries.
+      ...files(join(server, 'src')).filter((path) => basename(path) === 'values.ts'),
     ],
     settings: ['package.json', 'index.html', 'vite.config.ts'].map(
       (name) => `packages/console/${name}`,

@@ -6,8 +6,10 @@ import { dirname, join, posix, relative, sep } from 'node:path';
 import { isMain, root } from './program.mjs';
 
 const contracts = /(^|[/.])contract\.ts$/;
+// Closed lists and their types, without schema code: what contract, command line and console share.
+const values = /(^|\/)values\.ts$/;
 const anything = /^(?!\.\.)/;
-const feature = [contracts, /^(kernel|platform)\//];
+const feature = [contracts, values, /^(kernel|platform)\//];
 
 /**
  * A file follows the first row that it matches; a file in no row is a fault. `lazily` = only by a
@@ -18,9 +20,10 @@ const serverRules = [
   { files: /\.test\.ts$/, may: [/^/] },
   // What tests share; it is not built.
   { files: /\/testing\//, may: [/^/] },
-  { files: contracts, may: [contracts, /^kernel\//], packages: ['typebox'] },
-  { files: /^app(\.ts$|\/)/, may: [anything] },
   { files: /^kernel\//, may: [/^kernel\//] },
+  { files: values, may: [values, /^kernel\//], packages: [] },
+  { files: contracts, may: [contracts, values, /^kernel\//], packages: ['typebox'] },
+  { files: /^app(\.ts$|\/)/, may: [anything] },
   { files: /^config\//, may: [/^(config|kernel)\//] },
   { files: /^platform\//, may: [/^(platform|kernel)\//] },
   { files: /^access\//, may: [/^access\//, ...feature] },
@@ -28,18 +31,19 @@ const serverRules = [
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
-  { files: /^cli\//, may: [contracts, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
+  { files: /^cli\//, may: [contracts, values, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
 ];
 
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
+const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?values\.ts$/;
 
 /** Of the console's features none knows another: what several need is in `ui` or `api`. */
 const consoleFeatures = ['records', 'exports', 'retention', 'webhooks'];
 
 /** Seen from packages/console/src. What is imported as a value ends in the bundle of the console. */
 export const consoleRules = [
-  { files: /\.test\.tsx?$/, may: [anything, serverContracts] },
-  { files: /^api\//, may: [/^api\//], types: [serverContracts] },
+  { files: /\.test\.tsx?$/, may: [anything] },
+  { files: /^api\//, may: [/^api\//, serverValues], types: [serverContracts] },
   { files: /^ui\//, may: [/^(ui|api)\//] },
   ...consoleFeatures.map((name) => ({
     files: new RegExp(`^${name}/`),

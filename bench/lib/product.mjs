@@ -4,8 +4,8 @@
  */
 import { fileURLToPath } from 'node:url';
 
-export { exportColumns } from '../../packages/server/dist/exports/contract.js';
 export { selectRecords } from '../../packages/server/dist/exports/encode/queries.js';
+export { exportColumns } from '../../packages/server/dist/exports/values.js';
 export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
 export { openDatabase } from '../../packages/server/dist/platform/postgres/database.js';
 export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';

@@ -32,32 +32,10 @@ import type {
   versionSchema,
 } from '../../../server/src/contract.ts';
 
-export type {
-  Compression,
-  DatasetName,
-  DatasetRow,
-  DeadLetterStatus,
-  DeliveryStatus,
-  ExportColumn,
-  ExportFormat,
-  ExportJob,
-  ExportState,
-  FailureClass,
-  Level,
-  Manifest,
-  MoveKind,
-  MoveState,
-  ProblemKind,
-  Profile,
-  RetentionJobState,
-  SplitName,
-  TripleRow,
-  WaitReason,
-} from '../../../server/src/contract.ts';
+export type { DatasetRow, ExportJob, Manifest, TripleRow } from '../../../server/src/contract.ts';
 
 /** Who is signed in; `tenants` null = all, `expires_at` null = never. */
 export type Actor = Static<typeof actorSchema>;
-export type Scope = Actor['scopes'][number];
 /** The body of an export of any format, as its job keeps it. */
 export type ExportRequest = Static<typeof csvRequestSchema>;
 

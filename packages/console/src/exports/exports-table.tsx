@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useMemo } from 'react';
-import type { ExportJob, ExportState } from '../api/types.ts';
+import type { ExportJob } from '../api/types.ts';
+import type { ExportState } from '../api/values.ts';
 import { formatBytes } from '../ui/format.ts';
 import {
   AbandonedIcon,

@@ -1,17 +1,17 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { exportStates } from '../api/values.ts';
 import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
-import type { UpdateSearch } from '../ui/use-search.ts';
-import { useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { ExportsTable } from './exports-table.tsx';
-import { type ExportsSearch, exportStates, hasFilter, validateExportsSearch } from './search.ts';
+import { type ExportsSearch, hasFilter, validateExportsSearch } from './search.ts';
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
-import { exportStates as serverStates } from '../../../server/src/exports/jobs.contract.ts';
 import { exportHref } from '../ui/hash-state.ts';
-import { exportStates, hasFilter, validateExportsSearch } from './search.ts';
-
-test('knows the states of the service', () => {
-  expect(exportStates).toEqual(serverStates);
-});
+import { hasFilter, validateExportsSearch } from './search.ts';
 
 test('drops what it does not understand', () => {
   const raw = { tenant: 'TX', state: 'lost', cursor: '', colour: 'red' };

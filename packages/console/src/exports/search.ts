@@ -1,16 +1,7 @@
-import type { ExportState } from '../api/types.ts';
+import { type ExportState, exportStates } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of EXPORTS, as it stands in the hash.
-
-export const exportStates = [
-  'queued',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-  'erased',
-] as const satisfies ExportState[];
 
 export type ExportsSearch = {
   tenant?: string;

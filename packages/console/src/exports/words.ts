@@ -1,4 +1,5 @@
-import type { ExportJob, ExportRequest, ExportState, Manifest } from '../api/types.ts';
+import type { ExportJob, ExportRequest, Manifest } from '../api/types.ts';
+import type { ExportState } from '../api/values.ts';
 import { formatAge, formatCount } from '../ui/format.ts';
 
 /** What each state means for the file. */

@@ -1,18 +1,11 @@
 import { Link, useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Scope } from '../api/types.ts';
+import { presetWith, type Scope } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
 import { signInFailure } from './token-form.tsx';
-
-const presetOf: Readonly<Partial<Record<Scope, string>>> = {
-  'enrichment:read': 'support-readonly',
-  'analytics:read': 'support-readonly',
-  'datasets:write': 'curator',
-  admin: 'admin',
-};
 
 /** Shows its children to tokens with the scope, and everyone else what they would need. */
 export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
@@ -24,7 +17,7 @@ function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const { actor, signOut } = useSession();
   const { history } = useRouter();
   const signInAnew = () => signOut(history.location.href).catch(tellFailure);
-  const preset = presetOf[scope];
+  const preset = presetWith(scope);
   const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
   const command = `svcctl tokens create --name NAME ${grant}`;
   return (

@@ -1,5 +1,5 @@
 import type { FunctionComponent } from 'react';
-import type { Scope } from '../api/types.ts';
+import type { Scope } from '../api/values.ts';
 import {
   DeadLetterIcon,
   DeliveriesIcon,

@@ -1,7 +1,7 @@
 import { Button, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { ReactNode } from 'react';
-import type { Scope } from '../api/types.ts';
+import { presetWith, type Scope } from '../api/values.ts';
 import { CheckIcon, DownloadIcon, LinkIcon, TagIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
 import classes from './page.module.css';
@@ -50,11 +50,6 @@ export function TagButton(props: { text?: string; onTag: () => void }): ReactNod
   );
 }
 
-const presets: Partial<Record<Scope, string>> = {
-  'analytics:read': 'support-readonly',
-  'datasets:write': 'curator',
-};
-
 /** Attributes of a button that its token may not use: still reached by key, to learn why. */
 type Refused = { 'aria-disabled': boolean; 'data-disabled'?: true };
 
@@ -65,7 +60,7 @@ export function NeedsScope(props: {
   children: (refused: Refused) => ReactNode;
 }): ReactNode {
   const { scope, has } = props;
-  const preset = presets[scope];
+  const preset = presetWith(scope);
   const advice = preset === undefined ? '' : ` Ask an admin for the preset ${preset}.`;
   return (
     <>

@@ -1,4 +1,5 @@
-import type { DatasetName, DatasetRow } from '../api/types.ts';
+import type { DatasetRow } from '../api/types.ts';
+import { type DatasetName, datasetNames } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 /** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
@@ -32,8 +33,6 @@ export type RecordsSearch = {
   version?: string;
 };
 
-const datasets: readonly DatasetName[] = ['training', 'fine_tuning'];
-
 export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
 export type RecordsView = (typeof recordsViews)[number];
 
@@ -60,7 +59,8 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     q: textOf(search.q),
     kind: textOf(search.kind),
     source: textOf(search.source),
-    dataset: tenant === undefined ? undefined : datasets.find((name) => name === search.dataset),
+    dataset:
+      tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset),
     from: textOf(search.from, dayPattern),
     to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,

@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { moveKinds, moveStates } from '../api/values.ts';
 import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
 import classes from '../ui/list-page.module.css';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import { shortId } from '../ui/words.ts';
 import ownClasses from './retention.module.css';
-import { moveKinds, moveStates, type RetentionSearch } from './search.ts';
+import type { RetentionSearch } from './search.ts';
 import { shownState } from './words.ts';
 
 export type BarProps = {

@@ -1,6 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
+import { statesBeforeSwitch } from '../api/values.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { noPlaceholder, pollMillis, useFollowing } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
@@ -107,7 +108,7 @@ export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
 }
 
 function isUnderWay({ state }: RetentionMove): boolean {
-  return ['planned', 'copied', 'verified'].includes(state);
+  return statesBeforeSwitch.includes(state);
 }
 
 /** More failures at once than anyone reads; the journal has them all. */

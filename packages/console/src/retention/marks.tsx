@@ -1,6 +1,7 @@
 import { Tooltip } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { MoveState, RetentionMove, TenantState } from '../api/types.ts';
+import type { RetentionMove, TenantState } from '../api/types.ts';
+import type { MoveState } from '../api/values.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, HoldIcon, PendingIcon } from '../ui/icons.tsx';
 import classes from './marks.module.css';

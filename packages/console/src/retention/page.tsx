@@ -10,8 +10,7 @@ import { reasonOf } from '../ui/outage.ts';
 import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import type { UpdateSearch } from '../ui/use-search.ts';
-import { useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
 import {
   retentionKey,

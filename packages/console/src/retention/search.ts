@@ -1,18 +1,7 @@
-import type { MoveKind, MoveState } from '../api/types.ts';
+import { type MoveKind, type MoveState, moveKinds, moveStates } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of RETENTION, as it stands in the hash.
-
-export const moveKinds = ['move', 'compact', 'delete', 'erase'] as const satisfies MoveKind[];
-
-export const moveStates = [
-  'planned',
-  'copied',
-  'verified',
-  'switched',
-  'removed',
-  'failed',
-] as const satisfies MoveState[];
 
 export type RetentionSearch = {
   view?: 'journal';

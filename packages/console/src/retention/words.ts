@@ -1,9 +1,12 @@
-import type { MoveKind, MoveState, ProblemKind, RetentionMove } from '../api/types.ts';
+import type { RetentionMove } from '../api/types.ts';
+import {
+  type Arrow,
+  arrows,
+  type MoveKind,
+  type MoveState,
+  type ProblemKind,
+} from '../api/values.ts';
 import { formatBytes } from '../ui/format.ts';
-
-/** The arrows of the journal, in their order. */
-export const arrows = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
-export type Arrow = (typeof arrows)[number];
 
 /** `passed`: reached without work of its own, as a deletion has nothing to copy. */
 export type StepState = 'reached' | 'passed' | 'failed' | 'open';

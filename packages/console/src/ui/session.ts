@@ -1,5 +1,6 @@
 import { createContext, use } from 'react';
-import type { Actor, Scope } from '../api/types.ts';
+import type { Actor } from '../api/types.ts';
+import type { Scope } from '../api/values.ts';
 
 export type Session = {
   readonly actor: Actor;

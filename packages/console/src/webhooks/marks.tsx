@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { DeliveryStatus } from '../api/types.ts';
+import type { DeliveryStatus } from '../api/values.ts';
 import {
   AbandonedIcon,
   DeliveredIcon,

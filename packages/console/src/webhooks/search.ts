@@ -1,17 +1,16 @@
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../api/types.ts';
+import {
+  type DeadLetterStatus,
+  type DeliveryStatus,
+  deadLetterStatuses,
+  deliveryStatuses,
+  type FailureClass,
+} from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
 // All view state of the pages of webhooks, as it stands in the hash.
 
-export const deadLetterStatuses = ['abandoned', 'pending'] as const satisfies DeadLetterStatus[];
-
-export const deliveryStatuses = [
-  'queued',
-  'pending',
-  'abandoned',
-  'delivered',
-  'discarded',
-] as const satisfies DeliveryStatus[];
+/** As the pages show them: what needs a person comes first. */
+export const shownStatuses = [...deadLetterStatuses].reverse();
 
 export type DlqSearch = {
   /** Only this status is shown; both are still counted. */

@@ -1,4 +1,5 @@
-import type { DeliveryStatus, Endpoint, FailureClass } from '../api/types.ts';
+import type { Endpoint } from '../api/types.ts';
+import type { DeliveryStatus, FailureClass } from '../api/values.ts';
 
 /** A URL in two parts: the second is its last path segment, which tells endpoints apart. */
 export function splitTarget(target: string): [string, string] {

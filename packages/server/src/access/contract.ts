@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { presets, scopes } from '../kernel/actor.ts';
+import { presets, scopes } from '../kernel/values.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,

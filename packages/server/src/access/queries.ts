@@ -1,5 +1,5 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
-import type { Scope } from '../kernel/actor.ts';
+import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { type Actor, requireScope, type Scope } from '../kernel/actor.ts';
+import { type Actor, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
+import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';

@@ -1,9 +1,10 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Actor, type Preset, presets, requireScope, type Scope } from '../kernel/actor.ts';
+import { type Actor, requireScope } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
+import { type Preset, presets, type Scope } from '../kernel/values.ts';
 import { isReservedName, newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { auditLocally } from './audit.ts';

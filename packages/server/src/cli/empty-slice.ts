@@ -1,4 +1,4 @@
-import type { SplitName } from '../contract.ts';
+import type { SplitName } from '../records/values.ts';
 import type { Client } from './client.ts';
 import type { Context } from './context.ts';
 import { formatNumberOf, shellQuote } from './format.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { presets, type Scope } from '../kernel/actor.ts';
 import { AppError, type InputFault } from '../kernel/errors.ts';
 import { NotJson } from '../kernel/json-slices.ts';
+import { presetWith } from '../kernel/values.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { type Io, styled } from './io.ts';
@@ -133,9 +133,7 @@ export function usageHints(program: Command, argv: readonly string[], message: s
 
 function scopeHints(detail: string): string[] {
   const scope = /scope ([a-z]+(?::[a-z]+)?)/.exec(detail)?.[1];
-  const preset = Object.entries(presets).find(([, scopes]) =>
-    (scopes as readonly Scope[]).includes(scope as Scope),
-  )?.[0];
+  const preset = scope === undefined ? undefined : presetWith(scope);
   if (preset === undefined) return [];
   return [`svcctl tokens create --name NAME --preset ${preset}`];
 }

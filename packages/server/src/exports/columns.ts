@@ -1,11 +1,4 @@
-import type { Slice } from '../records/index.ts';
-import { type ExportColumn, type ExportFormat, exportColumns, recordColumns } from './contract.ts';
-
-/** Columns of a file for which none were asked. */
-export function defaultColumns(format: ExportFormat, slice: Slice): readonly ExportColumn[] {
-  if (format === 'ndjson') return recordColumns;
-  return exportColumns.filter((column) => column !== 'split' || slice.shares !== undefined);
-}
+import { type ExportColumn, exportColumns } from './values.ts';
 
 /** Text columns: always quoted. Numbers and times are not. */
 const textColumns: readonly ExportColumn[] = [

@@ -7,51 +7,10 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { datasetNames, sliceProperties } from '../records/contract.ts';
-import { splitNames } from '../records/versions.contract.ts';
+import { sliceProperties } from '../records/contract.ts';
+import { datasetNames, splitNames } from '../records/values.ts';
 import { exportJobSchema } from './jobs.contract.ts';
-
-/**
- * The columns of an export, in their order. `enrichment.some.path` may stand beside them. `split` has a
- * value in exports of a dataset version only, and is in them by default.
- */
-export const exportColumns = [
-  'tenant',
-  'store',
-  'month',
-  'event_id',
-  'occurred_at',
-  'recorded_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'bytes',
-  'datasets',
-  'split',
-  'enrichment',
-] as const;
-export type ExportColumn = (typeof exportColumns)[number];
-
-/** What NDJSON has by default: a record as it was sent, which ingest takes again. */
-export const recordColumns = [
-  'tenant',
-  'store',
-  'event_id',
-  'occurred_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'enrichment',
-] as const satisfies readonly ExportColumn[];
-
-export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
-export const profiles = ['machine', 'spreadsheet'] as const;
-export type Profile = (typeof profiles)[number];
-export const compressions = ['none', 'gzip', 'zstd'] as const;
-export type Compression = (typeof compressions)[number];
+import { compressions, exportColumns, profiles } from './values.ts';
 
 const columnSchema = Type.String({
   maxLength: 500,

@@ -1,5 +1,4 @@
 import type { Database } from '../platform/postgres/database.ts';
-import { datasetNames } from '../records/contract.ts';
 import {
   type ColdReader,
   countSlice,
@@ -10,8 +9,9 @@ import {
   sumColdBytes,
   type TagWindows,
 } from '../records/index.ts';
-import { defaultColumns, quotedColumns } from './columns.ts';
-import type { ExportColumn, ExportFormat } from './contract.ts';
+import { datasetNames } from '../records/values.ts';
+import { quotedColumns } from './columns.ts';
+import { defaultColumns, type ExportColumn, type ExportFormat } from './values.ts';
 
 const sampleSize = 200;
 
@@ -49,7 +49,7 @@ export async function estimateExport(
 /** Bytes of CSV for a byte of NDJSON. */
 function csvShare(sample: readonly RecordRow[], slice: Slice): number {
   if (sample.length === 0) return 1;
-  const columns = defaultColumns('csv', slice);
+  const columns = defaultColumns('csv', slice.shares !== undefined);
   const quoted = new Set<ExportColumn>(quotedColumns(columns));
   let [csv, ndjson] = [0, 0];
   for (const row of sample) {

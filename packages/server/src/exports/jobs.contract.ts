@@ -10,23 +10,14 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-
-export const exportStates = [
-  'queued',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-  'erased',
-] as const;
-export type ExportState = (typeof exportStates)[number];
+import { compressions, exportFormats, exportStates, proofs } from './values.ts';
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 export const exportJobSchema = Type.Object({
   id: Type.String(),
   tenant: tenantSchema,
-  format: oneOf(['csv', 'ndjson', 'parquet']),
+  format: oneOf(exportFormats),
   state: oneOf(
     exportStates,
     'completed: rows and digest of the file were read back and equal those of the slice when it was asked for. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
@@ -62,8 +53,8 @@ export type ExportJob = Static<typeof exportJobSchema>;
 export const manifestSchema = Type.Object({
   export_id: Type.String(),
   file_name: Type.String(),
-  format: oneOf(['csv', 'ndjson', 'parquet']),
-  compression: oneOf(['none', 'gzip', 'zstd']),
+  format: oneOf(exportFormats),
+  compression: oneOf(compressions),
   columns: Type.Array(Type.String()),
   request: Type.Object({}, { additionalProperties: true }),
   recorded_before: instantSchema,
@@ -76,7 +67,7 @@ export const manifestSchema = Type.Object({
   rows: Type.Integer(),
   digest: digestSchema,
   proof: oneOf(
-    ['content', 'rows'],
+    proofs,
     'content: the digest was computed from what was read back out of the file. rows: columns that the digest needs are not in the file; rows were read back, the digest is that of the records read.',
   ),
   splits: nullable(

@@ -2,8 +2,9 @@ import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import type { ExportFormat, ExportRequest } from './contract.ts';
+import type { ExportRequest } from './contract.ts';
 import * as queries from './queries.ts';
+import type { ExportFormat } from './values.ts';
 
 const linkSeconds = 600;
 

@@ -1,7 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { ExportFormat, ExportRequest } from './contract.ts';
+import type { ExportRequest } from './contract.ts';
+import type { ExportFormat } from './values.ts';
 
 /**
  * For as long as the transaction lasts a statement may take any time, and so may what is done between two,

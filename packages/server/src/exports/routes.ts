@@ -9,7 +9,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { countSlice } from '../records/index.ts';
-import { type ExportFormat, type ExportRequest, exportsContract } from './contract.ts';
+import { type ExportRequest, exportsContract } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
 import { createFormat } from './formats/index.ts';
@@ -19,6 +19,7 @@ import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
 import { disposition, ReaderGone, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
+import type { ExportFormat } from './values.ts';
 
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
   stallMillis: number;

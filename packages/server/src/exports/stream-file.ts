@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import { countSlice, type KeyRange, type Slice } from '../records/index.ts';
-import type { Compression } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { compress, compressTail } from './formats/compress.ts';
 import type { Body, DonePart, FileFormat } from './formats/format.ts';
+import type { Compression } from './values.ts';
 
 export type FileStream = {
   /** Rows of the file. Rejects if they cannot be read. */

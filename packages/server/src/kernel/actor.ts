@@ -1,24 +1,5 @@
 import { AppError, invalidInput } from './errors.ts';
-
-/** What a token may do. `admin` includes all others. */
-export const scopes = [
-  'enrichment:read',
-  'enrichment:write',
-  'analytics:read',
-  'datasets:write',
-  'incidents:write',
-  'admin',
-] as const;
-export type Scope = (typeof scopes)[number];
-
-/** Bundles of scopes under one name. */
-export const presets = {
-  'support-readonly': ['enrichment:read', 'analytics:read'],
-  pipeline: ['enrichment:write', 'incidents:write'],
-  curator: ['enrichment:read', 'analytics:read', 'datasets:write'],
-  admin: ['admin'],
-} as const satisfies Record<string, readonly Scope[]>;
-export type Preset = keyof typeof presets;
+import type { Scope } from './values.ts';
 
 /** Who calls. `tenants` null = all; otherwise nothing of any other tenant may show. */
 export type Actor = {

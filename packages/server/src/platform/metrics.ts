@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { storeStates } from '../kernel/store-states.ts';
+import { storeStates } from '../kernel/values.ts';
 
 export type Metrics = {
   readonly registry: Registry;

@@ -18,13 +18,7 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-
-export const levels = ['tenant', 'store', 'month'] as const;
-export type Level = (typeof levels)[number];
-export const datasetNames = ['training', 'fine_tuning'] as const;
-export type DatasetName = (typeof datasetNames)[number];
-export const tiers = ['hot', 'cold', 'mixed'] as const;
-export const orders = ['asc', 'desc'] as const;
+import { datasetNames, levels, orders, tiers } from './values.ts';
 
 /** Which records: of a tenant, a store, a month or whole days. The same words in every list and export. */
 export const sliceProperties = {

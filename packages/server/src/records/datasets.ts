@@ -4,10 +4,11 @@ import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import type { DatasetRow, Level } from './contract.ts';
+import type { DatasetRow } from './contract.ts';
 import * as queries from './queries.ts';
 import { type Coverage, readCoverage } from './tags/coverage.ts';
 import { tierOf } from './tier-of.ts';
+import type { Level } from './values.ts';
 
 export type DatasetsRequest = {
   tenant?: string;

@@ -1,7 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { Level } from './contract.ts';
 import type { Slice } from './slice.ts';
 import {
   dayConditions,
@@ -11,6 +10,7 @@ import {
   tenantConditions,
   where,
 } from './slice-sql/queries.ts';
+import type { Level } from './values.ts';
 
 export type DatasetCounters = {
   tenant: string;

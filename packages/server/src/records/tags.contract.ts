@@ -14,7 +14,8 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { datasetNames, sliceProperties, tiers } from './contract.ts';
+import { sliceProperties } from './contract.ts';
+import { datasetNames, tiers } from './values.ts';
 
 export const noteSchema = Type.String({
   maxLength: 1000,

@@ -1,4 +1,4 @@
-import type { tiers } from './contract.ts';
+import type { tiers } from './values.ts';
 
 /** Where the records of a counter lie. */
 export function tierOf({ count, cold_count }: { count: number; cold_count: number }) {

@@ -14,11 +14,8 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { datasetNames } from './contract.ts';
 import { noteSchema } from './tags.contract.ts';
-
-export const splitNames = ['train', 'validation', 'test'] as const;
-export type SplitName = (typeof splitNames)[number];
+import { datasetNames, versionChanges, versionStates } from './values.ts';
 
 export const sharesSchema = Type.Object(
   {
@@ -40,9 +37,6 @@ const tripleProperties = {
   digest: digestSchema,
 };
 const splitSchema = Type.Object({ count: Type.Integer(), digest: digestSchema });
-
-export const versionStates = ['counting', 'ready', 'failed'] as const;
-export const versionChanges = ['erased', 'deleted'] as const;
 
 export const versionSchema = Type.Object({
   id: Type.String(),

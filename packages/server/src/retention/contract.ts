@@ -15,9 +15,7 @@ import {
   eraseReceiptSchema,
   eraseRequestSchema,
   hotSpaceSchema,
-  moveKinds,
   moveSchema,
-  moveStates,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
@@ -27,6 +25,7 @@ import {
   tenantStateSchema,
   verificationSchema,
 } from './schemas.contract.ts';
+import { moveKinds, moveStates } from './values.ts';
 
 export * from './schemas.contract.ts';
 

@@ -3,7 +3,6 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
-import type { MoveState } from './contract.ts';
 import { planMove } from './mover/plan-move.ts';
 import { removeObjects } from './mover/remove-objects.ts';
 import { runMove } from './mover/run-move.ts';
@@ -17,6 +16,7 @@ import {
 import { differences, totals } from './mover/testing/truth.ts';
 import { testActor } from './mover/testing/world.ts';
 import { adoptStore } from './store.ts';
+import type { MoveState } from './values.ts';
 import { findOrphans, ourFolders } from './verify/find-orphans.ts';
 
 let mover: TestMover;

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { storeStates } from '../kernel/store-states.ts';
+import { storeStates } from '../kernel/values.ts';
 import {
   dateSchema,
   digestSchema,
@@ -10,23 +10,20 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import {
+  type MoveKind,
+  type MoveState,
+  moveKinds,
+  moveStates,
+  type ProblemKind,
+  planKinds,
+  problemKinds,
+  type RetentionJobState,
+  remainKinds,
+  retentionJobStates,
+} from './values.ts';
 
-export const moveKinds = ['move', 'compact', 'delete', 'erase'] as const;
-export type MoveKind = (typeof moveKinds)[number];
-
-/** The arrows of the journal, in order, and the end that is none of them. */
-export const moveStates = [
-  'planned',
-  'copied',
-  'verified',
-  'switched',
-  'removed',
-  'failed',
-] as const;
-export type MoveState = (typeof moveStates)[number];
-
-export const retentionJobStates = ['queued', 'running', 'completed', 'failed'] as const;
-export type RetentionJobState = (typeof retentionJobStates)[number];
+export type { MoveKind, MoveState, ProblemKind };
 
 /** Count, bytes and digest of a set of records: what proves a copy. */
 const tripleProperties = {
@@ -126,7 +123,7 @@ export type TenantStateRow = {
 
 export const planRowSchema = Type.Object({
   tenant: Type.String(),
-  kind: oneOf(['move', 'delete'], 'move: hot days become cold. delete: whole days go for good'),
+  kind: oneOf(planKinds, 'move: hot days become cold. delete: whole days go for good'),
   first_day: { ...dateSchema, description: 'of what is done; of what is kept where that is all' },
   last_day: dateSchema,
   count: Type.Integer(),
@@ -306,18 +303,6 @@ export type MoveRow = {
   error: string | null;
 };
 
-export const problemKinds = [
-  'object_missing',
-  'object_size',
-  'object_damaged',
-  'object_orphan',
-  'upload_unfinished',
-  'triple_mismatch',
-  'counter_mismatch',
-  'order_mismatch',
-] as const;
-export type ProblemKind = (typeof problemKinds)[number];
-
 export const verifyProblemSchema = Type.Object({
   kind: oneOf(problemKinds),
   tenant: nullable(Type.String()),
@@ -396,8 +381,6 @@ export const eraseRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** hot_pages: in PostgreSQL’s files. ids: event ids alone. */
-const remainKinds = ['hot_pages', 'ids', 'wal', 'objects', 'backups'] as const;
 export type EraseRemain = {
   what: (typeof remainKinds)[number];
   until: string | null;

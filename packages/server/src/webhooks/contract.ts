@@ -10,14 +10,11 @@ import {
 import {
   acceptedDeliverySchema,
   acceptedIncidentSchema,
-  deadLetterStatuses,
   deliveryDetailSchema,
   deliveryGroupSchema,
   deliverySchema,
-  deliveryStatuses,
   endpointChangeSchema,
   endpointSchema,
-  failureClasses,
   idParams,
   idSchema,
   incidentSchema,
@@ -29,14 +26,8 @@ import {
   retryPreviewSchema,
   retryRequestSchema,
 } from './schemas.contract.ts';
+import { deadLetterStatuses, deliveryStatuses, failureClasses } from './values.ts';
 
-export type {
-  DeadLetterStatus,
-  DeliveryStatus,
-  FailureClass,
-  JobState,
-  WaitReason,
-} from './schemas.contract.ts';
 export * from './schemas.contract.ts';
 
 const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>

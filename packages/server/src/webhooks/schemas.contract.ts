@@ -7,61 +7,19 @@ import {
   oneOf,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import {
+  breakerStates,
+  deadLetterStatuses,
+  deliveryStatuses,
+  disabledReasons,
+  failureClasses,
+  jobStates,
+  openJobStates,
+  waitReasons,
+} from './values.ts';
 
-/** A delivery's life: SPEC §6. */
-export const deliveryStatuses = [
-  'queued',
-  'pending',
-  'abandoned',
-  'delivered',
-  'discarded',
-] as const;
-export type DeliveryStatus = (typeof deliveryStatuses)[number];
-
-/** The two statuses that make up the dead-letter queue. */
-export const deadLetterStatuses = ['pending', 'abandoned'] as const;
-export type DeadLetterStatus = (typeof deadLetterStatuses)[number];
-
-/** Why a delivery failed, by where on its way. */
-export const failureClasses = [
-  'dns',
-  'connect',
-  'tls',
-  'timeout_dns',
-  'timeout_connect',
-  'timeout_tls',
-  'timeout_headers',
-  'timeout_body',
-  'reset',
-  'protocol',
-  'status',
-  'redirect',
-  'gone',
-  'body',
-  'blocked',
-  'unsendable',
-  // No attempt: it waited too long for its endpoint to be enabled.
-  'endpoint_disabled',
-] as const;
-export type FailureClass = (typeof failureClasses)[number];
-
-/** What keeps a delivery that is not delivered yet. */
-export const waitReasons = [
-  'in_flight',
-  'disabled',
-  'breaker',
-  'retry_after',
-  'schedule',
-  'rate',
-  'no_drainer',
-  'silent_drainer',
-  'due',
-  'parked',
-] as const;
-export type WaitReason = (typeof waitReasons)[number];
-
-export const jobStates = ['running', 'paused', 'completed', 'cancelled'] as const;
-export type JobState = (typeof jobStates)[number];
+export type { DeliveryStatus, FailureClass } from './values.ts';
+export { failureClasses };
 
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
 export const idParams = Type.Object({ id: Type.String() });
@@ -102,9 +60,7 @@ export const endpointSchema = Type.Object({
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String()),
   enabled: Type.Boolean(),
-  disabled_reason: nullable(
-    oneOf(['operator', 'gone'] as const, 'gone: the receiver answered 410'),
-  ),
+  disabled_reason: nullable(oneOf(disabledReasons, 'gone: the receiver answered 410')),
   disabled_at: nullable(instantSchema),
   disabled_by: nullable(
     Type.String({ description: 'the name of the token; null when it was not an operator' }),
@@ -114,7 +70,7 @@ export const endpointSchema = Type.Object({
   rate_limit: nullable(rateSchema),
   breaker: Type.Object({
     state: oneOf(
-      ['closed', 'open', 'probing'] as const,
+      breakerStates,
       'open: paused after failures in a row; probing: the pause is over, the next row decides',
     ),
     failures_in_row: Type.Integer(),
@@ -349,7 +305,7 @@ export const retryJobSchema = Type.Object({
 
 export const retryJobChangeSchema = Type.Object(
   {
-    state: Type.Optional(oneOf(['running', 'paused'] as const)),
+    state: Type.Optional(oneOf(openJobStates)),
     rate: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 100_000 }))),
   },
   { additionalProperties: false, minProperties: 1 },

@@ -1,13 +1,14 @@
-import type {
-  Compression,
-  DatasetName,
-  DatasetVersion,
-  ExportColumn,
-  ExportFormat,
-  ExportRequest,
-  Profile,
-  SplitName,
-} from '../../api/types.ts';
+import type { DatasetVersion, ExportRequest } from '../../api/types.ts';
+import {
+  type Compression,
+  type DatasetName,
+  defaultColumns,
+  type ExportFormat,
+  exportColumns,
+  fileExtension,
+  type Profile,
+  type SplitName,
+} from '../../api/values.ts';
 import { shellLine } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 
@@ -58,7 +59,11 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
   };
 }
 
-const endings = { none: '', gzip: '.gz', zstd: '.zst' } as const;
+export const formatNames: Readonly<Record<ExportFormat, string>> = {
+  csv: 'CSV',
+  ndjson: 'NDJSON',
+  parquet: 'Parquet',
+};
 
 /** Such as `TX_DFW_2001-03.csv.gz`, with nothing in it that a file system could refuse. */
 export function fileName(choice: ExportChoice): string {
@@ -69,8 +74,8 @@ export function fileName(choice: ExportChoice): string {
       ? [tenant, store, month, from, to, kind, dataset]
       : [tenant, version.name, split];
   const name = parts.filter((part) => part !== undefined).join('_');
-  const ending = format === 'parquet' ? '' : endings[compression];
-  return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}.${format}${ending}`;
+  const extension = fileExtension(format, format === 'parquet' ? 'none' : compression);
+  return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
 }
 
 /** Above this many rows a job is the better way. */
@@ -132,46 +137,6 @@ export function choiceOf(from: {
   const base = columns ?? byDefault;
   const chosen = [...exportColumns.filter((name) => base.includes(name)), ...paths];
   return { choice: { ...choice, columns: chosen }, byDefault, fault };
-}
-
-/**
- * The columns of an export, in their order: those of the contract, which may only be imported as types
- * here, since its values would bring its schemas into the bundle. A test compares the two.
- */
-export const exportColumns = [
-  'tenant',
-  'store',
-  'month',
-  'event_id',
-  'occurred_at',
-  'recorded_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'bytes',
-  'datasets',
-  'split',
-  'enrichment',
-] as const satisfies readonly ExportColumn[];
-
-/** What NDJSON has by default: a record as it was sent. */
-export const recordColumns = [
-  'tenant',
-  'store',
-  'event_id',
-  'occurred_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'enrichment',
-] as const satisfies readonly ExportColumn[];
-
-/** The columns of a format unless others are asked for: `split` only of versions that have splits. */
-export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
-  if (format === 'ndjson') return recordColumns;
-  return hasSplits ? exportColumns : exportColumns.filter((name) => name !== 'split');
 }
 
 /** Field paths as people type them: `origin.iata, enrichment.score`, by comma or line. */

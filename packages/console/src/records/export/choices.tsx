@@ -1,14 +1,17 @@
 import { Checkbox, NativeSelect, SegmentedControl, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type {
-  Compression,
-  DatasetName,
-  DatasetVersion,
-  ExportFormat,
-  SplitName,
-} from '../../api/types.ts';
+import type { DatasetVersion } from '../../api/types.ts';
+import {
+  compressions,
+  datasetNames,
+  type ExportFormat,
+  exportColumns,
+  exportFormats,
+  splitNames,
+} from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
-import { type Choices, exportColumns, type Way } from './choice.ts';
+import { datasetWords } from '../tags/tag-window.ts';
+import { type Choices, formatNames, type Way } from './choice.ts';
 import classes from './export.module.css';
 
 export type ChoicesProps = {
@@ -17,17 +20,12 @@ export type ChoicesProps = {
   set: (change: Partial<Choices>) => void;
 };
 
-const formats = [
-  { value: 'csv', label: 'CSV' },
-  { value: 'ndjson', label: 'NDJSON' },
-  { value: 'parquet', label: 'Parquet' },
-] as const satisfies { value: ExportFormat; label: string }[];
+const formats = exportFormats.map((value) => ({ value, label: formatNames[value] }));
 
-const compressions = [
-  { value: 'none', label: 'no compression' },
-  { value: 'gzip', label: 'gzip' },
-  { value: 'zstd', label: 'zstd' },
-] as const satisfies { value: Compression; label: string }[];
+const compressionChoices = compressions.map((value) => ({
+  value,
+  label: value === 'none' ? 'no compression' : value,
+}));
 
 const formatNotes: Readonly<Record<ExportFormat, string>> = {
   csv: 'A table that everything reads.',
@@ -46,7 +44,7 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
           value={format}
           disabled={isFixed}
           onChange={(value) => set({ format: named(formats, value) ?? 'csv' })}
-          data={[...formats]}
+          data={formats}
         />
         <NativeSelect
           aria-label="Compression"
@@ -54,10 +52,10 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
           disabled={isFixed || format === 'parquet'}
           value={format === 'parquet' ? 'none' : compression}
           onChange={({ currentTarget: { value } }) =>
-            set({ compression: named(compressions, value) ?? 'none' })
+            set({ compression: named(compressionChoices, value) ?? 'none' })
           }
           data={
-            format === 'parquet' ? [{ value: 'none', label: 'zstd inside' }] : [...compressions]
+            format === 'parquet' ? [{ value: 'none', label: 'zstd inside' }] : compressionChoices
           }
         />
       </div>
@@ -70,16 +68,8 @@ function named<T extends string>(list: readonly { value: T }[], text: string): T
   return list.find(({ value }) => value === text)?.value;
 }
 
-const datasets = [
-  { value: 'training', label: 'training' },
-  { value: 'fine_tuning', label: 'fine-tuning' },
-] as const satisfies { value: DatasetName; label: string }[];
-
-const splits = [
-  { value: 'train', label: 'train' },
-  { value: 'validation', label: 'validation' },
-  { value: 'test', label: 'test' },
-] as const satisfies { value: SplitName; label: string }[];
+const datasets = datasetNames.map((value) => ({ value, label: datasetWords[value] }));
+const splits = splitNames.map((value) => ({ value, label: value }));
 
 /** Which of the records: all, those tagged so, or those that a version froze. */
 export function DatasetChoice(

@@ -1,22 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import {
-  exportColumns as serverColumns,
-  recordColumns as serverRecordColumns,
-} from '../../../../server/src/exports/contract.ts';
-import { defaultColumns, exportColumns, parsePaths, recordColumns } from './choice.ts';
-
-describe('exportColumns', () => {
-  it('are those of the service', () => {
-    expect(exportColumns).toEqual(serverColumns);
-    expect(recordColumns).toEqual(serverRecordColumns);
-  });
-});
+import { defaultColumns, exportColumns, recordColumns } from '../../api/values.ts';
+import { parsePaths } from './choice.ts';
 
 describe('defaultColumns', () => {
   it('has the split only where there are splits, and of NDJSON the record as it was sent', () => {
-    expect(defaultColumns('csv', true)).toEqual(serverColumns);
+    expect(defaultColumns('csv', true)).toEqual(exportColumns);
     expect(defaultColumns('parquet', false)).not.toContain('split');
-    expect(defaultColumns('ndjson', true)).toEqual(serverRecordColumns);
+    expect(defaultColumns('ndjson', true)).toEqual(recordColumns);
   });
 });
 

@@ -2,13 +2,8 @@ import { ActionIcon, Button, Tooltip } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type {
-  DatasetName,
-  DatasetVersion,
-  ExportFormat,
-  ExportJob,
-  ExportRequest,
-} from '../../api/types.ts';
+import type { DatasetVersion, ExportJob, ExportRequest } from '../../api/types.ts';
+import type { DatasetName, ExportFormat } from '../../api/values.ts';
 import { CliBlock } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
@@ -28,6 +23,7 @@ import {
   exportLine,
   fileName,
   firstChoices,
+  formatNames,
   selectionOf,
   type Way,
 } from './choice.ts';
@@ -219,12 +215,6 @@ function startText(way: Way): string {
   if (way === 'job') return 'START the job';
   return canPickFile() ? 'START: choose a file' : 'START download';
 }
-
-const formatNames: Readonly<Record<ExportFormat, string>> = {
-  csv: 'CSV',
-  ndjson: 'NDJSON',
-  parquet: 'Parquet',
-};
 
 function Estimate(props: {
   estimate: Sizes | undefined;

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { ApiError, api, errorOf, reportSessionEnd } from '../../api/client.ts';
-import type { Compression, ExportFormat, ExportRequest } from '../../api/types.ts';
+import type { ExportRequest } from '../../api/types.ts';
+import type { Compression, ExportFormat } from '../../api/values.ts';
 
 export type ExportState =
   | { step: 'ready' }

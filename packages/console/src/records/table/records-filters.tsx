@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { DatasetName } from '../../api/types.ts';
+import { type DatasetName, datasetNames } from '../../api/values.ts';
 import { ChoiceFilter } from '../../ui/filters.tsx';
 import { monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
@@ -30,7 +30,7 @@ export const noFilters: FilterChange = {
   to: undefined,
 };
 
-const datasetChoices = (['training', 'fine_tuning'] as const).map((value) => ({
+const datasetChoices = datasetNames.map((value) => ({
   value,
   label: datasetWords[value],
 }));

@@ -1,7 +1,8 @@
 import { Button, Modal, Radio, Textarea, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { DatasetName, Tagged } from '../../api/types.ts';
+import type { Tagged } from '../../api/types.ts';
+import type { DatasetName } from '../../api/values.ts';
 import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';

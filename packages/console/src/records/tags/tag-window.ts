@@ -1,4 +1,5 @@
-import type { DatasetName, NewTag } from '../../api/types.ts';
+import type { NewTag } from '../../api/types.ts';
+import type { DatasetName } from '../../api/values.ts';
 import { daysIn, monthEnds } from '../search.ts';
 
 /** Which days a new tag covers: all there are and will be, the month of the node, or a range. */

@@ -1,7 +1,8 @@
 import { Button, Modal, Radio } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { DatasetName, Page, Tag } from '../../api/types.ts';
+import type { Page, Tag } from '../../api/types.ts';
+import { type DatasetName, datasetNames } from '../../api/values.ts';
 import formClasses from '../../ui/form.module.css';
 import { formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
@@ -165,8 +166,9 @@ export function DatasetChoice(props: {
   return (
     <Radio.Group label="Dataset" value={props.value} onChange={(value) => props.onChange(value)}>
       <div className={classes.datasets}>
-        <Radio value="training" size="xs" label={datasetWords.training} />
-        <Radio value="fine_tuning" size="xs" label={datasetWords.fine_tuning} />
+        {datasetNames.map((name) => (
+          <Radio key={name} value={name} size="xs" label={datasetWords[name]} />
+        ))}
       </div>
     </Radio.Group>
   );

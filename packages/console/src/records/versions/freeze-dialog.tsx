@@ -1,6 +1,7 @@
 import { Button, Modal, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import type { DatasetName, DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
+import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
+import { type DatasetName, splitNames } from '../../api/values.ts';
 import formClasses from '../../ui/form.module.css';
 import { reasonOf } from '../../ui/outage.ts';
 import tagClasses from '../tags/tags.module.css';
@@ -99,7 +100,7 @@ function ShareFields(props: {
   return (
     <fieldset className={classes.shares}>
       <legend>Split, in percent</legend>
-      {(['train', 'validation', 'test'] as const).map((split) => (
+      {splitNames.map((split) => (
         <TextInput
           key={split}
           label={split}
@@ -139,11 +140,9 @@ export const firstValues: FreezeValues = {
   note: '',
 };
 
-const splits = ['train', 'validation', 'test'] as const;
-
 /** What is wrong with the shares: they are 100 together, or all empty. */
 export function shareFaultOf(values: FreezeValues): string | null {
-  const texts = splits.map((split) => values[split].trim());
+  const texts = splitNames.map((split) => values[split].trim());
   if (texts.every((text) => text === '')) return null;
   if (texts.some((text) => !/^\d{1,3}$/.test(text) || Number(text) > 100)) {
     return 'Give three whole percentages, or leave all three empty for no split.';

@@ -2,6 +2,7 @@ import { Button, Modal } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { isStepUp } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
+import { splitNames } from '../../api/values.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { DrawerShell } from '../../ui/drawer-shell.tsx';
@@ -154,7 +155,7 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
         </tr>
       </thead>
       <tbody>
-        {(['train', 'validation', 'test'] as const).map((name) => (
+        {splitNames.map((name) => (
           <tr key={name}>
             <th scope="row">{name}</th>
             <td className={tagClasses.number}>{shares[name]} %</td>

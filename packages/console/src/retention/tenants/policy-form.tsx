@@ -11,13 +11,13 @@ import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { policyPath, retentionKey } from '../calls.ts';
-import type { PolicyValues } from './policy-values.ts';
 import {
   changeOf,
   countBefore,
   firstDayKept,
   isChanged,
   isGraver,
+  type PolicyValues,
   valuesOf,
 } from './policy-values.ts';
 import classes from './tenant.module.css';

@@ -10,7 +10,7 @@ import { PollNote } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
 import { StatusMark } from '../marks.tsx';
-import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import { type DlqSearch, shownStatuses } from '../search.ts';
 import { endpointsKey } from '../use-delivery.ts';
 import { failureWords } from '../words.ts';
 
@@ -35,7 +35,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
     <>
       <div className={classes.bar}>
         <div className={classes.totals}>
-          {deadLetterStatuses.map((status) => (
+          {shownStatuses.map((status) => (
             <button
               key={status}
               type="button"

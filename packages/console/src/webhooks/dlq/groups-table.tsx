@@ -1,20 +1,15 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
-import type {
-  DeadLetterStatus,
-  DeliveryGroup,
-  FailureClass,
-  Page,
-  RetryRequest,
-} from '../../api/types.ts';
+import type { DeliveryGroup, Page, RetryRequest } from '../../api/types.ts';
+import type { DeadLetterStatus, FailureClass } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
 import { Empty, List } from '../../ui/list.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
 import tableClasses from '../../ui/table/table.module.css';
 import { StatusMark, Target } from '../marks.tsx';
-import { type DlqSearch, deadLetterStatuses } from '../search.ts';
+import { type DlqSearch, shownStatuses } from '../search.ts';
 import { failureWords } from '../words.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
@@ -35,7 +30,7 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
   const { abandoned, pending } = props.groups;
   const shown = useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
-    return deadLetterStatuses
+    return shownStatuses
       .filter((status) => props.status === undefined || props.status === status)
       .flatMap((status) => (data[status]?.data ?? []).map((group) => ({ ...group, status })))
       .filter(({ failure_class: of }) => props.failure === undefined || props.failure === of);

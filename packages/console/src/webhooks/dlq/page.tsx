@@ -1,6 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
-import type { DeadLetterStatus, DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
+import type { DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
+import type { DeadLetterStatus } from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
 import { FreshnessBanner } from '../../ui/freshness.tsx';
 import { Empty, List } from '../../ui/list.tsx';
@@ -14,7 +15,7 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { dlqColumns } from '../delivery-columns.tsx';
 import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark } from '../marks.tsx';
-import { type DlqSearch, deadLetterStatuses, validateDlqSearch } from '../search.ts';
+import { type DlqSearch, shownStatuses, validateDlqSearch } from '../search.ts';
 import { useDelivery, useRetries } from '../use-delivery.ts';
 import { statusWords } from '../words.ts';
 import { JobsStrip, RetryAll } from './bulk-retry.tsx';
@@ -147,7 +148,7 @@ function useRowGroups(
   const { abandoned, pending } = lists;
   return useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
-    return deadLetterStatuses.flatMap((status) => {
+    return shownStatuses.flatMap((status) => {
       const list = data[status];
       if (list === undefined || (only !== undefined && only !== status)) return [];
       const rows = list.data.filter(({ id }) => !leaving.has(id));

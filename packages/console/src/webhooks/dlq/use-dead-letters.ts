@@ -1,13 +1,8 @@
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type {
-  DeadLetterStatus,
-  DeadLetters,
-  DeliveryGroup,
-  Page,
-  RetryJob,
-} from '../../api/types.ts';
+import type { DeadLetters, DeliveryGroup, Page, RetryJob } from '../../api/types.ts';
+import type { DeadLetterStatus } from '../../api/values.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { pollMillis } from '../../ui/poll.tsx';
 import type { DlqSearch } from '../search.ts';

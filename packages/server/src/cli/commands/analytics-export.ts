@@ -1,13 +1,23 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Compression, ExportFormat, SplitName } from '../../contract.ts';
+import {
+  type Compression,
+  compressions,
+  type ExportFormat,
+  exportFormats,
+  profiles,
+} from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import {
+  type DatasetName,
+  datasetNames,
+  type SplitName,
+  splitNames,
+} from '../../records/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import { type DatasetName, datasetNames } from '../datasets/words.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import type { FileRequest } from '../exports/get-file.ts';
 import type { ExportRequest } from '../exports/stream-export.ts';
-import { fileCompressions, formats, profiles, splits } from '../exports/words.ts';
 import { required, withExamples } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
 
@@ -47,15 +57,15 @@ export function addExport(analytics: Command, context: Context): void {
     .option('--version <version>', 'the records of this dataset version: its id or its name')
     .addOption(
       new Option('--split <name>', 'only this part of the version; needs --version').choices(
-        splits,
+        splitNames,
       ),
     )
     .addOption(
-      new Option('--format <format>', 'format of the file').choices(formats).default('csv'),
+      new Option('--format <format>', 'format of the file').choices(exportFormats).default('csv'),
     )
     .addOption(
       new Option('--compression <name>', 'of the file itself; not for parquet').choices(
-        fileCompressions,
+        compressions.filter((name) => name !== 'none'),
       ),
     )
     .option(

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import type { DeliveryStatus } from '../../webhooks/contract.ts';
+import { type DeliveryStatus, deliveryStatuses } from '../../webhooks/values.ts';
 import type { Context } from '../context.ts';
 import { formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
 import { walkPages } from '../pages.ts';
-import { addReach, deliveryStatuses } from '../webhooks/dead-letter-options.ts';
+import { addReach } from '../webhooks/dead-letter-options.ts';
 import { type DeliveryRow, deliveryColumns, deliveryFields } from '../webhooks/deliveries.ts';
 
 type Options = {

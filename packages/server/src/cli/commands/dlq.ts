@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { indentJson, membersOf } from '../../kernel/json-slices.ts';
-import type { DeadLetterStatus } from '../../webhooks/contract.ts';
+import type { DeadLetterStatus } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';

@@ -1,15 +1,14 @@
 import { type Command, Option } from 'commander';
-import type { ExportState } from '../../contract.ts';
+import { type ExportState, exportStates } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import {
   type ExportJob,
-  exportColumns,
   exportDetails,
   exportFields,
+  exportJobColumns,
   followExport,
 } from '../exports/jobs.ts';
-import { exportStates } from '../exports/words.ts';
 import { formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
@@ -44,7 +43,7 @@ async function listExports(
   { json, limit = rowsByDefault, ...query }: LsOptions,
 ): Promise<void> {
   const printer = createRowPrinter<ExportJob>(context, {
-    columns: exportColumns(context.io.now()),
+    columns: exportJobColumns(context.io.now()),
     fields: exportFields,
     json,
   });

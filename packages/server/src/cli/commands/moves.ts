@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { MoveKind, MoveState } from '../../contract.ts';
+import { type MoveKind, type MoveState, moveKinds, moveStates } from '../../retention/values.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatInstant, formatNumberOf, formatRelative } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
@@ -132,16 +132,3 @@ function linesOf(context: Context, move: Move): string[] {
     ...tripleLines(context, move),
   ];
 }
-
-// The contract's lists once more: loading the contract would cost the command line its quick start.
-
-const moveKinds = ['move', 'compact', 'delete', 'erase'] as const satisfies readonly MoveKind[];
-
-const moveStates = [
-  'planned',
-  'copied',
-  'verified',
-  'switched',
-  'removed',
-  'failed',
-] as const satisfies readonly MoveState[];

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
-import type { DatasetRow, Level } from '../../contract.ts';
+import type { DatasetRow } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import {
@@ -17,7 +18,6 @@ import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
 
-const levels = ['tenant', 'store', 'month'] as const satisfies readonly Level[];
 const listFields = [
   'tenant',
   'store',
@@ -207,12 +207,8 @@ export function addRecordsShow(records: Command, context: Context): void {
     .option('--to <date>', 'up to this day, inclusive')
     .option('--kind <kind>', 'only of this kind')
     .option('--source <source>', 'only from this source')
-    .addOption(
-      new Option('--dataset <name>', 'only tagged so').choices(['training', 'fine_tuning']),
-    )
-    .addOption(
-      new Option('--order <order>', 'oldest first or newest first').choices(['asc', 'desc']),
-    )
+    .addOption(new Option('--dataset <name>', 'only tagged so').choices(datasetNames))
+    .addOption(new Option('--order <order>', 'oldest first or newest first').choices(orders))
     .option(
       '--limit <rows>',
       `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { type DatasetName, datasetNames } from '../../records/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type DatasetName, datasetNames, datasetText } from '../datasets/words.ts';
+import { datasetText } from '../datasets/words.ts';
 import { formatBytes, formatCount, formatNumberOf, formatRelative } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
-import { type Preset, presets, type Scope, scopes } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import { type Preset, presets, type Scope, scopes } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import {
@@ -9,7 +10,6 @@ import {
   versionFields,
   versionLines,
 } from '../datasets/versions.ts';
-import { type DatasetName, datasetNames } from '../datasets/words.ts';
 import { formatBytes, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { styled } from '../io.ts';

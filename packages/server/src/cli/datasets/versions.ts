@@ -1,4 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
+import type { SplitName } from '../../records/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { windowText } from '../commands/tags.ts';
 import type { Context } from '../context.ts';
@@ -75,10 +76,7 @@ export async function findVersion(
 const mostNames = 10;
 
 /** Rows that an export of it should give; null where that is not known. */
-export function versionRows(
-  version: Version,
-  split: 'train' | 'validation' | 'test' | undefined,
-): number | null {
+export function versionRows(version: Version, split: SplitName | undefined): number | null {
   if (split === undefined) return (version.current ?? version).count;
   return version.current === null ? (version.splits?.[split].count ?? null) : null;
 }

@@ -1,4 +1,4 @@
-import type { ExportFormat } from '../../contract.ts';
+import type { ExportFormat } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -166,7 +166,7 @@ export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): str
   return parts.join('   ');
 }
 
-export function exportColumns(nowMillis: number): Column<ExportJob>[] {
+export function exportJobColumns(nowMillis: number): Column<ExportJob>[] {
   return [
     { title: 'ID', value: (job) => job.id },
     { title: 'TENANT', isElastic: true, value: (job) => job.tenant },

@@ -1,5 +1,5 @@
 import { createGunzip } from 'node:zlib';
-import type { Compression, ExportFormat } from '../../contract.ts';
+import type { Compression, ExportFormat } from '../../exports/values.ts';
 
 /** Counts the rows of a file while it passes. */
 type RowCounter = {

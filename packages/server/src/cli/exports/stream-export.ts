@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
-import type { Compression, ExportFormat } from '../../contract.ts';
+import { type Compression, type ExportFormat, fileExtension } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import type { DatasetName } from '../../records/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import type { DatasetName } from '../datasets/words.ts';
 import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { type Io, OutputClosed, styled } from '../io.ts';
@@ -15,7 +15,6 @@ import { interrupted } from '../retry.ts';
 import { type Days, wholeMonths } from '../slice.ts';
 import { type FileAnswer, openAnswer } from './open-answer.ts';
 import { createRowCounter } from './row-counter.ts';
-import { fileExtension } from './words.ts';
 
 export type ExportRequest = {
   slice: Days & { tenant: string; store: string | undefined };

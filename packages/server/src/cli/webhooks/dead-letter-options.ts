@@ -1,6 +1,11 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../../webhooks/contract.ts';
+import {
+  type DeadLetterStatus,
+  deadLetterStatuses,
+  type FailureClass,
+  failureClasses,
+} from '../../webhooks/values.ts';
 import { shellQuote } from '../format.ts';
 
 /** Which rows of the dead-letter queue, as options. */
@@ -49,38 +54,3 @@ export function filterWords(options: DeadLetterOptions): string {
     })
     .join('');
 }
-
-// The contract's lists once more: loading the contract would cost the command line its quick start.
-
-export const deliveryStatuses = [
-  'queued',
-  'pending',
-  'abandoned',
-  'delivered',
-  'discarded',
-] as const satisfies readonly DeliveryStatus[];
-
-export const deadLetterStatuses = [
-  'pending',
-  'abandoned',
-] as const satisfies readonly DeadLetterStatus[];
-
-export const failureClasses = [
-  'dns',
-  'connect',
-  'tls',
-  'timeout_dns',
-  'timeout_connect',
-  'timeout_tls',
-  'timeout_headers',
-  'timeout_body',
-  'reset',
-  'protocol',
-  'status',
-  'redirect',
-  'gone',
-  'body',
-  'blocked',
-  'unsendable',
-  'endpoint_disabled',
-] as const satisfies readonly FailureClass[];

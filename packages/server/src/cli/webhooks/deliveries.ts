@@ -1,4 +1,4 @@
-import type { DeadLetterStatus } from '../../webhooks/contract.ts';
+import type { DeadLetterStatus } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { formatRelative } from '../format.ts';
 import type { Column } from '../table.ts';

@@ -7,7 +7,7 @@ import {
   type Slice,
 } from '../../records/index.ts';
 import { isNullable, jsonKinds, quotedColumns } from '../columns.ts';
-import type { ExportColumn } from '../contract.ts';
+import type { ExportColumn } from '../values.ts';
 import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
 
 type ChunkTarget = ChunkRows & {

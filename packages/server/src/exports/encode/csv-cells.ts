@@ -1,4 +1,4 @@
-import type { Profile } from '../contract.ts';
+import type { Profile } from '../values.ts';
 
 /** How a profile writes cells and rows. RFC 4180. */
 type Dialect = {

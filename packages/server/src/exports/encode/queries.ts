@@ -1,7 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { columnSql, type KeyRange, type Slice, selectSlice } from '../../records/index.ts';
 import { isNullable, jsonKinds } from '../columns.ts';
-import type { ExportColumn } from '../contract.ts';
+import type { ExportColumn } from '../values.ts';
 import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
 
 /** A record as a JSON object; what it has no value for is left out. Escapes as JSON.stringify does. */

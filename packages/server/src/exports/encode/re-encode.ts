@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOwnColumn } from '../columns.ts';
-import type { ExportColumn, Profile } from '../contract.ts';
+import type { ExportColumn, Profile } from '../values.ts';
 import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
 import { pickField } from './field-path.ts';
 import type { TierRows } from './rows.ts';

@@ -1,7 +1,7 @@
 import type { Gate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader, CutOptions } from '../../records/index.ts';
-import type { ExportColumn } from '../contract.ts';
+import type { ExportColumn } from '../values.ts';
 
 /** What exports read from, and where they may put what is on its way. */
 export type ExportSource = {

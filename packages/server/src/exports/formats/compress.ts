@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import zlib from 'node:zlib';
-import type { Compression } from '../contract.ts';
+import type { Compression } from '../values.ts';
 import type { DonePart, FileFormat } from './format.ts';
 
 /** Each a gzip member or zstd frame of its own: then the same bytes come out however they came in. */

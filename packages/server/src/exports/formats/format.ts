@@ -1,7 +1,7 @@
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Slice } from '../../records/index.ts';
-import type { Compression, ExportFormat, Profile } from '../contract.ts';
 import type { ExportSource } from '../encode/rows.ts';
+import type { Compression, ExportFormat, Profile, Proof } from '../values.ts';
 
 /** What file is asked for. */
 export type FileOptions = {
@@ -29,7 +29,7 @@ export type FileFormat = {
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
   /** Whether `prove` finds all that the digest needs in the file. */
-  readonly proof: 'content' | 'rows';
+  readonly proof: Proof;
   /** Reads a body back that was written to a file: rows, and the digest of their content. */
   prove(duckdb: DuckDb, written: WrittenBody): Promise<{ rows: number; digest: string | null }>;
 };

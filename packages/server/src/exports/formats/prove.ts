@@ -1,13 +1,13 @@
 import { type DuckDb, DuckDbError, literal } from '../../platform/parquet/duckdb.ts';
 import { digestSumSql } from '../../records/index.ts';
-import { recordColumns } from '../contract.ts';
+import { type Proof, recordColumns } from '../values.ts';
 import type { FileOptions, WrittenBody } from './format.ts';
 
 /**
  * Whether a file holds all that the digest is made of, to the letter: a spreadsheet's cells are guarded
  * and know no NULL. In JSON the enrichment is found by standing last.
  */
-export function proofOf({ format, columns, profile }: FileOptions): 'content' | 'rows' {
+export function proofOf({ format, columns, profile }: FileOptions): Proof {
   const hasAll = recordColumns.every((name) => columns.includes(name));
   if (!hasAll || (format === 'csv' && profile !== 'machine')) return 'rows';
   if (format === 'ndjson' && columns.at(-1) !== 'enrichment') return 'rows';

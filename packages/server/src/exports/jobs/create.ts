@@ -6,12 +6,12 @@ import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { pinSlice, withPin } from '../../records/index.ts';
-import { defaultColumns } from '../columns.ts';
-import type { ExportFormat, ExportRequest } from '../contract.ts';
+import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
 import { createFormat } from '../formats/index.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 import { type Selection, toSelection } from '../select.ts';
+import { defaultColumns, type ExportFormat } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
 
@@ -135,7 +135,11 @@ export function toFileOptions(
   body: ExportRequest,
   slice: Selection['slice'],
 ): FileOptions {
-  const { columns = defaultColumns(format, slice), header = true, profile = 'machine' } = body;
+  const {
+    columns = defaultColumns(format, slice.shares !== undefined),
+    header = true,
+    profile = 'machine',
+  } = body;
   const compression = format === 'parquet' ? 'none' : (body.compression ?? 'none');
   return { format, columns, header, profile, compression };
 }

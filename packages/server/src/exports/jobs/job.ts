@@ -3,7 +3,8 @@ import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
-import type { ExportJob, ExportState, Manifest } from '../jobs.contract.ts';
+import type { ExportJob, Manifest } from '../jobs.contract.ts';
+import type { ExportState } from '../values.ts';
 
 /** Which job: what all statements about it and its parts name it by. */
 export type JobId = { readonly tenant: string; readonly id: string };

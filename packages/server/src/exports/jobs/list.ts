@@ -4,7 +4,8 @@ import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { ExportJob, ExportState, Manifest } from '../jobs.contract.ts';
+import type { ExportJob, Manifest } from '../jobs.contract.ts';
+import type { ExportState } from '../values.ts';
 import { type StoredJob, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
 

@@ -3,7 +3,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { KeyRange } from '../../records/index.ts';
-import type { ExportState } from '../jobs.contract.ts';
+import type { ExportState } from '../values.ts';
 import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
 
 /** What is shown of a job, as `ShownJob` has it. */

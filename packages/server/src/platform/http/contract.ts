@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import type { Scope } from '../../kernel/actor.ts';
+import type { Scope } from '../../kernel/values.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

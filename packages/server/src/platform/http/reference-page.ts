@@ -1,5 +1,5 @@
-import { presets, scopes } from '../../kernel/actor.ts';
 import type { errorCatalogue } from '../../kernel/errors.ts';
+import { presets, scopes } from '../../kernel/values.ts';
 import { type Html, html, inlineCode } from './html.ts';
 import { authentication, conventions, type OpenApiDocument, statusMeanings } from './openapi.ts';
 import {

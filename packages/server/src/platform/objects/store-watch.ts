@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
-import type { StoreState } from '../../kernel/store-states.ts';
+import type { StoreState } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
 import { repeat } from '../work/repeat.ts';
 import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { datasetNames } from '../contract.ts';
+import { datasetNames } from '../values.ts';
 import type { PageRequest } from './pages.ts';
 import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';

@@ -8,10 +8,10 @@ import {
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { orders } from '../contract.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
 import { withTags } from '../tags/read-windows.ts';
+import type { orders } from '../values.ts';
 import { cutAt, type ScanOptions, type Tier } from './tier.ts';
 
 export type PageRequest = SliceRequest & {

@@ -1,5 +1,4 @@
 import { literal } from '../../platform/parquet/duckdb.ts';
-import { datasetNames } from '../contract.ts';
 import { instantSql } from '../segments/segment-sql.ts';
 import {
   type DayWindow,
@@ -8,6 +7,7 @@ import {
   type RecordColumn,
   type Slice,
 } from '../slice.ts';
+import { datasetNames } from '../values.ts';
 
 // A slice as conditions of DuckDB, on the rows of segments of its tenant.
 

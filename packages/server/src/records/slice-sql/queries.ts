@@ -1,7 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import { datasetNames } from '../contract.ts';
 import {
   type DayWindow,
   type KeyRange,
@@ -9,6 +8,7 @@ import {
   type RecordColumn,
   type Slice,
 } from '../slice.ts';
+import { datasetNames } from '../values.ts';
 
 // A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
 

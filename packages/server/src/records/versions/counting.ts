@@ -18,7 +18,7 @@ import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts
 import type { KeyRange, Slice } from '../slice.ts';
 import { coldConditions, coldSplitSql } from '../slice-sql/cold-sql.ts';
 import { sumTiers } from '../steps/queries.ts';
-import { splitNames } from '../versions.contract.ts';
+import { splitNames } from '../values.ts';
 import * as queries from './queries.ts';
 import { type Counted, listSegmentsWith, type SplitSum, sumHotContent } from './queries.ts';
 import { readVersionSlice } from './version.ts';

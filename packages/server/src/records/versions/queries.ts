@@ -1,7 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DatasetName } from '../contract.ts';
 import type { Segment } from '../read/queries.ts';
 import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice.ts';
 import {
@@ -12,7 +11,8 @@ import {
   where,
 } from '../slice-sql/queries.ts';
 import { beyondLastDay, firstDay } from '../tags/windows.ts';
-import type { Shares, SplitName, Version } from '../versions.contract.ts';
+import type { DatasetName, SplitName } from '../values.ts';
+import type { Shares, Version } from '../versions.contract.ts';
 
 /** A tag as it was when a version was frozen. */
 export type FrozenTag = Version['slices'][number];

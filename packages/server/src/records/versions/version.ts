@@ -1,8 +1,8 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { DatasetName } from '../contract.ts';
 import type { KeyRange, Slice } from '../slice.ts';
+import type { DatasetName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type StoredVersion } from './queries.ts';
 

@@ -4,7 +4,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DatasetName } from '../contract.ts';
+import type { DatasetName } from '../values.ts';
 import { type Version, versionsContract } from '../versions.contract.ts';
 import { createVersion, type VersionAct } from './create-version.ts';
 import * as queries from './queries.ts';

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
-import type { MoveKind } from '../contract.ts';
+import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind } from './erase-steps.ts';
 import { MoveFault, refuseHold, toPassingFault } from './fail.ts';

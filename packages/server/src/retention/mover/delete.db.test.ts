@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import type { MoveState } from '../contract.ts';
+import type { MoveState } from '../values.ts';
 import { chunkDays, deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
 import { removeObjects } from './remove-objects.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onGone } from '../../app/on-gone.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
-import type { MoveState } from '../contract.ts';
+import type { MoveState } from '../values.ts';
 import { eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 

@@ -2,7 +2,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, GoneEffects } from '../../records/segments.ts';
-import type { MoveState } from '../contract.ts';
+import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
 
 const digestSum = sql`mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616,

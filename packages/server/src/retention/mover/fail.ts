@@ -4,6 +4,7 @@ import { isStoreFull } from '../../platform/objects/s3-errors.ts';
 import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { findDueDays } from '../policies/plan.ts';
+import { statesBeforeSwitch } from '../values.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
 import { takeArrow } from './take-arrow.ts';
@@ -59,7 +60,7 @@ export async function noteFull(
   error: AppError,
 ): Promise<void> {
   const { move } = work;
-  if (!['planned', 'copied', 'verified'].includes(move.state)) return;
+  if (!statesBeforeSwitch.includes(move.state)) return;
   const isErasure = move.kind === 'erase';
   const next = isErasure ? 'The next run goes on.' : 'The source is kept; the next run plans anew.';
   const fault = new MoveFault('store_full', `${error.detail} ${next}`, error);

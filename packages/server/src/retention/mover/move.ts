@@ -4,7 +4,7 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
-import type { MoveKind, MoveState } from '../contract.ts';
+import type { MoveKind, MoveState } from '../values.ts';
 
 /** A move as the mover works on it. Days are `YYYY-MM-DD`, both inclusive. */
 export type Move = {

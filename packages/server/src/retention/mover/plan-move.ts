@@ -1,6 +1,6 @@
 import { newId } from '../../kernel/ids.ts';
 import { segmentKey } from '../../records/segments.ts';
-import type { MoveKind } from '../contract.ts';
+import type { MoveKind } from '../values.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { type HotDay, insertMove, insertMoveSegment, listHotDays } from './queries.ts';
 

@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import type { DayTriple, GoneEffects, Triple } from '../../records/segments.ts';
-import type { MoveKind, MoveState } from '../contract.ts';
+import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
 
 const columns = raw(

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import type { MoveState } from '../contract.ts';
+import type { MoveState } from '../values.ts';
 import type { Move, MoverContext } from './move.ts';
 import { lockMove } from './queries.ts';
 

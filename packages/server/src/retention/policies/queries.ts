@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { MoveKind, MoveState } from '../contract.ts';
+import type { MoveKind, MoveState } from '../values.ts';
 
 /** The tenant whose policy is that of all others without one of their own. */
 export const defaultTenant = '*';

@@ -4,7 +4,8 @@ import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { MoveKind, MoveRow, MoveState, TripleRow } from '../contract.ts';
+import type { MoveRow, TripleRow } from '../contract.ts';
+import type { MoveKind, MoveState } from '../values.ts';
 import * as queries from './queries.ts';
 import { deleteOldMoves, deleteOldRuns, deleteOldVerifications } from './queries.ts';
 

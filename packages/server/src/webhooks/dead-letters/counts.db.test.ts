@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { DeliveryStatus, FailureClass } from '../contract.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { type CountDelta, discardOfEndpoint, shiftCounts } from './discard.ts';
 import { insertJob } from './job-queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';

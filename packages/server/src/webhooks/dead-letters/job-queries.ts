@@ -1,7 +1,7 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DeadLetterStatus, FailureClass, JobState } from '../contract.ts';
+import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** A bulk re-arm, as the API shows it. */

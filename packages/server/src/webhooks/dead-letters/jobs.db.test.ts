@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import type { DeliveryStatus } from '../contract.ts';
+import type { DeliveryStatus } from '../values.ts';
 import {
   clearQueue,
   findWrongCounts,

@@ -1,7 +1,7 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import * as queries from './read-queries.ts';
 import { findTenantOfEndpoint, type RowKey } from './read-queries.ts';
 import { deliveryNotFound, laneOrNotFound } from './retry.ts';

@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
 import { laneOf } from '../lanes.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
 /** A change of how many rows of the dead-letter queue there are. */
 export type CountDelta = {

@@ -2,7 +2,7 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../contract.ts';
+import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
 /** One delivery, as every list shows it. */

@@ -4,7 +4,7 @@ import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../contract.ts';
+import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../values.ts';
 import * as queries from './job-queries.ts';
 import { findReach } from './lists.ts';
 import type { Act } from './retry.ts';

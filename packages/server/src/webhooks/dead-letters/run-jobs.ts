@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
-import { deadLetterStatuses } from '../contract.ts';
+import { deadLetterStatuses } from '../values.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { discardThenEnable } from './discard.ts';
 import * as queries from './job-queries.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryStatus, FailureClass, WaitReason } from '../contract.ts';
+import type { DeliveryStatus, FailureClass, WaitReason } from '../values.ts';
 
 /** What bears on why a delivery is not delivered yet. Times are in the future, or null. */
 export type WaitFacts = {

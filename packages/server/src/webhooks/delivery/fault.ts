@@ -1,4 +1,4 @@
-import type { FailureClass } from '../contract.ts';
+import type { FailureClass } from '../values.ts';
 
 const maxTextLength = 300;
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { FailureClass } from '../contract.ts';
+import type { FailureClass } from '../values.ts';
 
 /** One POST to a receiver. */
 export type Request = {

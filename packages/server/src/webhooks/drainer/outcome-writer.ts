@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DeliveryStatus, FailureClass } from '../contract.ts';
 import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 import {
   disableGone,
   type GoneAttempt,

@@ -1,6 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { BreakerState, DisabledReason } from '../values.ts';
 
 /** What callers see of an endpoint; its secrets are not among it. */
 export type EndpointRow = {
@@ -10,13 +11,13 @@ export type EndpointRow = {
   description: string | null;
   event_types: string[];
   enabled: boolean;
-  disabled_reason: 'operator' | 'gone' | null;
+  disabled_reason: DisabledReason | null;
   disabled_at: string | null;
   disabled_by: string | null;
   max_attempts: number | null;
   retry_schedule: number[] | null;
   rate_limit: number | null;
-  breaker_state: 'closed' | 'open' | 'probing';
+  breaker_state: BreakerState;
   failures_in_row: number;
   paused_until: string | null;
   previous_secret_until: string | null;

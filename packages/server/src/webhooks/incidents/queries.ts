@@ -1,8 +1,8 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DeliveryStatus } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
+import type { DeliveryStatus } from '../values.ts';
 
 export type NewIncident = {
   id: string;

@@ -1,8 +1,8 @@
 import { literal } from '../../../platform/parquet/duckdb.ts';
 import { chunkRows, coldColumnSql, type Slice } from '../../../records/index.ts';
 import { isOwnColumn } from '../../columns.ts';
-import type { ExportColumn } from '../../contract.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';
+import type { ExportColumn } from '../../values.ts';
 import { parquetType } from './footer.ts';
 
 /** The rows of a group, piece by piece in key order. */

@@ -8,9 +8,10 @@ import { createStoreFence, type StoreFence } from '../../../platform/objects/fen
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
 import { everybody, ingest } from '../../../records/read/testing/walk.ts';
-import type { ExportFormat, ExportRequest } from '../../contract.ts';
+import type { ExportRequest } from '../../contract.ts';
 import { createFormat } from '../../formats/index.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
+import type { ExportFormat } from '../../values.ts';
 import { createJob } from '../create.ts';
 import type { StoredJob } from '../job.ts';
 import { findJob } from '../queries.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { dayAfter } from '../../../kernel/day.ts';
-import { type DatasetName, datasetNames } from '../../contract.ts';
 import type { TagWindows } from '../../slice.ts';
+import { type DatasetName, datasetNames } from '../../values.ts';
 import { beyondLastDay, firstDay, mergeWindows } from '../windows.ts';
 
 /** A tag as a test makes it: first and last day, null = open. */

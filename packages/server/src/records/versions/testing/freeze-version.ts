@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Actor } from '../../../kernel/actor.ts';
 import { newId } from '../../../kernel/ids.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
-import type { DatasetName } from '../../contract.ts';
+import type { DatasetName } from '../../values.ts';
 import type { Shares, Version } from '../../versions.contract.ts';
 import { createVersion } from '../create-version.ts';
 

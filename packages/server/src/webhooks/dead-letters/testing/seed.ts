@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { newId } from '../../../kernel/ids.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import type { DeliveryStatus, FailureClass } from '../../contract.ts';
 import { laneOf, newDeliveryId } from '../../lanes.ts';
+import type { DeliveryStatus, FailureClass } from '../../values.ts';
 
 export type SeededEndpoint = { id: string; tenant: string };
 

@@ -1,0 +1,40 @@
+/** What a token may do. `admin` includes all others. */
+export const scopes = [
+  'enrichment:read',
+  'enrichment:write',
+  'analytics:read',
+  'datasets:write',
+  'incidents:write',
+  'admin',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+/** Bundles of scopes under one name. */
+export const presets = {
+  'support-readonly': ['enrichment:read', 'analytics:read'],
+  pipeline: ['enrichment:write', 'incidents:write'],
+  curator: ['enrichment:read', 'analytics:read', 'datasets:write'],
+  admin: ['admin'],
+} as const satisfies Record<string, readonly Scope[]>;
+export type Preset = keyof typeof presets;
+
+/** The first preset that has the scope: what to ask an admin for. Undefined where there is no such scope. */
+export function presetWith(scope: string): Preset | undefined {
+  const names = Object.keys(presets) as Preset[];
+  return names.find((name) => presets[name].some((has) => has === scope));
+}
+
+/**
+ * How the store of cold data stands to this database. own: it is read and written. elsewhere: it has gone on
+ * with another one. read_only: this process only reads it, by its settings. unclaimed: it has no marker, and
+ * not what this database knows. unavailable: it cannot be listed or written. unknown: it was not looked at yet.
+ */
+export const storeStates = [
+  'own',
+  'elsewhere',
+  'read_only',
+  'unclaimed',
+  'unavailable',
+  'unknown',
+] as const;
+export type StoreState = (typeof storeStates)[number];
