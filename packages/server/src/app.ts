@@ -22,6 +22,7 @@ import { type ColdTier, openColdTier } from './app/cold-tier.ts';
 import { addExports, createExportJobs, type ExportJobs } from './app/exports.ts';
 import { addRetention, createRetention, type Retention } from './app/retention.ts';
 import { cursorKey, type State } from './app/state.ts';
+import { type Closers, type Cuts, cutShares, endInTime } from './app/stop.ts';
 import { addVersions, type Counting, createCounting } from './app/versions.ts';
 import { addWebhooks, createBulkJobs, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
@@ -63,11 +64,6 @@ export type Service = {
   /** Ends what runs and stops what it started; cuts what takes longer than `SVC_SHUTDOWN_SECONDS` allow. */
   close(): Promise<void>;
 };
-
-type Closers = (() => Promise<unknown>)[];
-
-/** What can be cut when the service ends; each does nothing before there is something to cut. */
-type Cuts = { requests(): void; attempts(): void; database(): void };
 
 /**
  * Starts the service with these settings; returns once it is ready. What fails on the way, or is aborted,
@@ -140,48 +136,6 @@ export async function startService(
     await close();
     throw error;
   }
-}
-
-/** After which shares of its time a stop cuts what. */
-const cutShares = { requests: 2 / 3, attempts: 3 / 4, database: 9 / 10 };
-const cutAgainMillis = 100;
-
-/**
- * Ends what was started, the last first. After two thirds of the time requests are cut, and the connections to
- * the database once: whoever waits in vain is free, and whoever has an outcome to write connects anew,
- * however far away the database is. Webhooks may take a little longer, so that what was answered counts. At
- * last whoever still tries the database loses each connection. What even that does not end ends with the process.
- */
-async function endInTime(
-  closers: Closers,
-  { millis, cuts, log }: { millis: number; cuts: Cuts; log: Log },
-): Promise<void> {
-  const startedAt = performance.now();
-  const ended = new AbortController();
-  const { signal } = ended;
-  const closeAll = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer();
-  };
-  const cutLate = async () => {
-    await setTimeout(millis * cutShares.requests, undefined, { signal });
-    log.warn('requests or work take too long to end: they are cut');
-    cuts.database();
-    for (;;) {
-      cuts.requests();
-      const passed = (performance.now() - startedAt) / millis;
-      if (passed >= cutShares.attempts) cuts.attempts();
-      if (passed >= cutShares.database) cuts.database();
-      await setTimeout(cutAgainMillis, undefined, { signal });
-    }
-  };
-  const giveUp = async () => {
-    await setTimeout(millis, undefined, { signal });
-    log.error('not everything ended in time');
-  };
-  cutLate().catch(() => {});
-  const late = giveUp();
-  late.catch(() => {});
-  await Promise.race([closeAll(), late]).finally(() => ended.abort());
 }
 
 function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
