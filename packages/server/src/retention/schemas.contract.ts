@@ -23,8 +23,6 @@ import {
   retentionJobStates,
 } from './values.ts';
 
-export type { MoveKind, MoveState, ProblemKind };
-
 /** Count, bytes and digest of a set of records: what proves a copy. */
 const tripleProperties = {
   count: Type.Integer({ description: 'records' }),

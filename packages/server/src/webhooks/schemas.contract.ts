@@ -18,9 +18,6 @@ import {
   waitReasons,
 } from './values.ts';
 
-export type { DeliveryStatus, FailureClass } from './values.ts';
-export { failureClasses };
-
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
 export const idParams = Type.Object({ id: Type.String() });
 export const listLimit = Type.Integer({ minimum: 1, maximum: 500, default: 100 });

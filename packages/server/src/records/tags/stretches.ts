@@ -1,4 +1,5 @@
 import type { DayWindow, TagWindows } from '../slice.ts';
+import { datasetNames } from '../values.ts';
 import { mergeSpans, type Span, subtractSpans } from './windows.ts';
 
 /** How often a record counts as covered and in each dataset: once or not. */
@@ -74,7 +75,7 @@ function byStore(windows: readonly DayWindow[]): Map<string | null, Span[]> {
   return spans;
 }
 
-const kinds = ['covered', 'training', 'fine_tuning'] as const;
+const kinds = ['covered', ...datasetNames] as const;
 
 /** Cuts merged spans wherever one of them begins or ends. */
 function stretchesOf(spans: WeightedSpans): WeightedSpan[] {

@@ -2,7 +2,8 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { MoveKind, MoveState, RunRow } from '../contract.ts';
+import type { RunRow } from '../contract.ts';
+import type { MoveKind, MoveState } from '../values.ts';
 
 /** A run and the tenants that it is limited to; null = all. */
 export type StoredRun = RunRow & { tenants: string[] | null };

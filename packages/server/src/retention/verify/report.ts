@@ -1,7 +1,8 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Triple } from '../../records/segments.ts';
-import type { ProblemKind, VerifyProblem } from '../schemas.contract.ts';
+import type { VerifyProblem } from '../schemas.contract.ts';
+import type { ProblemKind } from '../values.ts';
 import { type Claimed, type LiveSegment, saveProgress, type VerifyProgress } from './queries.ts';
 
 const listedProblems = 1000;

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../kernel/clock.ts';
-import type { FailureClass } from '../contract.ts';
+import type { FailureClass } from '../values.ts';
 import { AnswerBody } from './answer-body.ts';
 import type { ConnectionPool, EndpointConnection, Origin } from './connection-pool.ts';
 import { AttemptFault, exchangeFault, isClosed, tidyText } from './fault.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { failureClasses } from '../contract.ts';
+import { failureClasses } from '../values.ts';
 import { type ClaimedDelivery, defaultSchedule, delayAfter, outcomeOf } from './outcome.ts';
 
 const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | null = null) => ({

@@ -1,5 +1,5 @@
-import type { DeliveryStatus, FailureClass } from '../contract.ts';
 import type { AttemptResult } from '../delivery/sender.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /** What of a claimed delivery decides on what becomes of it. */
 export type ClaimedDelivery = {

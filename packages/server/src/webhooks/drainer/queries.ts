@@ -1,7 +1,7 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import type { DeliveryStatus, FailureClass } from '../contract.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /** By a lock that all drainers share for as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
