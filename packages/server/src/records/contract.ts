@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,
@@ -59,22 +59,7 @@ export const datasetSchema = Type.Object({
     Type.Array(Type.Integer(), { description: 'records on each day of the month, from the 1st' }),
   ),
 });
-export type DatasetRow = {
-  tenant: string;
-  store: string | null;
-  month: string | null;
-  count: number;
-  bytes: number;
-  coverage: number | null;
-  covered: number;
-  by_dataset: { training: number; fine_tuning: number };
-  tier: (typeof tiers)[number];
-  stored_bytes: number;
-  digest: string;
-  first_at: string | null;
-  last_at: string | null;
-  days?: number[];
-};
+export type DatasetRow = Static<typeof datasetSchema>;
 
 export const recordSchema = Type.Object({
   tenant: tenantSchema,
@@ -128,12 +113,7 @@ export const ingestAnswerSchema = Type.Object({
   ),
   rejected_count: Type.Integer(),
 });
-export type IngestAnswer = {
-  accepted: number;
-  duplicates: number;
-  rejected: { index: number; code: string; message: string }[];
-  rejected_count: number;
-};
+export type IngestAnswer = Static<typeof ingestAnswerSchema>;
 
 /** How far a stream came that broke off, in the problem document beside what ended it. */
 const ingestProblem = {

@@ -11,14 +11,10 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import {
-  type MoveKind,
-  type MoveState,
   moveKinds,
   moveStates,
-  type ProblemKind,
   planKinds,
   problemKinds,
-  type RetentionJobState,
   remainKinds,
   retentionJobStates,
 } from './values.ts';
@@ -30,7 +26,7 @@ const tripleProperties = {
   digest: digestSchema,
 };
 export const tripleSchema = Type.Object(tripleProperties);
-export type TripleRow = { count: number; bytes: number; digest: string };
+export type TripleRow = Static<typeof tripleSchema>;
 
 /** A tenant, or `*`: the default of all that have no policy of their own. */
 export const policyTenantSchema = tenantSchema;
@@ -54,15 +50,7 @@ export const policySchema = Type.Object({
     }),
   ),
 });
-export type PolicyRow = {
-  tenant: string;
-  hot_days: number;
-  delete_days: number | null;
-  hold: boolean;
-  from_default: boolean;
-  updated_at: string;
-  updated_by: string | null;
-};
+export type PolicyRow = Static<typeof policySchema>;
 
 export const policyChangeSchema = Type.Object(
   {
@@ -99,25 +87,7 @@ export const tenantStateSchema = Type.Object({
     }),
   ),
 });
-export type TenantStateRow = {
-  tenant: string;
-  policy: Pick<PolicyRow, 'hot_days' | 'delete_days' | 'hold' | 'from_default'>;
-  count: number;
-  bytes: number;
-  hot_count: number;
-  hot_bytes: number;
-  cold_count: number;
-  cold_bytes: number;
-  cold_stored_bytes: number;
-  segments: number;
-  last_move: {
-    id: string;
-    kind: MoveKind;
-    state: MoveState;
-    at: string;
-    error_code: string | null;
-  } | null;
-};
+export type TenantStateRow = Static<typeof tenantStateSchema>;
 
 export const planRowSchema = Type.Object({
   tenant: Type.String(),
@@ -136,24 +106,13 @@ export const planRowSchema = Type.Object({
     description: 'names of the dataset versions that keep them, the first 20',
   }),
 });
-export type PlanRow = {
-  tenant: string;
-  kind: 'move' | 'delete';
-  first_day: string;
-  last_day: string;
-  count: number;
-  bytes: number;
-  held: boolean;
-  versioned_count: number;
-  versioned_bytes: number;
-  versions: string[];
-};
+export type PlanRow = Static<typeof planRowSchema>;
 const planSumSchema = Type.Object({
   tenants: Type.Integer(),
   count: Type.Integer(),
   bytes: Type.Integer(),
 });
-export type PlanSum = { tenants: number; count: number; bytes: number };
+export type PlanSum = Static<typeof planSumSchema>;
 export const planTotalsSchema = Type.Object({
   move: planSumSchema,
   delete: planSumSchema,
@@ -175,7 +134,7 @@ export const hotSpaceSchema = Type.Object({
     description: 'since when the oldest snapshot has been open, if for more than a minute',
   }),
 });
-export type HotSpace = { size_bytes: number; dead_bytes: number; snapshot_since: string | null };
+export type HotSpace = Static<typeof hotSpaceSchema>;
 /** How the store of cold data stands to this database. */
 const storeProperties = {
   state: oneOf(
@@ -228,26 +187,7 @@ export const runSchema = Type.Object({
   }),
   error: nullable(Type.String()),
 });
-export type RunRow = {
-  id: string;
-  state: RetentionJobState;
-  tenant: string | null;
-  before: string | null;
-  delete_versioned: boolean;
-  requested_by: string | null;
-  requested_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  total_count: number | null;
-  moved_count: number;
-  moved_bytes: number;
-  deleted_count: number;
-  kept_count: number;
-  failed_moves: number;
-  busy_tenants: number;
-  freed_bytes: number;
-  error: string | null;
-};
+export type RunRow = Static<typeof runSchema>;
 
 export const moveSchema = Type.Object({
   id: Type.String(),
@@ -276,30 +216,7 @@ export const moveSchema = Type.Object({
   error_code: nullable(Type.String()),
   error: nullable(Type.String()),
 });
-export type MoveRow = {
-  id: string;
-  tenant: string;
-  run_id: string | null;
-  kind: MoveKind;
-  state: MoveState;
-  first_day: string;
-  last_day: string;
-  source: TripleRow | null;
-  object: TripleRow | null;
-  gone: TripleRow;
-  stored_bytes: number | null;
-  segments_in: number;
-  segments_out: number;
-  planned_at: string;
-  copied_at: string | null;
-  verified_at: string | null;
-  switched_at: string | null;
-  removed_at: string | null;
-  failed_at: string | null;
-  failed_in: MoveState | null;
-  error_code: string | null;
-  error: string | null;
-};
+export type MoveRow = Static<typeof moveSchema>;
 
 export const verifyProblemSchema = Type.Object({
   kind: oneOf(problemKinds),
@@ -310,15 +227,7 @@ export const verifyProblemSchema = Type.Object({
   last_day: nullable(dateSchema),
   message: Type.String({ description: 'what differs, and what to do' }),
 });
-export type VerifyProblem = {
-  kind: ProblemKind;
-  tenant: string | null;
-  object_key: string | null;
-  store: string | null;
-  first_day: string | null;
-  last_day: string | null;
-  message: string;
-};
+export type VerifyProblem = Static<typeof verifyProblemSchema>;
 
 export const verificationSchema = Type.Object({
   id: Type.String(),
@@ -338,24 +247,7 @@ export const verificationSchema = Type.Object({
   problems: Type.Array(verifyProblemSchema, { description: 'the first 1,000' }),
   error: nullable(Type.String()),
 });
-export type VerificationRow = {
-  id: string;
-  state: RetentionJobState;
-  ok: boolean | null;
-  tenant: string | null;
-  requested_by: string | null;
-  requested_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  segments_total: number | null;
-  segments_done: number;
-  bytes_total: number | null;
-  bytes_done: number;
-  records_done: number;
-  problem_count: number;
-  problems: VerifyProblem[];
-  error: string | null;
-};
+export type VerificationRow = Static<typeof verificationSchema>;
 
 export const eraseRequestSchema = Type.Object(
   {
@@ -379,11 +271,6 @@ export const eraseRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
-export type EraseRemain = {
-  what: (typeof remainKinds)[number];
-  until: string | null;
-  note: string;
-};
 
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
@@ -423,24 +310,5 @@ export const eraseReceiptSchema = Type.Object({
     { description: 'where what was erased still is, though no read finds it' },
   ),
 });
-export type EraseReceipt = {
-  id: string | null;
-  dry_run: boolean;
-  state: MoveState | null;
-  tenant: string;
-  store: string | null;
-  from: string | null;
-  to: string | null;
-  erased: TripleRow;
-  hot_count: number;
-  cold_count: number;
-  segments_rewritten: number;
-  not_found: string[];
-  requested_at: string;
-  erased_at: string | null;
-  objects_removed_after: string | null;
-  tags_removed: number;
-  versions_changed: number;
-  exports_removed: number;
-  remains: EraseRemain[];
-};
+export type EraseReceipt = Static<typeof eraseReceiptSchema>;
+export type EraseRemain = EraseReceipt['remains'][number];
