@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
+import { createDuckDb, type DuckDb } from '../platform/duckdb.ts';
 import type { Log } from '../platform/log.ts';
 import {
   createStoreFence,
@@ -13,7 +14,6 @@ import { ObjectMissing, type ObjectReader, type ObjectStore } from '../platform/
 import { makeSpoolDir, openObjectStore } from '../platform/objects/open-store.ts';
 import { createObjectReader } from '../platform/objects/reader.ts';
 import { createStoreWatch, type StoreWatch } from '../platform/objects/store-watch.ts';
-import { createDuckDb, type DuckDb } from '../platform/parquet/duckdb.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { isKnownStore } from '../retention/index.ts';
 

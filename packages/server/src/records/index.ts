@@ -9,6 +9,8 @@ export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
 export { tenantFolder } from './segments/segment-key.ts';
 export { digestSumSql } from './segments/segment-sql.ts';
+export { coldColumnSql } from './slice/cold-sql.ts';
+export { columnSql, selectSlice } from './slice/queries.ts';
 export {
   type DayWindow,
   isCounted,
@@ -16,9 +18,7 @@ export {
   type Slice,
   type TagWindows,
   toSlice,
-} from './slice.ts';
-export { coldColumnSql } from './slice-sql/cold-sql.ts';
-export { columnSql, selectSlice } from './slice-sql/queries.ts';
+} from './slice/slice.ts';
 export { type ChunkRows, chunkRows } from './steps/chunk-rows.ts';
 export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-steps.ts';
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';

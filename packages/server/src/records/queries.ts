@@ -1,7 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { Slice } from './slice.ts';
 import {
   dayConditions,
   dayTable,
@@ -9,7 +8,8 @@ import {
   recordConditions,
   tenantConditions,
   where,
-} from './slice-sql/queries.ts';
+} from './slice/queries.ts';
+import type { Slice } from './slice/slice.ts';
 import type { Level } from './values.ts';
 
 export type DatasetCounters = {

@@ -23,7 +23,7 @@ export { segmentFolders, segmentKey, tenantFolder } from './segments/segment-key
 export { digestSumSql, readSegments } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
-export type { DayWindow } from './slice.ts';
+export type { DayWindow } from './slice/slice.ts';
 export { beyondLastDay, firstDay } from './tags/windows.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';

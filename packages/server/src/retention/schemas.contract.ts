@@ -271,7 +271,6 @@ export const eraseRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
-
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
   dry_run: Type.Boolean(),

@@ -321,7 +321,10 @@ test('a damaged segment fails before the first byte, and says whose data it is',
   const flipped = Buffer.from(bytes);
   flipped.writeUInt8(flipped.readUInt8(100) ^ 1, 100);
   await writeFile(path, flipped);
-  const said = { code: 'segment_damaged', detail: expect.stringContaining('tenant BAD from 2001-01-30') };
+  const said = {
+    code: 'segment_damaged',
+    detail: expect.stringContaining('tenant BAD from 2001-01-30'),
+  };
   await expect(exportCsv({ tenant: 'BAD' })).rejects.toMatchObject(said);
   await rm(path);
   await expect(exportCsv({ tenant: 'BAD' })).rejects.toMatchObject(said);

@@ -1,4 +1,4 @@
-import { literal } from '../../platform/parquet/duckdb.ts';
+import { literal } from '../../platform/duckdb.ts';
 import {
   type Chunk,
   type ChunkRows,

@@ -7,7 +7,7 @@ import { decompress, init } from '@bokuweb/zstd-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { createGate } from '../../kernel/gate.ts';
-import { literal } from '../../platform/parquet/duckdb.ts';
+import { literal } from '../../platform/duckdb.ts';
 import {
   type CutOptions,
   cutParts,

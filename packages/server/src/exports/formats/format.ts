@@ -1,4 +1,4 @@
-import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Slice } from '../../records/index.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import type { Compression, ExportFormat, Profile, Proof } from '../values.ts';

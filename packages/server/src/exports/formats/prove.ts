@@ -1,4 +1,4 @@
-import { type DuckDb, DuckDbError, literal } from '../../platform/parquet/duckdb.ts';
+import { type DuckDb, DuckDbError, literal } from '../../platform/duckdb.ts';
 import { digestSumSql } from '../../records/index.ts';
 import { type Proof, recordColumns } from '../values.ts';
 import type { FileOptions, WrittenBody } from './format.ts';

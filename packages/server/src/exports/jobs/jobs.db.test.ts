@@ -7,8 +7,8 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, startTestService, type TestService } from '../../../test/service.ts';
+import { createDuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
-import { createDuckDb } from '../../platform/parquet/duckdb.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 
 /** Works on jobs. */

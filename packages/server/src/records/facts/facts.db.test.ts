@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { everybody, ingest } from '../read/testing/walk.ts';
-import type { SliceRequest } from '../slice.ts';
+import type { SliceRequest } from '../slice/slice.ts';
 import { readFacts } from './read-facts.ts';
 
 let db: TestDatabase;

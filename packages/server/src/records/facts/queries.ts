@@ -1,8 +1,8 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DayInSegment } from '../read/queries.ts';
-import type { Slice } from '../slice.ts';
-import { dayConditions, labelConditions, where } from '../slice-sql/queries.ts';
+import { dayConditions, labelConditions, where } from '../slice/queries.ts';
+import type { Slice } from '../slice/slice.ts';
 import type { CountedDay, HotStretch, PickedStore, Take } from './pick-days.ts';
 import type { LabelTally } from './tally.ts';
 

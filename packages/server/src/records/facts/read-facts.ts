@@ -5,7 +5,7 @@ import { coalesce, type RowRange } from '../read/plan-scan.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
 import { groupSegments, listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
-import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
+import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { Facts } from '../tags.contract.ts';
 import { type PickedStore, pickDays, type Take, takeAll, toHotStretches } from './pick-days.ts';

@@ -1,8 +1,8 @@
 import { type FilePart, rowsOf } from '../read/scan-sql.ts';
 import { compareText } from '../read/tier.ts';
 import { readSegments } from '../segments/segment-sql.ts';
-import type { Slice } from '../slice.ts';
-import { coldConditions, coldLabelConditions } from '../slice-sql/cold-sql.ts';
+import { coldConditions, coldLabelConditions } from '../slice/cold-sql.ts';
+import type { Slice } from '../slice/slice.ts';
 import type { Facts } from '../tags.contract.ts';
 
 /** How many records have these labels. */

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
+import { DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts';
-import { DuckDbError, isOutOfMemory, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';

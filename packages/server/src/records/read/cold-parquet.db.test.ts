@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { DuckDbError } from '../../platform/parquet/duckdb.ts';
+import { DuckDbError } from '../../platform/duckdb.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';

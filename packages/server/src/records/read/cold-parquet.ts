@@ -1,7 +1,7 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { isCounted, type Slice } from '../slice.ts';
+import { isCounted, type Slice } from '../slice/slice.ts';
 import { scanLimit } from './hot-postgres.ts';
 import { readTwice, withSegments } from './open-segments.ts';
 import {

@@ -2,7 +2,7 @@ import { dayAfter } from '../../kernel/day.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
-import { isCounted, type Slice } from '../slice.ts';
+import { isCounted, type Slice } from '../slice/slice.ts';
 import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
 import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';

@@ -1,7 +1,7 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { isCounted, type Slice } from '../slice.ts';
+import { isCounted, type Slice } from '../slice/slice.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
 import { compareKeys, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';

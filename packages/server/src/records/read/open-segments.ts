@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
+import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
 import { isObjectFault, type OpenObject } from '../../platform/objects/objects.ts';
-import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
 import { segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import type { Segment } from './queries.ts';

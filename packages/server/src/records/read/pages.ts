@@ -9,7 +9,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
-import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice.ts';
+import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { orders } from '../values.ts';
 import { cutAt, type ScanOptions, type Tier } from './tier.ts';

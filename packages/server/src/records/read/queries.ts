@@ -1,7 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { DayWindow, Slice } from '../slice.ts';
-import { dayConditions, dayTable, tenantConditions, where } from '../slice-sql/queries.ts';
+import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
+import type { DayWindow, Slice } from '../slice/slice.ts';
 
 /** A live segment, as opening it needs it. Days are `YYYY-MM-DD`. */
 export type Segment = {

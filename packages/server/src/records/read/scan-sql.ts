@@ -1,8 +1,8 @@
-import { literal } from '../../platform/parquet/duckdb.ts';
+import { literal } from '../../platform/duckdb.ts';
 import { pageBytes, type RecordKey } from '../queries.ts';
 import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
-import type { Slice } from '../slice.ts';
-import { coldConditions, coldLabelConditions as labelConditions } from '../slice-sql/cold-sql.ts';
+import { coldConditions, coldLabelConditions as labelConditions } from '../slice/cold-sql.ts';
+import type { Slice } from '../slice/slice.ts';
 import type { RowRange } from './plan-scan.ts';
 
 // DuckDB's SQL of reading records out of segments.

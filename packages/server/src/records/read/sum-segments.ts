@@ -1,7 +1,7 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
 import { type ColdReader, emptyTriple, sumTriples, type Triple } from '../segments/segment.ts';
-import { isCounted, type Slice } from '../slice.ts';
+import { isCounted, type Slice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import { readTwice, withSegments } from './open-segments.ts';
 import { maxSegments } from './plan-scan.ts';

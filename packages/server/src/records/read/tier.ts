@@ -1,5 +1,5 @@
 import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
-import type { Slice } from '../slice.ts';
+import type { Slice } from '../slice/slice.ts';
 
 export type ScanOptions = {
   /** Read on beyond this key, or from it on. */

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
+import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import { type DayTriple, sumTriples } from './segment.ts';
 import { readSegments } from './segment-sql.ts';
 import { writeSegmentFromSegments } from './write-segment.ts';

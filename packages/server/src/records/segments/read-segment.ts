@@ -1,4 +1,4 @@
-import { type DuckDb, DuckDbError } from '../../platform/parquet/duckdb.ts';
+import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
 import type { HotKeys } from './replace-segments.ts';
 import type { SegmentDay } from './segment.ts';
 import { digestSql, digestSumOf, instantSql, readSegments } from './segment-sql.ts';

@@ -1,6 +1,6 @@
 import { sumDigests } from '../../kernel/digest.ts';
+import type { DuckDb } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
-import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 
 /** A day of a store of the tenant at hand. Days are `YYYY-MM-DD`, UTC. */
 export type StoreDay = { readonly store: string; readonly day: string };

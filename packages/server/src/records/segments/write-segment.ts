@@ -1,4 +1,4 @@
-import { type DuckDb, DuckDbError, isOutOfMemory, literal } from '../../platform/parquet/duckdb.ts';
+import { type DuckDb, DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import {
   readSegments,
   segmentColumns,

@@ -1,6 +1,6 @@
 import { readSegments, segmentOrder } from '../segments/segment-sql.ts';
-import type { Slice } from '../slice.ts';
-import { coldLabelConditions } from '../slice-sql/cold-sql.ts';
+import { coldLabelConditions } from '../slice/cold-sql.ts';
+import type { Slice } from '../slice/slice.ts';
 import type { Chunk, RowRun } from './cut-steps.ts';
 
 /** The rows of a chunk, and where they are. */

@@ -1,5 +1,5 @@
 import { rowGroupRows } from '../segments/segment-sql.ts';
-import type { KeyRange } from '../slice.ts';
+import type { KeyRange } from '../slice/slice.ts';
 import type { Island } from './queries.ts';
 
 export type CutOptions = {

@@ -8,7 +8,7 @@ import {
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../segments/damage.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import type { Slice } from '../slice.ts';
+import type { Slice } from '../slice/slice.ts';
 import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
 import { isLive, listIslands, listSegments, type SliceSegment } from './queries.ts';
 

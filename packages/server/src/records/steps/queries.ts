@@ -1,8 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import type { Slice } from '../slice.ts';
-import { dayConditions, dayTable, tenantConditions, where } from '../slice-sql/queries.ts';
+import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
+import type { Slice } from '../slice/slice.ts';
 
 /** How many records the slice's days have, whatever their kind, and how many of these are cold. */
 export async function sumTiers(

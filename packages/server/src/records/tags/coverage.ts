@@ -1,6 +1,6 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { TagWindows } from '../slice.ts';
+import type { TagWindows } from '../slice/slice.ts';
 import type { CounterScope } from './counters.ts';
 import { planRow, type RowPlan, untagged } from './plan-row.ts';
 import { readTagsOf } from './read-windows.ts';

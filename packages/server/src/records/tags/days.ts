@@ -2,7 +2,7 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { dayAfter } from '../../kernel/day.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { type SliceRequest, toSlice } from '../slice.ts';
+import { type SliceRequest, toSlice } from '../slice/slice.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { tierOf } from '../tier-of.ts';
 import type { CounterScope } from './counters.ts';

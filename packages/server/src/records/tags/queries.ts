@@ -2,8 +2,8 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DayWindow, Slice } from '../slice.ts';
-import { where } from '../slice-sql/queries.ts';
+import { where } from '../slice/queries.ts';
+import type { DayWindow, Slice } from '../slice/slice.ts';
 import type { DatasetName } from '../values.ts';
 import {
   type CounterRun,

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { Slice, TagWindows } from '../slice.ts';
+import type { Slice, TagWindows } from '../slice/slice.ts';
 import { listTaggedDays } from './queries.ts';
 import { mergeWindows } from './windows.ts';
 

@@ -1,4 +1,4 @@
-import type { DayWindow, TagWindows } from '../slice.ts';
+import type { DayWindow, TagWindows } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
 import { mergeSpans, type Span, subtractSpans } from './windows.ts';
 

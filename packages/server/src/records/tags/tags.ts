@@ -7,7 +7,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
-import { isOutOfReach, type SliceRequest, toSlice } from '../slice.ts';
+import { isOutOfReach, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
 import { listDays } from './days.ts';
 import * as queries from './queries.ts';

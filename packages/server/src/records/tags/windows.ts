@@ -1,4 +1,4 @@
-import type { DayWindow } from '../slice.ts';
+import type { DayWindow } from '../slice/slice.ts';
 
 /** Where windows that are open at an end begin and end: no record can be older, or younger. */
 export const firstDay = '1970-01-01';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DuckDb } from '../../platform/parquet/duckdb.ts';
+import type { DuckDb } from '../../platform/duckdb.ts';
 import { tryLock } from '../../platform/postgres/locks.ts';
 import {
   addRecords,

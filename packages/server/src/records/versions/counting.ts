@@ -15,8 +15,8 @@ import {
   type Triple,
 } from '../segments/segment.ts';
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
-import type { KeyRange, Slice } from '../slice.ts';
-import { coldConditions, coldSplitSql } from '../slice-sql/cold-sql.ts';
+import { coldConditions, coldSplitSql } from '../slice/cold-sql.ts';
+import type { KeyRange, Slice } from '../slice/slice.ts';
 import { sumTiers } from '../steps/queries.ts';
 import { splitNames } from '../values.ts';
 import * as queries from './queries.ts';

@@ -5,7 +5,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DayWindow, KeyRange, TagWindows } from '../slice.ts';
+import type { DayWindow, KeyRange, TagWindows } from '../slice/slice.ts';
 import { beyondLastDay, firstDay, mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';

@@ -1,6 +1,6 @@
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import type { DayWindow } from '../slice.ts';
+import type { DayWindow } from '../slice/slice.ts';
 import * as queries from './queries.ts';
 
 /**

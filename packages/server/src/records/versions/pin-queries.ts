@@ -2,8 +2,8 @@ import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { KeyRange, Slice } from '../slice.ts';
-import { dayConditions, where } from '../slice-sql/queries.ts';
+import { dayConditions, where } from '../slice/queries.ts';
+import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
  * Until the end of the transaction nobody pins a slice of these tenants. In one order, so that two

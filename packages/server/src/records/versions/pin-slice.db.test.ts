@@ -8,7 +8,7 @@ import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
 import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
 import { testActor } from '../../retention/mover/testing/world.ts';
 import { createIngest, type Ingest } from '../ingest/ingest.ts';
-import type { Slice } from '../slice.ts';
+import type { Slice } from '../slice/slice.ts';
 import { readContent } from './counting.ts';
 import { lockPins } from './pin-queries.ts';
 import { cutParts, type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';

@@ -5,7 +5,7 @@ import {
   type Queryable,
 } from '../../platform/postgres/database.ts';
 import { sumLeafDays } from '../queries.ts';
-import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice.ts';
+import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice/slice.ts';
 import { readTagWindows } from '../tags/read-windows.ts';
 import * as queries from './pin-queries.ts';
 import { listPinnedParts } from './pin-queries.ts';

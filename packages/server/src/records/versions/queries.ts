@@ -2,14 +2,14 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { Segment } from '../read/queries.ts';
-import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice.ts';
 import {
   dayConditions,
   recordConditions,
   splitSql,
   tenantConditions,
   where,
-} from '../slice-sql/queries.ts';
+} from '../slice/queries.ts';
+import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice/slice.ts';
 import { beyondLastDay, firstDay } from '../tags/windows.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';

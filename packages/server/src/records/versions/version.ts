@@ -1,7 +1,7 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { KeyRange, Slice } from '../slice.ts';
+import type { KeyRange, Slice } from '../slice/slice.ts';
 import type { DatasetName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type StoredVersion } from './queries.ts';

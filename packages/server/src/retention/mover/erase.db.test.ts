@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordDigest } from '../../kernel/digest.ts';
-import { literal } from '../../platform/parquet/duckdb.ts';
+import { literal } from '../../platform/duckdb.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { subtractTriples, sumTriples, tenantFolder } from '../../records/segments.ts';
 import type { EraseReceipt } from '../contract.ts';

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
+import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
-import { DuckDbError, isOutOfMemory } from '../../platform/parquet/duckdb.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { findDueDays } from '../policies/plan.ts';
 import { statesBeforeSwitch } from '../values.ts';

@@ -1,5 +1,5 @@
+import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
-import { type DuckDb, literal } from '../../platform/parquet/duckdb.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
   type DayTriple,

@@ -1,7 +1,7 @@
+import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
-import type { DuckDb } from '../../platform/parquet/duckdb.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
   dayKey,

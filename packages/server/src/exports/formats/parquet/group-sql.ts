@@ -1,4 +1,4 @@
-import { literal } from '../../../platform/parquet/duckdb.ts';
+import { literal } from '../../../platform/duckdb.ts';
 import { chunkRows, coldColumnSql, type Slice } from '../../../records/index.ts';
 import { isOwnColumn } from '../../columns.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type DuckDb, literal } from '../../../platform/parquet/duckdb.ts';
+import { type DuckDb, literal } from '../../../platform/duckdb.ts';
 import { isOwnColumn } from '../../columns.ts';
 import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
 import { dialects } from '../../encode/csv-cells.ts';

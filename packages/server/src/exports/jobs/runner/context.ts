@@ -1,4 +1,5 @@
 import { AppError, errorCatalogue } from '../../../kernel/errors.ts';
+import { DuckDbError, isOutOfMemory } from '../../../platform/duckdb.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { StoreFence } from '../../../platform/objects/fence.ts';
 import {
@@ -7,7 +8,6 @@ import {
   type ObjectStore,
   systemCode,
 } from '../../../platform/objects/objects.ts';
-import { DuckDbError, isOutOfMemory } from '../../../platform/parquet/duckdb.ts';
 import type { Connection, Database } from '../../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../../records/index.ts';
 import type { ExportSource } from '../../encode/rows.ts';

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createDuckDb, type DuckDb, literal } from '../../../platform/duckdb.ts';
 import {
   ObjectDamaged,
   ObjectMissing,
   type ObjectReader,
 } from '../../../platform/objects/objects.ts';
-import { createDuckDb, type DuckDb, literal } from '../../../platform/parquet/duckdb.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { segmentColumns, segmentFormatFor, segmentOrder } from '../../segments/segment-sql.ts';
 

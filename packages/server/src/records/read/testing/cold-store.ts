@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createDuckDb } from '../../../platform/duckdb.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
-import { createDuckDb } from '../../../platform/parquet/duckdb.ts';
 import type { ColdReader } from '../../segments/segment.ts';
 
 export type ColdStore = ColdReader & {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { dayAfter } from '../../../kernel/day.ts';
-import type { TagWindows } from '../../slice.ts';
+import type { TagWindows } from '../../slice/slice.ts';
 import { type DatasetName, datasetNames } from '../../values.ts';
 import { beyondLastDay, firstDay, mergeWindows } from '../windows.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { DuckDb } from '../../../platform/duckdb.ts';
 import { createLog } from '../../../platform/log.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
-import type { DuckDb } from '../../../platform/parquet/duckdb.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { countVersions } from '../counting.ts';
 

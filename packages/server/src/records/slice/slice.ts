@@ -1,10 +1,10 @@
-import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
-import { addDays, daysIn } from '../kernel/day.ts';
-import { invalidInput } from '../kernel/errors.ts';
-import type { StoreDay } from './segments/segment.ts';
-import type { segmentColumns } from './segments/segment-sql.ts';
-import type { DatasetName, SplitName } from './values.ts';
-import type { Shares } from './versions.contract.ts';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { addDays, daysIn } from '../../kernel/day.ts';
+import { invalidInput } from '../../kernel/errors.ts';
+import type { StoreDay } from '../segments/segment.ts';
+import type { segmentColumns } from '../segments/segment-sql.ts';
+import type { DatasetName, SplitName } from '../values.ts';
+import type { Shares } from '../versions.contract.ts';
 
 /** Which records, as a client asks for them. */
 export type SliceRequest = {

@@ -1,14 +1,14 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import { datasetNames } from '../values.ts';
 import {
   type DayWindow,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
   type Slice,
-} from '../slice.ts';
-import { datasetNames } from '../values.ts';
+} from './slice.ts';
 
 // A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
 

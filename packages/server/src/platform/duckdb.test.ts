@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLog } from '../log.ts';
 import { createDuckDb, type DuckDb, DuckDbError, literal } from './duckdb.ts';
+import { createLog } from './log.ts';
 
 let dir: string;
 let duckdb: DuckDb;

@@ -1,13 +1,13 @@
-import { literal } from '../../platform/parquet/duckdb.ts';
+import { literal } from '../../platform/duckdb.ts';
 import { instantSql } from '../segments/segment-sql.ts';
+import { datasetNames } from '../values.ts';
 import {
   type DayWindow,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
   type Slice,
-} from '../slice.ts';
-import { datasetNames } from '../values.ts';
+} from './slice.ts';
 
 // A slice as conditions of DuckDB, on the rows of segments of its tenant.
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { AppError } from '../../kernel/errors.ts';
-import type { Log } from '../log.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { Log } from './log.ts';
 
 /** Runs DuckDB SQL in a child process of its own. */
 export type DuckDb = {
@@ -30,7 +30,7 @@ export function isOutOfMemory(error: unknown): boolean {
   return error instanceof DuckDbError && /out of memory/i.test(error.message);
 }
 
-export type DuckDbOptions = {
+type DuckDbOptions = {
   memoryBytes: number;
   threads: number;
   /** For what does not fit into memory. */
@@ -42,7 +42,7 @@ export type DuckDbOptions = {
   log: Log;
 };
 
-const worker = fileURLToPath(new URL('../../../bin/duckdb-worker.js', import.meta.url));
+const worker = fileURLToPath(new URL('../../bin/duckdb-worker.js', import.meta.url));
 const queryMillis = 60_000;
 
 type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };

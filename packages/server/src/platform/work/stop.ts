@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Log } from '../platform/log.ts';
+import type { Log } from '../log.ts';
 
 /** What ends the things that were started, in the order in which they were. */
 export type Closers = (() => Promise<unknown>)[];
