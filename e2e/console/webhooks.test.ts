@@ -196,6 +196,40 @@ test('brings a row back that the service refuses to retry, and says why', async 
   await close();
 });
 
+test('shows the four newest messages, and keeps the one that has the focus', async () => {
+  const { service, endpoints } = webhooks;
+  const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await page.clock.install();
+  await openQueue(page, '/dlq?tenant=globex');
+  await service.call('PATCH', path, { body: { enabled: false } });
+  const refused = messages(page).getByText('Not retried');
+  const textOf = (key: string) => messages(page).getByText(`dlv…${key.slice(-4)}`);
+  const keys: string[] = [];
+  for (const row of [0, 1, 2, 3, 4]) {
+    const key = await keyOf(page, row);
+    keys.push(key);
+    await rowsOf(page).nth(row).getByRole('button', { name: 'RETRY' }).click();
+    await textOf(key).waitFor();
+    await page.locator(`tr[data-key="${key}"]`).waitFor();
+  }
+  const [oldest = ''] = keys;
+  const newest = keys.at(-1) ?? '';
+  await textOf(oldest).waitFor({ state: 'detached' });
+  expect(await refused.count()).toBe(4);
+
+  await messages(page).getByRole('button', { name: 'Close message' }).last().focus();
+  await page.clock.runFor(10_000);
+  await expect.poll(() => refused.count(), patient).toBe(1);
+  await textOf(newest).waitFor();
+  await rowsOf(page).first().focus();
+  await page.clock.runFor(10_000);
+  await expect.poll(() => refused.count(), patient).toBe(0);
+  await service.call('PATCH', path, { body: { enabled: true } });
+  expectQuiet([/409 \(Conflict\)/]);
+  await close();
+});
+
 test('retries a row, which leaves at once, and follows it until it is delivered', async () => {
   const { service, receiver } = webhooks;
   const { page, expectQuiet, close } = await openPage(browser, service);

@@ -1,7 +1,13 @@
-import { ActionIcon, Anchor, Button, Portal } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Anchor, Button, Portal } from '@mantine/core';
+import { randomId } from '@mantine/hooks';
+import {
+  type NotificationData,
+  Notifications,
+  notifications,
+  notificationsStore,
+} from '@mantine/notifications';
+import type { ReactNode } from 'react';
 import classes from './controls.module.css';
-import { CloseIcon } from './icons.tsx';
 
 export type Toast = {
   readonly text: string;
@@ -11,78 +17,69 @@ export type Toast = {
   readonly action?: { readonly text: string; readonly run: () => void };
 };
 
-const toastEvent = 'svcctl:toast';
 const shownMillis = 8_000;
 const mostShown = 4;
 
 /** Says something at the edge of the page for some seconds, with a link to where it leads. */
 export function notify(toast: Toast): void {
-  window.dispatchEvent(new CustomEvent(toastEvent, { detail: toast }));
+  const id = randomId();
+  const [oldest, ...others] = notificationsStore.getState().notifications;
+  // The newest is what one waits for; the library would have it wait for its turn.
+  if (oldest?.id !== undefined && others.length + 1 >= mostShown) notifications.hide(oldest.id);
+  const shown: NotificationData = {
+    id,
+    autoClose: shownMillis,
+    message: <ToastText toast={toast} onDone={() => notifications.hide(id)} />,
+    // The region around all of them speaks.
+    role: 'presentation',
+    classNames: { root: classes.toast, body: classes.toastBody, description: classes.toastText },
+    closeButtonProps: { 'aria-label': 'Close message' },
+    // Under the mouse it stays by itself; so it does for who comes by key.
+    onFocus: () => notifications.update({ ...shown, autoClose: false }),
+    onBlur: () => notifications.update(shown),
+  };
+  notifications.show(shown);
 }
 
 /** Shows what `notify` says. Once in the frame. */
 export function Toasts(): ReactNode {
-  const [toasts, setToasts] = useState<readonly (Toast & { id: number })[]>([]);
-  const lastId = useRef(0);
-  useEffect(() => {
-    const show = (event: Event) => {
-      lastId.current += 1;
-      const toast = { ...(event as CustomEvent<Toast>).detail, id: lastId.current };
-      setToasts((all) => [...all, toast].slice(-mostShown));
-    };
-    window.addEventListener(toastEvent, show);
-    return () => window.removeEventListener(toastEvent, show);
-  }, []);
-  const close = (id: number) => setToasts((all) => all.filter((toast) => toast.id !== id));
   return (
     <Portal>
-      <div className={classes.toasts} role="status" aria-live="polite" aria-label="Messages">
-        {toasts.map((toast) => (
-          <ToastCard key={toast.id} toast={toast} onClose={() => close(toast.id)} />
-        ))}
+      <div role="status" aria-live="polite" aria-label="Messages">
+        <Notifications
+          withinPortal={false}
+          className={classes.toasts}
+          zIndex={400}
+          containerWidth="auto"
+          limit={mostShown}
+          pauseResetOnHover="notification"
+        />
       </div>
     </Portal>
   );
 }
 
-function ToastCard({ toast, onClose }: { toast: Toast; onClose: () => void }): ReactNode {
-  const [isHeld, setHeld] = useState(false);
-  const close = useRef(onClose);
-  close.current = onClose;
-  useEffect(() => {
-    if (isHeld) return;
-    const timer = setTimeout(() => close.current(), shownMillis);
-    return () => clearTimeout(timer);
-  }, [isHeld]);
+function ToastText({ toast, onDone }: { toast: Toast; onDone: () => void }): ReactNode {
+  const { text, href, linkText, action } = toast;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: only keeps it open while it is read
-    <div
-      className={classes.toast}
-      onMouseEnter={() => setHeld(true)}
-      onMouseLeave={() => setHeld(false)}
-      onFocus={() => setHeld(true)}
-      onBlur={() => setHeld(false)}
-    >
-      <span>{toast.text}</span>
-      {toast.href !== undefined && (
-        <Anchor href={toast.href} size="sm">
-          {toast.linkText ?? 'Open'}
+    <>
+      <span>{text}</span>
+      {href !== undefined && (
+        <Anchor href={href} size="sm">
+          {linkText ?? 'Open'}
         </Anchor>
       )}
-      {toast.action !== undefined && (
+      {action !== undefined && (
         <Button
           size="compact-sm"
           onClick={() => {
-            toast.action?.run();
-            onClose();
+            action.run();
+            onDone();
           }}
         >
-          {toast.action.text}
+          {action.text}
         </Button>
       )}
-      <ActionIcon aria-label="Close message" size={24} onClick={onClose}>
-        <CloseIcon />
-      </ActionIcon>
-    </div>
+    </>
   );
 }
