@@ -12,13 +12,13 @@ import {
 
 const batchSize = 1000;
 const everyMillis = 600_000;
-/** Between two batches: deliveries and pages go first. */
+/** The rest between two batches, so that deliveries and pages are served first. */
 const restMillis = 20;
 
 /**
- * Gives up what has waited for a disabled endpoint for more than `days`. Forgets what ended more than
- * `days` ago: delivered and discarded deliveries with their attempts, the incidents behind them,
- * idempotency keys of more than 30 days. In small batches, each of its own.
+ * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
+ * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
+ * than 30 days. It works in small batches, each in a transaction of its own, so that no lock is held for long.
  */
 export async function forgetHistory(
   db: Database,
@@ -37,7 +37,10 @@ export async function forgetHistory(
   if (!signal.aborted) await forgetKeys(db);
 }
 
-/** Does so every ten minutes until stopped. Two processes at it only share the work. */
+/**
+ * Runs `forgetHistory` every ten minutes until stopped. Jobs are forgotten after `historyDays` days, or never when that
+ * is 0. Several processes may run this at once: they share the work.
+ */
 export function startForgetting(
   db: Database,
   options: { days: number; historyDays: number; log: Log },

@@ -6,18 +6,20 @@ import type { Target } from './delivery/target.ts';
 import type { SecretBox } from './secret.ts';
 import type { WakeUp } from './wake-up.ts';
 
-/** What the routes of webhooks are given. */
+/** What the webhook routes need from the process that they run in. */
 export type WebhookOptions = {
   readonly cursorKey: () => Buffer;
   readonly clock: Clock;
+  /** Encrypts and decrypts the secrets of endpoints. A function, since the key is read after the routes are added. */
   readonly secretBox: () => SecretBox;
   readonly target: Target;
   readonly wakeUp: WakeUp;
+  /** The runner of bulk jobs, which is told when a new job waits. */
   readonly jobs: Pick<Repeated, 'poke'>;
   readonly audit: Audit;
-  /** Attempts of an endpoint that names no number of its own. */
+  /** The number of attempts for endpoints that have no number of their own. */
   readonly maxAttempts: number;
-  /** One payload, at most. */
+  /** The largest payload, in bytes. */
   readonly maxPayloadBytes: number;
   readonly log: Log;
 };

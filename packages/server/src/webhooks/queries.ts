@@ -2,15 +2,16 @@ import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
-/** Where a walk along (created_at, id) has got to. */
+/** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
 
 type Step = { seen: number; at: string | null; id: string | null };
 
 /**
- * Deletes, among the next `limit` deliveries made more than `days` ago, those that ended more than
- * `days` ago, with their attempts. Abandoned ones stay until they are purged, and those of an incident
- * whose idempotency key still counts as long as it does. Answers where to go on; null at the end.
+ * Looks at the next `limit` deliveries that were made more than `days` days ago, and deletes those that ended more than
+ * `days` days ago, with their attempts. Abandoned deliveries stay until they are purged. A delivery also stays as long
+ * as its incident's idempotency key counts, since the answer to that key lists it. Returns where to go on, or null at
+ * the end.
  */
 export async function forgetDeliveries(
   db: Queryable,
@@ -41,7 +42,7 @@ export async function forgetDeliveries(
   return positionOf(rows[0], limit);
 }
 
-/** The same for incidents that have no delivery left. */
+/** Does the same with incidents that have no delivery left. */
 export async function forgetIncidents(
   db: Queryable,
   days: number,
@@ -63,11 +64,15 @@ export async function forgetIncidents(
   return positionOf(rows[0], limit);
 }
 
+/** Deletes the idempotency keys that have run out, and so are free again. */
 export async function forgetKeys(db: Queryable): Promise<void> {
   await db.query(sql`delete from incident_keys where created_at < now() - interval '30 days'`);
 }
 
-/** Bulk retries and purges that ended; an operator makes few. */
+/**
+ * Deletes bulk retries and purges that ended more than `days` days ago. One statement is enough, because operators make
+ * few of them.
+ */
 export async function forgetJobs(db: Queryable, days: number): Promise<void> {
   await db.query(sql`
     delete from dead_letter_jobs where state in ('completed', 'cancelled')
@@ -79,7 +84,7 @@ function positionOf(step: Step | undefined, limit: number): WalkPosition | null 
   return { at: step.at, id: step.id };
 }
 
-/** Endpoint ids separated by spaces, or `*`. */
+/** The notification channel of wake-ups. The payload is endpoint ids separated by spaces, or `*` for all. */
 export const dueChannel = 'svcctl_due';
 
 export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {

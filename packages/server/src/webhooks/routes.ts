@@ -5,6 +5,7 @@ import { addEndpointRoutes } from './endpoints/routes.ts';
 import { addIncidentRoutes } from './incidents/incidents.ts';
 import type { WebhookOptions } from './options.ts';
 
+/** Adds all routes of the webhooks feature to the server. */
 export function addWebhookRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   addEndpointRoutes(http, db, options);
   addIncidentRoutes(http, db, options);

@@ -1,27 +1,28 @@
 import type { Queryable } from '../platform/postgres/database.ts';
 import { notifyDue } from './queries.ts';
 
-/** Tells drainers, in every process, that these endpoints have deliveries due. */
+/** Tells the drainers of all processes that endpoints have deliveries due. A wake-up may be lost. */
 export type WakeUp = {
   wake(endpointIds: readonly string[]): void;
 };
 
 type AttachableWakeUp = WakeUp & {
   /**
-   * Names the drainer of this process: it is told at once, without a notification, and answers which
-   * endpoints are not in its lanes.
+   * Registers the drainer of this process. It is told directly, without a notification, and returns the endpoints that
+   * are not in its lanes.
    */
   attach(drainer: (endpointIds: readonly string[]) => readonly string[]): void;
 };
 
+/** The shortest time between two notifications. */
 const quietMillis = 10;
-/** A notification holds 8,000 bytes. More endpoints than this at once: look at all. */
+/** A notification holds up to 8,000 bytes. When more endpoints than this are due at once, it says `*`: look at all. */
 const maxNamed = 200;
 
 /**
- * Notifies outside of the transaction that made the rows, at most once per 10 ms: NOTIFY inside it
- * takes a lock over all commits and cut them from 15,000/s to 5,000/s. A notification that is lost
- * costs a second: drainers look by themselves.
+ * Creates the wake-up of this process. It notifies outside the transaction that made the rows, and at most once per 10
+ * ms: a NOTIFY inside takes a lock that all commits wait for, which cut them from 15,000/s to 5,000/s. A lost
+ * notification delays deliveries by a second at most, because the drainers also look by themselves.
  */
 export function createWakeUp(db: Queryable, onError: (error: unknown) => void): AttachableWakeUp {
   const waiting = new Set<string>();

@@ -5,8 +5,8 @@ import { cancelBacklogJobs, discardBacklog, enableEndpoint } from './queries.ts'
 export { cancelBacklogJobs, discardOfEndpoint } from './queries.ts';
 
 /**
- * Discards up to `limit` rows that wait for a disabled endpoint, and enables it when that were all: what
- * is reported from then on is delivered. Call it in a transaction that has locked the endpoint.
+ * Discards up to `limit` deliveries that wait for a disabled endpoint, and enables the endpoint if these were all, so
+ * that what is reported from then on is delivered. Must be called in a transaction that has locked the endpoint.
  */
 export async function discardThenEnable(
   db: Queryable,
@@ -23,9 +23,9 @@ export async function discardThenEnable(
 }
 
 /**
- * Abandons what has waited for a disabled endpoint for more than `days`, a batch at a time: it stands in
- * the dead-letter queue then, and can be retried once the endpoint is enabled. The endpoint is locked, so
- * that nothing is abandoned which its enabling has just let go.
+ * Abandons, in batches, what has waited for a disabled endpoint for more than `days` days. It is then in the
+ * dead-letter queue and can be retried once the endpoint is enabled. The endpoint is locked, so that nothing is
+ * abandoned that an operator has just let go by enabling it.
  */
 export async function giveUpWaiting(
   db: Database,
@@ -56,5 +56,5 @@ export async function giveUpWaiting(
   }
 }
 
-/** For everything that moves rows into or out of `pending` and `abandoned`. */
+/** Whatever moves deliveries into or out of `pending` and `abandoned` has to call this. */
 export { type CountDelta, shiftCounts } from './queries.ts';

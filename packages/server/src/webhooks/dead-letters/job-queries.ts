@@ -4,7 +4,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
-/** A bulk re-arm, as the API shows it. */
+/** A bulk retry, as the API shows it. */
 export type JobRow = {
   id: string;
   state: JobState;
@@ -40,10 +40,14 @@ export type NewJob = Pick<
   | 'failed_to'
   | 'rate'
 > & {
+  /** The tenants that the maker of the job may touch; null means all. */
   reach: readonly string[] | null;
   rowsTotal: number;
   createdBy: string;
-  /** Attempts of an endpoint that names no number: as its maker has it, whichever process does the work. */
+  /**
+   * The number of attempts for endpoints that have no number of their own. It is that of the process that made the job,
+   * whichever process does the work.
+   */
   maxAttempts: number;
 };
 
@@ -58,12 +62,12 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
   return rows[0];
 }
 
-/** Bulk re-arms whose makers reach no further than this; null = all. */
+/** Selects the bulk retries whose makers could touch no other tenants than these; null means all. */
 function isVisible(reach: readonly string[] | null): Sql {
   return sql`j.action = 'retry' and (${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
 }
 
-/** Newest first. */
+/** Lists bulk retries, the newest first, beginning after `after`. */
 export async function listJobs(
   db: Queryable,
   reach: readonly string[] | null,
@@ -78,6 +82,7 @@ export async function listJobs(
     order by j.created_at desc, j.id desc limit ${page.limit}`);
 }
 
+/** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
 export async function findJob(
   db: Queryable,
   reach: readonly string[] | null,
@@ -88,7 +93,10 @@ export async function findJob(
   return rows[0];
 }
 
-/** Changes a job that has not ended; undefined when it has. A batch under way is waited for. */
+/**
+ * Changes a job that has not ended; undefined when it has. The statement waits for a batch that is under way, because
+ * the batch has the job locked.
+ */
 export async function changeJob(
   db: Queryable,
   id: string,
@@ -104,7 +112,7 @@ export async function changeJob(
   return rows[0];
 }
 
-/** How far a re-arm has got: the status it is at, and the row of it that was the last. */
+/** How far a bulk retry has got: the status that it works on, and the last row of that status it looked at. */
 export type JobProgress = {
   max_attempts?: number;
   status?: DeadLetterStatus;
@@ -119,7 +127,10 @@ export type OpenJob = {
   endpoint_id: string | null;
   failure_class: FailureClass | null;
   failed_from: string | null;
-  /** The end of its range, or the time it was made: rows that fail later are left alone. */
+  /**
+   * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later are left
+   * alone.
+   */
   failed_until: string;
   reach: string[] | null;
   rate: number | null;
@@ -127,8 +138,8 @@ export type OpenJob = {
 };
 
 /**
- * The running job that has waited longest and may go on now, locked until the end of the transaction. A
- * job that another process has a batch of is passed over.
+ * Finds the running job that has waited longest and may go on now, and locks it until the end of the transaction. A job
+ * of which another process does a batch is skipped.
  */
 export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> {
   const rows = await db.query<OpenJob>(sql`
@@ -141,7 +152,7 @@ export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> 
   return rows[0];
 }
 
-/** Until the first of the running jobs that are paced may go on; null when there is none. */
+/** Milliseconds until the first of the jobs with a rate may go on; null when no job has to wait. */
 export async function findWaitMillis(db: Queryable): Promise<number | null> {
   const rows = await db.query<{ millis: number | null }>(sql`
     select ceil(extract(epoch from min((j.position ->> 'ready_at')::timestamptz) - clock_timestamp()) * 1000)::int
@@ -151,7 +162,10 @@ export async function findWaitMillis(db: Queryable): Promise<number | null> {
   return rows[0]?.millis ?? null;
 }
 
-/** Notes a batch. The pace is kept here, so that it holds over all processes together. */
+/**
+ * Notes a batch of a job. When the job may go on by its rate is stored with it, so that the rate holds over all
+ * processes together.
+ */
 export async function advanceJob(
   db: Queryable,
   id: string,
@@ -171,7 +185,7 @@ export async function advanceJob(
     where j.id = ${id}`);
 }
 
-/** A group of what a re-arm would do; the totals over all groups stand in every row. */
+/** One group of what a bulk retry would do. Each row also holds the totals over all groups. */
 export type PreviewRow = {
   endpoint_id: string;
   target: string;
@@ -183,8 +197,8 @@ export type PreviewRow = {
 };
 
 /**
- * Exact counts by endpoint and failure class, the largest first, those that would be skipped last. A range
- * of time is counted along dead_letters_group_idx; otherwise only the counters are read.
+ * Counts exactly by endpoint and failure class, the largest group first and those that would be skipped last. A range
+ * of time is counted along dead_letters_group_idx; without one, only the counters are read.
  */
 export async function previewGroups(
   db: Queryable,

@@ -9,7 +9,10 @@ import { type WaitFacts, type Waiting, whySilent, whyStillDue, whyWaiting } from
 
 const maxAttemptsShown = 100;
 
-/** One delivery in any status, with payload and attempts. Throws 404 `delivery_not_found`. */
+/**
+ * One delivery in any status, with its payload, its attempts and the reason why it waits. Throws 404
+ * `delivery_not_found`.
+ */
 export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
   const lane = laneOrNotFound(id);
   const row = await queries.findDelivery(db, lane, id);
@@ -29,6 +32,10 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
   };
 }
 
+/**
+ * Why a delivery is not delivered yet; null when it has ended. The drainers are asked for only where the answer depends
+ * on them.
+ */
 async function findWaiting(db: Queryable, lane: number, facts: WaitFacts): Promise<Waiting | null> {
   const waiting = whyWaiting(facts);
   if (waiting === 'finished') return null;
@@ -49,8 +56,8 @@ type DeadLetterRequest = {
 };
 
 /**
- * One page of the dead-letter queue, newest failure first, and how many rows there are on all pages.
- * Throws 400 `cursor_invalid`.
+ * One page of the dead-letter queue, the newest failure first. `total` is the number of rows on all pages; it is null
+ * with `q`, since counting what matches would mean reading the whole queue. Throws 400 `cursor_invalid`.
  */
 export async function listDeadLetters(
   db: Database,
@@ -82,7 +89,7 @@ export async function listDeadLetters(
   };
 }
 
-/** The dead-letter queue by endpoint and failure class, the largest group first. */
+/** The dead-letter queue by endpoint and failure class, the largest group first. There is only one page. */
 export async function listDeadLetterGroups(
   db: Queryable,
   actor: Actor,
@@ -104,7 +111,7 @@ type DeliveriesRequest = {
   cursor?: string;
 };
 
-/** One page of the deliveries in every state, newest first. Throws 400 `cursor_invalid`. */
+/** One page of the deliveries in every state, the newest first. Throws 400 `cursor_invalid`. */
 export async function listDeliveries(
   db: Database,
   cursorKey: Buffer,
@@ -126,10 +133,13 @@ export async function listDeliveries(
   return { data: shown, next_cursor: cursorAfter(page, readOn) };
 }
 
-/** Rows that one page looks at for what no index finds, at most. */
+/** How many rows one page looks at, at most, for a filter that no index serves. */
 const scanLimit = 10_000;
 
-/** The rows of a page, newest first, and the key to read on from if there may be more. */
+/**
+ * The rows of a page, the newest first, and the key to read on from if there may be more. With a filter that no index
+ * serves, the page may be short or empty although there is more.
+ */
 async function readRows(
   db: Database,
   source: queries.RowSource,
@@ -150,7 +160,7 @@ async function readRows(
   if (Object.values(sought).every((value) => value === undefined)) {
     return cut(await queries.listRows(db, source, sought, { ...scan, scanLimit: null }));
   }
-  // One snapshot: what moves in between would move the end of the scan.
+  // Both statements need one snapshot: a row that moves in between would move the end of the scan.
   return db.transaction(
     async (connection) => {
       const { shown, readOn } = cut(
@@ -166,13 +176,13 @@ async function readRows(
   );
 }
 
-/** Where a list looks: in these tenants (null = all), or at one endpoint. */
+/** Where a list looks: in these tenants (null means all), or at one endpoint. */
 type Reach = {
   readonly tenants: readonly string[] | null;
   readonly endpointId?: string;
 };
 
-/** What of a filter an actor reaches; null = nothing. */
+/** The part of a filter that the actor may read; null means that there is nothing. */
 export async function findReach(
   db: Queryable,
   actor: Pick<Actor, 'tenants'>,
@@ -182,12 +192,14 @@ export async function findReach(
   if (tenants?.length === 0) return null;
   if (!filter.endpoint_id) return { tenants };
   if (tenants === null) return { tenants: null, endpointId: filter.endpoint_id };
-  // An endpoint has one tenant. Asked for first: the rows of another would all be read and dropped.
+  // An endpoint has one tenant, which is looked up first: otherwise all rows of an endpoint out of reach would be read
+  // and dropped.
   const tenant = await findTenantOfEndpoint(db, filter.endpoint_id);
   const isReached = tenant !== undefined && tenants.includes(tenant);
   return isReached ? { tenants: null, endpointId: filter.endpoint_id } : null;
 }
 
+/** The tenants to read, within the caller's reach; null means all. */
 function tenantsOf(
   actor: Pick<Actor, 'tenants'>,
   tenant: string | undefined,

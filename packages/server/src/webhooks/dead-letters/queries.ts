@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { laneOf } from '../lanes.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
-/** A change of how many rows of the dead-letter queue there are. */
+/** A change of how many rows are in the dead-letter queue. */
 export type CountDelta = {
   readonly endpointId: string;
   readonly tenant: string;
@@ -13,9 +13,9 @@ export type CountDelta = {
 };
 
 /**
- * Counts rows into and out of the dead-letter queue. Call it in the transaction that moves them, once and
- * last: counters are locked in the order of their keys and after the rows, so that two transactions
- * wait for each other one way only.
+ * Counts rows into and out of the dead-letter queue. Must be called once, and last, in the transaction that moves the
+ * rows. The counters are locked after the rows and in the order of their keys, so that transactions wait for each other
+ * in one direction only and cannot deadlock.
  */
 export async function shiftCounts(db: Queryable, deltas: readonly CountDelta[]): Promise<void> {
   if (deltas.length === 0) return;
@@ -36,8 +36,8 @@ const addToCount = sql`
   do update set count = dead_letter_counts.count + excluded.count`;
 
 /**
- * Counts the rows of a CTE, with the status they had before, out of the dead-letter queue. It aggregates, so
- * all rows are changed and locked before the first counter is.
+ * The part of a statement that counts the rows of a CTE out of the dead-letter queue, by the status that they had
+ * before. It aggregates, so all rows are changed and locked before the first counter is.
  */
 function countOut(rows: string): Sql {
   return sql`
@@ -47,11 +47,11 @@ function countOut(rows: string): Sql {
     order by ${countKey} ${addToCount}`;
 }
 
-// The lease goes too: the outcome of an attempt under way finds it gone and changes nothing.
+// The lease is taken away, too: the outcome of an attempt under way then finds no lease and changes nothing.
 const discarded = sql`status = 'discarded', version = d.version + 1, next_attempt_at = null, held_by = null,
   is_probe = false, lease = null, leased_until = null, finished_at = now()`;
 
-/** Discards up to `limit` rows of an endpoint that are neither delivered nor discarded; says how many. */
+/** Discards up to `limit` deliveries of an endpoint that are neither delivered nor discarded. Returns how many. */
 export async function discardOfEndpoint(
   db: Queryable,
   endpointId: string,
@@ -60,7 +60,7 @@ export async function discardOfEndpoint(
   return discardLive(db, endpointId, { limit, hasParked: true });
 }
 
-/** The same for those that are queued or pending. */
+/** Discards up to `limit` deliveries of an endpoint that are queued or pending. Returns how many. */
 export async function discardBacklog(
   db: Queryable,
   endpointId: string,
@@ -75,7 +75,7 @@ async function discardLive(
   { limit, hasParked }: { limit: number; hasParked: boolean },
 ): Promise<number> {
   const lane = laneOf(endpointId);
-  // Two look-ups, each along its index: of rows with a due time, and of parked ones.
+  // There are two look-ups, each along its own index: of rows that will be attempted, and of abandoned rows.
   const rows = await db.query<{ count: number }>(sql`
     with due as (
       select lane, id, endpoint_id, tenant, status, failure_class from deliveries
@@ -95,12 +95,15 @@ async function discardLive(
   return rows[0]?.count ?? 0;
 }
 
-/** A limit that the planner can see: one that it cannot it takes for a tenth of the table, and reads all. */
+/**
+ * A limit in the text of the statement, where the planner sees it. It takes a parameter for a tenth of the table, and
+ * then reads the whole table.
+ */
 function known(limit: number): Sql {
   return raw(String(Math.trunc(limit)));
 }
 
-/** Whether an endpoint has rows that are neither delivered nor discarded. */
+/** Whether an endpoint has deliveries that are neither delivered nor discarded. */
 export async function hasLiveRows(db: Queryable, endpointId: string): Promise<boolean> {
   const rows = await db.query<{ has_live: boolean }>(sql`
     select exists (
@@ -112,7 +115,7 @@ export async function hasLiveRows(db: Queryable, endpointId: string): Promise<bo
   return rows[0]?.has_live ?? false;
 }
 
-/** Disabled endpoints for which something has been due for more than so many days. */
+/** Finds the disabled endpoints for which something has been due for more than so many days. */
 export async function findOverdueEndpoints(db: Queryable, days: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     select id from webhook_endpoints e
@@ -126,8 +129,8 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
 }
 
 /**
- * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago; answers what
- * they were. `attempts` are all that they get before an operator retries them.
+ * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, and returns what they were
+ * before. `max_attempts` becomes the number of attempts made, since there are no more unless an operator retries.
  */
 export async function abandonOverdue(
   db: Queryable,
@@ -150,7 +153,7 @@ export async function abandonOverdue(
     returning was.tenant, was.status, was.failure_class`);
 }
 
-/** Locks an endpoint; undefined when somebody else has it. */
+/** Locks an endpoint until the end of the transaction; undefined when another transaction has it locked. */
 export async function tryLockEndpoint(
   db: Queryable,
   endpointId: string,
@@ -170,8 +173,9 @@ export async function enableEndpoint(db: Queryable, endpointId: string): Promise
 }
 
 /**
- * Whoever enables, disables or deletes an endpoint decides anew on its backlog. A batch under way is waited
- * for. Call it in the transaction that has changed the endpoint.
+ * Cancels the jobs that discard the backlog of these endpoints: whoever enables, disables or deletes an endpoint
+ * decides anew what becomes of its backlog. The statement waits for a batch that is under way. Must be called in the
+ * transaction that has changed the endpoint.
  */
 export async function cancelBacklogJobs(
   db: Queryable,
@@ -183,15 +187,18 @@ export async function cancelBacklogJobs(
     where endpoint_id = any(${endpointIds}::text[]) and action = 'discard_backlog' and state = 'running'`);
 }
 
-/** What decides whether a delivery can be re-armed or discarded. */
+/** What decides whether a delivery can be retried or discarded. */
 export type DeliveryState = {
   status: DeliveryStatus;
+  /** Grows with each change of the row, so that a change made in between is noticed. */
   version: number;
   attempts: number;
   tenant: string;
   endpoint_id: string;
+  /** Whether an attempt holds a lease. */
   is_in_flight: boolean;
   is_endpoint_open: boolean;
+  /** The endpoint's own number of attempts; null means the default of the service. */
   endpoint_max_attempts: number | null;
 };
 
@@ -210,7 +217,9 @@ export async function findState(
   return rows[0];
 }
 
-/** Re-arms a row, if it still is what was read; says whether it did. It passes an open breaker. */
+/**
+ * Queues a delivery again if it is still what was read. Returns whether it did. The delivery may pass an open breaker.
+ */
 export async function rearm(
   db: Queryable,
   row: { lane: number; id: string; version: number; budget: number },
@@ -230,22 +239,27 @@ export async function rearm(
   return rows.length === 1;
 }
 
-// An expired lease goes too: its holder may come back late.
+// A lease that has expired is taken away, too, because its holder may still come back.
 const armed = (
   budget: Sql,
 ) => sql`status = 'queued', version = d.version + 1, next_attempt_at = now(),
   held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
   leased_until = null, finished_at = null`;
 
-/** What a bulk re-arm needs of an endpoint. */
+/** What a bulk retry needs to know of an endpoint. */
 export type OpenEndpoint = {
-  /** The attempts that it gives a delivery. */
+  /** How many attempts the endpoint gives a delivery. */
   budget: number;
-  /** It is paused, and nothing of it has been tried since, nor is about to be. */
+  /**
+   * Whether it is paused, none of its deliveries has been tried since `since`, and no operator's retry waits for it.
+   */
   needs_probe: boolean;
 };
 
-/** Endpoints whose deliveries may be re-armed: those that are disabled or deleted are left out. */
+/**
+ * Finds the endpoints whose deliveries may be retried. Disabled and deleted ones are left out. `since` is the end of
+ * the job's range of failures, at the latest the time when it was made.
+ */
 export async function findOpenEndpoints(
   db: Queryable,
   endpointIds: readonly string[],
@@ -266,9 +280,9 @@ export async function findOpenEndpoints(
 }
 
 /**
- * Re-arms those of these rows that can be; says of which endpoints, how many. Only probes pass a breaker.
- * Budgets come in: a join with the endpoints took half of the statement's time, because the planner
- * expects a single row here and walks through all endpoints for each.
+ * Queues those of these rows again that can be, and returns how many of which endpoint. Only probes pass an open
+ * breaker. The budgets are arguments: a join with the endpoints took half of the statement's time, because the planner
+ * expects a single row here and goes through all endpoints for each row.
  */
 export async function rearmAll(
   db: Queryable,
@@ -294,7 +308,7 @@ export async function rearmAll(
     select endpoint_id, count(*) as count from armed group by endpoint_id`);
 }
 
-/** Discards a row; answers what it was, or undefined when it is delivered or discarded already. */
+/** Discards a delivery. Returns what it was before, or undefined when it is delivered or discarded already. */
 export async function discard(
   db: Queryable,
   lane: number,

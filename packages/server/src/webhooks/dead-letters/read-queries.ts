@@ -5,7 +5,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
-/** One delivery, as every list shows it. */
+/** A delivery, as every list shows it. Times are RFC 3339 text. */
 export type DeliveryRow = {
   id: string;
   idempotency_key: string;
@@ -27,7 +27,7 @@ export type DeliveryRow = {
   finished_at: string | null;
 };
 
-/** Of deliveries under the name d. */
+/** The columns of `DeliveryRow`, from deliveries under the name d. */
 export const deliveryColumns = sql`d.id, d.idempotency_key, d.target, d.attempts, d.max_attempts,
   d.last_status, ${instantText('d.next_attempt_at')} as next_retry, d.error, d.failure_class, d.status,
   d.status in ('queued', 'pending') and exists (
@@ -39,26 +39,26 @@ const listedColumns = raw(`id, idempotency_key, target, attempts, max_attempts, 
   next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
   last_attempt_at, finished_at`);
 
-/** Rows that an index finds in the order of the list. */
+/** The rows that a list reads. An index holds them in the order of the list. */
 export type RowSource = {
-  /** The dead-letter queue by its last failure, or the history by creation. */
+  /** The dead-letter queue is ordered by its last failure, the history by creation. */
   orderedBy: 'last_attempt_at' | 'created_at';
-  /** Given with last_attempt_at, and only then. */
+  /** Given with `last_attempt_at`, and only then. */
   status?: DeadLetterStatus;
-  /** null = any; never empty. */
+  /** null means any tenant. The list is never empty. */
   tenants: readonly string[] | null;
   endpointId?: string | undefined;
   incidentId?: string | undefined;
-  /** Both inclusive, of last_attempt_at. */
+  /** The range of `last_attempt_at`; both ends belong to it. */
   failedFrom?: string | null | undefined;
   failedUntil?: string | undefined;
 };
 
-/** What no index finds in that order: looked for among the rows of the source. */
+/** Filters that no index serves: the rows of the source are read and compared. */
 export type Sought = {
   status?: DeliveryStatus | undefined;
   failureClass?: FailureClass | null | undefined;
-  /** Part of the target or the error, or the beginning of the id or key. */
+  /** A part of the target or the error, or the beginning of the id or the idempotency key. */
   q?: string | undefined;
 };
 
@@ -69,10 +69,11 @@ export type Scan = {
   after: RowKey | null;
   descending: boolean;
   limit: number;
-  /** Rows looked at for what is sought, at most; null = nothing is. */
+  /** How many rows are looked at for what is sought, at most; null when nothing is sought. */
   scanLimit: number | null;
 };
 
+/** Reads rows of a list, at most `scan.limit`. */
 export async function listRows(
   db: Queryable,
   source: RowSource,
@@ -84,7 +85,7 @@ export async function listRows(
   );
 }
 
-/** Only where the rows are, and what a bulk re-arm asks of them. */
+/** The place of a row, and what a bulk retry needs to know of it. */
 export type KeyRow = {
   at: string;
   id: string;
@@ -92,6 +93,7 @@ export type KeyRow = {
   failure_class: FailureClass | null;
 };
 
+/** Reads the places of rows, without their other columns, for bulk retries. */
 export async function listKeys(db: Queryable, source: RowSource, scan: Scan): Promise<KeyRow[]> {
   return db.query(sql`
     ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id, d.endpoint_id,
@@ -99,7 +101,7 @@ export async function listKeys(db: Queryable, source: RowSource, scan: Scan): Pr
     from (${branches(source, scan)}) d order by ${order(source, scan)} limit ${scan.limit}`);
 }
 
-/** The last of the `scanLimit` rows that a scan looked at; undefined at the end of the list. */
+/** Finds the last of the `scanLimit` rows that a scan looked at; undefined when the list ended before. */
 export async function findScanEnd(
   db: Queryable,
   source: RowSource,
@@ -111,6 +113,7 @@ export async function findScanEnd(
   return rows[0] === undefined ? undefined : [rows[0].at, rows[0].id];
 }
 
+/** The rows of a scan. With something sought, the limit of the scan is inside and that of the page outside. */
 function fromScan(source: RowSource, sought: Sought, scan: Scan): Sql {
   const rows = branches(source, scan);
   const by = order(source, scan);
@@ -120,8 +123,8 @@ function fromScan(source: RowSource, sought: Sought, scan: Scan): Sql {
 }
 
 /**
- * An incident has few deliveries. Fetched first: with a limit in sight the planner may prefer to walk
- * through the whole history until it has met them.
+ * Reads the deliveries of an incident first; there are few. If the planner saw the limit it could prefer to go through
+ * the whole history until it has met enough of them.
  */
 function prelude(source: RowSource): Sql {
   if (source.incidentId === undefined) return empty;
@@ -130,8 +133,8 @@ function prelude(source: RowSource): Sql {
 }
 
 /**
- * One branch a tenant: each runs along its index, in order and no further than the page needs, and they
- * are merged. `tenant = any(…)`, or branches without an order of their own, would read and sort all rows.
+ * One branch for each tenant. Each runs along its index, in order and no further than the page needs, and PostgreSQL
+ * merges them. With `tenant = any(…)`, or branches without an order of their own, it would read and sort all rows.
  */
 function branches(source: RowSource, scan: Scan): Sql {
   const table = raw(source.incidentId === undefined ? 'deliveries' : 'history');
@@ -166,7 +169,7 @@ function sourceConditions(source: RowSource, scan: Scan): Sql[] {
   return conditions;
 }
 
-/** Written out: only then does PostgreSQL see that a partial index holds the rows. */
+/** The status is written out, because only then does PostgreSQL see that a partial index holds the rows. */
 function isStatus(status: DeadLetterStatus): Sql {
   return raw(status === 'pending' ? `status = 'pending'` : `status = 'abandoned'`);
 }
@@ -182,13 +185,16 @@ function soughtConditions({ status, failureClass, q }: Sought): Sql[] {
   return conditions;
 }
 
-/** Qualified: a bare created_at would mean the formatted output column, and sort instead of using the index. */
+/**
+ * The order of a list. The columns are qualified: a bare created_at would mean the formatted column of the output, so
+ * that PostgreSQL would sort instead of using the index.
+ */
 function order(source: RowSource, scan: Scan): Sql {
   const way = scan.descending ? 'desc' : 'asc';
   return raw(`d.${source.orderedBy} ${way}, d.id ${way}`);
 }
 
-/** Which counters of the dead-letter queue. */
+/** Selects counters of the dead-letter queue. */
 export type CountFilter = {
   statuses: readonly DeadLetterStatus[];
   tenants: readonly string[] | null;
@@ -196,7 +202,7 @@ export type CountFilter = {
   failureClass?: FailureClass | null | undefined;
 };
 
-/** Conditions on dead_letter_counts under the name c. */
+/** The conditions of a filter on dead_letter_counts under the name c. */
 export function countConditions(filter: CountFilter): Sql[] {
   const conditions = [sql`c.status = any(${filter.statuses})`, sql`c.count > 0`];
   if (filter.tenants !== null) conditions.push(sql`c.tenant = any(${filter.tenants})`);
@@ -205,6 +211,7 @@ export function countConditions(filter: CountFilter): Sql[] {
   return conditions;
 }
 
+/** The number of rows in the dead-letter queue that a filter finds, read from the counters. */
 export async function sumCounts(db: Queryable, filter: CountFilter): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     select coalesce(sum(c.count), 0)::bigint as count from dead_letter_counts c
@@ -212,6 +219,7 @@ export async function sumCounts(db: Queryable, filter: CountFilter): Promise<num
   return rows[0]?.count ?? 0;
 }
 
+/** A group of the dead-letter queue. `target` and `error` are those of its newest failure. */
 export type GroupRow = {
   endpoint_id: string;
   tenant: string;
@@ -223,7 +231,7 @@ export type GroupRow = {
   error: string | null;
 };
 
-/** The largest groups of one status. First and last seen are two probes of an index each. */
+/** Lists the largest groups of one status. The first and the last failure are found by one look into an index each. */
 export async function listGroups(
   db: Queryable,
   status: DeadLetterStatus,
@@ -250,6 +258,7 @@ export async function listGroups(
     order by c.count desc, c.endpoint_id, c.failure_class`);
 }
 
+/** Finds the tenant of an endpoint, deleted or not; undefined when there is no such endpoint. */
 export async function findTenantOfEndpoint(
   db: Queryable,
   endpointId: string,
@@ -274,7 +283,7 @@ export async function findDelivery(
   return rows[0];
 }
 
-/** What a delivery sends, and what bears on why it waits. */
+/** Finds what a delivery sends, and the facts that say why it waits. */
 export async function findCircumstances(
   db: Queryable,
   lane: number,
@@ -308,7 +317,7 @@ export type AttemptRow = {
   response: Buffer | null;
 };
 
-/** Newest first. */
+/** Lists the attempts of a delivery, the newest first. */
 export async function listAttempts(
   db: Queryable,
   lane: number,
@@ -322,10 +331,13 @@ export async function listAttempts(
     order by number desc limit ${limit}`);
 }
 
-/** A drainer's session says something every two seconds. */
+/** A session that was silent for longer than this does not answer. A drainer speaks every two seconds. */
 const answersWithinSeconds = 6;
 
-/** Who could deliver what is due in a lane. */
+/**
+ * Who could deliver what is due in a lane: how many drainers answer, and, if the keeper of this lane does not, for how
+ * long it has been silent.
+ */
 export async function findDrainers(
   db: Queryable,
   lane: number,

@@ -9,6 +9,7 @@ import * as queries from './job-queries.ts';
 import { findReach } from './lists.ts';
 import type { Act } from './retry.ts';
 
+/** A bulk retry that a caller asks for. A filter that is missing means any. */
 export type RetryRequest = {
   status?: DeadLetterStatus;
   tenant?: string;
@@ -22,7 +23,7 @@ export type RetryRequest = {
 
 const maxGroups = 100;
 
-/** What a bulk re-arm would do. Throws 400 `request_invalid`. */
+/** Says what a bulk retry would do; `count` and `skipped` are exact. Throws 400 `request_invalid`. */
 export async function previewRetry(db: Queryable, actor: Actor, request: RetryRequest) {
   const range = toRange(request);
   const reach = await findReach(db, actor, request);
@@ -45,7 +46,10 @@ export async function previewRetry(db: Queryable, actor: Actor, request: RetryRe
   };
 }
 
-/** Makes a bulk re-arm; a job runner does the work. Throws 400 `request_invalid`. */
+/**
+ * Makes a bulk retry, which a job runner carries out. `maxAttempts` is for endpoints without a number of their own.
+ * Throws 400 `request_invalid`.
+ */
 export async function createRetryJob(
   db: Database,
   act: Act,
@@ -80,7 +84,7 @@ export async function createRetryJob(
   });
 }
 
-/** One page of the bulk re-arms, newest first. Throws 400 `cursor_invalid`. */
+/** One page of the bulk retries, the newest first. Throws 400 `cursor_invalid`. */
 export async function listRetryJobs(
   db: Queryable,
   cursorKey: Buffer,
@@ -92,7 +96,7 @@ export async function listRetryJobs(
   return toPage(page, found, (job) => [job.created_at, job.id]);
 }
 
-/** Throws 404 `retry_job_not_found`. */
+/** A bulk retry. Throws 404 `retry_job_not_found`. */
 export async function getRetryJob(
   db: Queryable,
   actor: Actor,
@@ -105,7 +109,7 @@ export async function getRetryJob(
   });
 }
 
-/** Pauses, resumes or paces. Throws 404 `retry_job_not_found`, 409 `retry_job_finished`. */
+/** Pauses or resumes a bulk retry, or changes its rate. Throws 404 `retry_job_not_found`, 409 `retry_job_finished`. */
 export async function changeRetryJob(
   db: Database,
   act: Act,
@@ -121,13 +125,17 @@ export async function changeRetryJob(
   });
 }
 
-/** What was re-armed stays so; one that has ended stays as it is. Throws 404 `retry_job_not_found`. */
+/**
+ * Cancels a bulk retry. What it has queued again stays queued. A job that has ended stays as it is. Throws 404
+ * `retry_job_not_found`.
+ */
 export async function cancelRetryJob(db: Database, act: Act, id: string): Promise<void> {
   const before = await getRetryJob(db, act.actor, id);
   const change = { state: 'cancelled' } as const;
   await changeAndNote(db, act, before, { action: 'retry_job.cancel', change });
 }
 
+/** Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. */
 async function changeAndNote(
   db: Database,
   act: Act,
@@ -149,7 +157,7 @@ async function changeAndNote(
   });
 }
 
-/** Both ends belong to it. */
+/** The range of time in its canonical text. Both ends belong to it; null means open. Throws 400 `request_invalid`. */
 function toRange({ failed_from, failed_to }: RetryRequest): {
   from: string | null;
   until: string | null;

@@ -8,9 +8,9 @@ import * as queries from './queries.ts';
 import { type DeliveryRow, findDelivery } from './read-queries.ts';
 
 /**
- * Re-arms one delivery: due at once, past an open breaker, with a fresh budget of attempts. Changes
- * nothing when it is queued, in flight, or re-armed by someone else meanwhile. Answers the row as it is now.
- * Throws 404 `delivery_not_found`, 409 `delivery_finished`, `endpoint_disabled`.
+ * Queues one delivery again: it is due at once, passes an open breaker, and has a fresh budget of attempts. Nothing
+ * changes when it is queued or in flight already, or when somebody else retries it meanwhile. Returns the delivery as
+ * it is then. Throws 404 `delivery_not_found`, 409 `delivery_finished`, `endpoint_disabled`.
  */
 export async function retryDeadLetter(
   db: Database,
@@ -35,7 +35,7 @@ export async function retryDeadLetter(
       return true;
     });
     if (isArmed) wakeUp.wake([was.endpoint_id]);
-    // Another came first: a retry leaves nothing to do, a purge is told.
+    // Somebody else came first. If that was a retry, there is nothing left to do; if it was a purge, this throws.
     else await findRearmable(db, lane, id, act);
   }
   const row = await findDelivery(db, lane, id);
@@ -65,8 +65,8 @@ async function findRearmable(
 }
 
 /**
- * Discards one delivery that is queued, pending or abandoned; an attempt under way changes nothing any
- * more. One that is discarded stays so. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
+ * Discards one delivery that is queued, pending or abandoned. An attempt that is under way changes nothing any more. A
+ * delivery that is discarded already stays so. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
  */
 export async function purgeDeadLetter(db: Database, id: string, act: Act): Promise<void> {
   const lane = laneOrNotFound(id);
@@ -84,7 +84,7 @@ export async function purgeDeadLetter(db: Database, id: string, act: Act): Promi
     });
     return true;
   });
-  // It ended in between: discarded is as good, delivered is told.
+  // The delivery has ended in between. If it was discarded, nothing is left to do; if it was delivered, this throws.
   if (!isPurged) await findPurgeable(db, lane, id, act);
 }
 
@@ -105,17 +105,18 @@ async function findPurgeable(
 /** Who acts, and how the act is put on record. */
 export type Act = {
   readonly actor: Actor;
-  /** Writes an audit entry inside the transaction that does what it tells. */
+  /** Writes an audit entry. Must be called in the transaction that makes the change. */
   note(db: Queryable, entry: Omit<AuditEntry, 'actor' | 'request'>): Promise<void>;
 };
 
-/** The lane of a delivery's id. Throws 404 `delivery_not_found` when the text is none. */
+/** The lane in a delivery's id. Throws 404 `delivery_not_found` when the text has not the form of such an id. */
 export function laneOrNotFound(id: string): number {
   const lane = laneOfDelivery(id);
   if (lane === null) throw deliveryNotFound();
   return lane;
 }
 
+/** The error for a delivery that is unknown, forgotten, or of a tenant out of reach: nobody learns which. */
 export function deliveryNotFound(): AppError {
   return new AppError('delivery_not_found', {
     detail: 'There is no delivery with this id, or no longer. Look it up in /webhook/deliveries.',

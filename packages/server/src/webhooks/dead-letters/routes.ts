@@ -51,7 +51,7 @@ function addJobRoutes(
   act: (call: { actor: Actor; request: FastifyRequest }) => Act,
 ): void {
   http.route(webhooksContract.retryDeadLetters, async (call) => {
-    // Two answers: the contract's first status is that of the preview.
+    // There are two answers: unless another is set, the status is the contract's for a preview.
     const wanted: RetryRequest = call.body ?? {};
     if (wanted.dry_run === true) return previewRetry(db, call.actor, wanted);
     const job = await createRetryJob(db, act(call), wanted, options.maxAttempts);

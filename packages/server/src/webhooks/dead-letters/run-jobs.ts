@@ -17,12 +17,12 @@ import {
 import { type KeyRow, listKeys } from './read-queries.ts';
 import { laneOrNotFound } from './retry.ts';
 
-/** Jobs are also looked for by themselves: a process that was killed leaves its own behind. */
+/** How often jobs are looked for without a poke, since a process that was killed leaves its jobs behind. */
 const lookMillis = 2000;
 
 /**
- * Works off the bulk jobs, in every process of the role api, one process a job at a time. Poke it when a job was
- * made or changed here; a stop ends it after the batch under way.
+ * Works on the bulk jobs. Every process of the role api does so, but each job is worked on by one process at a time.
+ * Poke it when this process has made or changed a job. A stop waits for the batch that is under way.
  */
 export function startBulkJobs(
   db: Database,
@@ -33,7 +33,7 @@ export function startBulkJobs(
       const startedAt = performance.now();
       const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
       if (!hasWorked) return waitMillis ?? undefined;
-      // Rests as long as it worked: deliveries and pages go first.
+      // It rests as long as it worked, so that deliveries and pages are served first.
       await rest(performance.now() - startedAt, signal);
     }
     return undefined;
@@ -48,18 +48,19 @@ async function rest(millis: number, signal: AbortSignal): Promise<void> {
   await delay(millis, undefined, { signal, ref: false }).catch(() => {});
 }
 
-/** Rows that one batch changes, at most. 500 of them held their counters for 50 ms on two busy cores. */
+/** The most rows that one batch changes. 500 rows kept their counters locked for 50 ms on two busy cores. */
 const batchRows = 250;
-/** Rows that one batch looks at for a failure class, at most. */
+/** The most rows that one batch looks at for a failure class. */
 const scanRows = 4000;
-/** A paced job goes in this many steps a second, or in single rows. */
+/** A job with a rate does this many batches a second, or batches of one row if the rate is lower. */
 const stepsPerSecond = 4;
 
 type Batch = Parameters<typeof queries.advanceJob>[2] & { endpointIds: readonly string[] };
 
 /**
- * Does one batch of one job. Its rows and how far the job has got commit together: a process that dies at any
- * line loses nothing and doubles nothing. Answers how long to wait when nothing can be done now.
+ * Does one batch of one job. The rows and the progress of the job commit together, so a process that dies at any point
+ * loses nothing and does nothing twice. `waitMillis` says how long to wait when nothing can be done now; null means
+ * that no job is known to become ready.
  */
 export async function runBatch(
   db: Database,
@@ -80,8 +81,9 @@ export async function runBatch(
 const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
 
 /**
- * Passed over while somebody else has the endpoint: who enables or disables it, waits for the job. Of one
- * that is enabled nothing is discarded: the job ends.
+ * Does a batch of a job that discards a backlog. The endpoint is skipped while another transaction has it locked,
+ * because whoever enables or disables it waits for this job's row. If the endpoint is enabled, nothing is discarded and
+ * the job ends.
  */
 async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
@@ -97,11 +99,15 @@ async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<
 async function discardRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';
   const done = await discardOfEndpoint(db, endpointId, batchRows);
-  // None found, and yet some there: their status changed while they were waited for.
+  // None was found, yet some may exist: their status can change while the statement waits for their locks.
   const isLast = done === 0 && !(await hasLiveRows(db, endpointId));
   return { progress: job.position ?? {}, done, skipped: 0, isLast, endpointIds: [] };
 }
 
+/**
+ * Does a batch of a bulk retry. It goes through the rows by status and last failure, and remembers the last row it
+ * looked at, so that rows that cannot be retried are not met again.
+ */
 async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   const statuses = job.status === null ? deadLetterStatuses : [job.status];
   const { status = statuses[0], after = null, max_attempts = 1 } = job.position ?? {};
@@ -141,6 +147,7 @@ async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   };
 }
 
+/** Queues the picked rows again, apart from those whose endpoints are disabled or deleted. */
 async function rearmPicked(
   db: Queryable,
   picked: readonly KeyRow[],
@@ -155,7 +162,7 @@ async function rearmPicked(
     const endpoint = endpoints.get(endpoint_id);
     if (endpoint === undefined) return [];
     const isProbe = endpoint.needs_probe;
-    // An operator's retry passes a pause; of many, one is enough: its success ends the pause.
+    // An operator's retry passes a pause. One row of many is enough: if it succeeds, the pause ends.
     endpoint.needs_probe = false;
     return [{ lane: laneOrNotFound(id), id, budget: endpoint.budget, isProbe }];
   });

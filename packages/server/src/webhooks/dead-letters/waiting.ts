@@ -1,13 +1,15 @@
 import type { DeliveryStatus, FailureClass, WaitReason } from '../values.ts';
 
-/** What bears on why a delivery is not delivered yet. Times are in the future, or null. */
+/**
+ * The facts that say why a delivery is not delivered yet. Times are in the future or null, apart from `disabled_at`.
+ */
 export type WaitFacts = {
   status: DeliveryStatus;
   failure_class: FailureClass | null;
   attempts: number;
   max_attempts: number;
   next_retry: string | null;
-  /** Whether next_retry is still to come. */
+  /** Whether `next_retry` is still to come. */
   is_early: boolean;
   held_by: string | null;
   is_probe: boolean;
@@ -23,17 +25,24 @@ export type WaitFacts = {
   rate_limit: number | null;
 };
 
-/** The drainer that keeps the lane does not answer. */
+/** How long the drainer that keeps a lane has been silent. */
 export type Silence = {
   readonly seconds: number;
-  /** Seconds until the lane passes on, and when that is; null: the lane was taken by an earlier release. */
+  /**
+   * Seconds until another drainer may take the lane, and when that is; null when an earlier release took the lane,
+   * which did not store for how long it may be silent.
+   */
   readonly passes_in: number | null;
   readonly passes_at: string | null;
 };
 
+/** Why a delivery waits. `until` is null when no time is known; `text` is one sentence for an operator. */
 export type Waiting = { reason: WaitReason; until: string | null; text: string };
 
-/** Why a delivery is not delivered yet, or whether a drainer runs if that is all there is left to know. */
+/**
+ * Why a delivery is not delivered yet. `ask_for_drainer` means that it is due, and all that is left to know is whether
+ * a drainer runs. The order of the checks is that of precedence: the first reason is the one an operator has to see to.
+ */
 export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_drainer' {
   if (facts.status === 'delivered' || facts.status === 'discarded') return 'finished';
   if (facts.is_deleted || !facts.is_enabled) {
@@ -61,7 +70,7 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
   return 'ask_for_drainer';
 }
 
-/** The lane is kept by a drainer that is frozen or cut off; whether another one answers. */
+/** The reason when the keeper of the lane is frozen or cut off. `hasOther` says whether another drainer answers. */
 export function whySilent({ seconds, passes_in, passes_at }: Silence, hasOther: boolean): Waiting {
   const silence = `its drainer has not answered for ${Math.floor(seconds)} s`;
   const soon = passes_in === null ? 'soon' : `in ${Math.max(1, Math.ceil(passes_in))} s`;
@@ -71,7 +80,7 @@ export function whySilent({ seconds, passes_in, passes_at }: Silence, hasOther: 
   return { reason: 'silent_drainer', until: passes_at, text };
 }
 
-/** Why a delivery that is due, to an endpoint that takes it, is not delivered yet. */
+/** The reason when a delivery is due, its endpoint takes deliveries, and it still waits. */
 export function whyStillDue(facts: WaitFacts, isDrainerRunning: boolean): Waiting {
   if (!isDrainerRunning) {
     const text =
@@ -94,13 +103,16 @@ function scheduled(facts: WaitFacts, until: string): Waiting {
   return { reason: 'schedule', until, text };
 }
 
-/** What is queued already is not helped by a retry. */
+/**
+ * The text for a paused endpoint. A retry is recommended only where it helps: not for a delivery that is queued
+ * already.
+ */
 function pauseText({ failures_in_row, status }: WaitFacts, until: string): string {
   const pause = `the endpoint failed ${failures_in_row} times in a row and is paused until ${inWords(until)}`;
   return `${pause}; ${status === 'queued' ? 'then one row is tried first' : 'a retry passes the pause'}`;
 }
 
-/** To the second: `2026-03-05 14:07:09 UTC`. */
+/** A time to the second, such as `2026-03-05 14:07:09 UTC`. */
 function inWords(instant: string): string {
   return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
 }

@@ -2,17 +2,18 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** What is wrong with the addresses of a host. */
+/** Why the addresses of a host are refused. */
 type Objection = {
-  /** blocked: a special address outside the allow list; plain: http to a public one. */
+  /** `blocked`: one is a special address outside the allow list. `plain`: the URL is http and one is public. */
   readonly kind: 'blocked' | 'plain';
-  /** Names the address: whoever reads it gave the host. */
+  /** Names the address. That gives nothing away, because whoever reads it gave the host name. */
   readonly text: string;
 };
 
 /**
- * Judges all addresses of a host: one that is not allowed condemns the others, because which of them
- * is connected to is up to chance. http needs every one inside the allow list.
+ * Judges all addresses of a host; null when there is nothing against them. One address that is not allowed condemns the
+ * whole host, because which of them is connected to is up to chance. With http, every address has to be inside the
+ * allow list.
  */
 export function findObjection(
   rule: AddressRule,
@@ -32,16 +33,21 @@ export function findObjection(
   return { kind: 'plain', text: `${text}, and only targets inside it may use http` };
 }
 
+/** The beginning of the sentence: how the host leads to the address, or the address alone if it is the host. */
 function lead(hostname: string, address: string): string {
   const isLiteral = hostname.replace(/^\[|\]$/g, '') === address;
   return isLiteral ? address : `${hostname} leads to ${address}, which`;
 }
 
-/** What an address is to a webhook: inside the allow list, of the public internet, or neither. */
+/**
+ * What an address is to webhooks: inside the allow list, of the public internet, or special (with the name of its
+ * range).
+ */
 type AddressVerdict =
   | { readonly kind: 'listed' | 'public' }
   | { readonly kind: 'special'; readonly range: string };
 
+/** Judges one address in text form. Text that is no address counts as special. */
 export type AddressRule = (address: string) => AddressVerdict;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -49,19 +55,23 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 const listed: AddressVerdict = { kind: 'listed' };
 const isPublic: AddressVerdict = { kind: 'public' };
 
-/** The only part of IPv6 that IANA has given out as global unicast: ::/8, 4000::/3 and others lead nowhere. */
+/**
+ * The only part of IPv6 that IANA has given out as global unicast. The rest, such as ::/8 and 4000::/3, leads nowhere.
+ */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
-/** RFC 6052: the last 32 bits are an IPv4 address. */
+/** The well-known NAT64 prefix (RFC 6052): the last 32 bits of such an address are an IPv4 address. */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 /**
- * Of the network's own NAT64 prefixes (RFC 8215, 64:ff9b:1::/48) only this one: where else in the
- * address the IPv4 address lies depends on a prefix length that only the network knows, and whoever
- * names the address would choose the reading. Read with any other length, these are 0.0.0.0/8.
+ * RFC 8215 reserves 64:ff9b:1::/48 for a network's own NAT64 prefixes; only this one of them is read. Where the IPv4
+ * address lies depends on the prefix length, which only the network knows, so that whoever names the address could
+ * choose the reading that suits them. These addresses, read with any other length, lie in 0.0.0.0/8 and so lead
+ * nowhere.
  */
 const localNat64 = ipaddr.IPv6.parseCIDR('64:ff9b:1::/96');
-/** Public by number, yet answered by the machine's own cloud: Azure's virtual platform address. */
+/** Azure's virtual platform address. It is public by its number, yet the machine's own cloud answers it. */
 const metadata = ipaddr.IPv4.parseCIDR('168.63.129.16/32');
 
+/** The names of ipaddr.js for ranges, and how messages call them. All other ranges are called reserved. */
 const rangeNames: Readonly<Record<string, string>> = {
   private: 'private',
   loopback: 'loopback',
@@ -74,15 +84,16 @@ const rangeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * Decides which addresses webhooks may be sent to, after the IANA special-purpose registries. Addresses
- * that carry an IPv4 address (mapped, NAT64, 6to4) are what that is. `allowTargets` (CIDRs) goes first.
+ * Creates the rule that decides which addresses webhooks may be sent to, after the IANA special-purpose registries. An
+ * IPv6 address that carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one. `allowTargets` (CIDRs) comes
+ * first: what is in it is allowed although it is special.
  */
 export function createAddressRule(allowTargets: readonly string[]): AddressRule {
   const networks = allowTargets.map((network) => ipaddr.parseCIDR(network));
   const isListed = (address: Address) =>
     networks.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
   return (text) => {
-    // Stricter than ipaddr.js, which also takes short and octal forms.
+    // ipaddr.js also reads short and octal forms of IPv4, which the system may read as another address.
     if (isIP(text) === 0) return { kind: 'special', range: 'unreadable' };
     const address = ipaddr.parse(text);
     const embedded = embeddedIPv4(address);
@@ -92,7 +103,7 @@ export function createAddressRule(allowTargets: readonly string[]): AddressRule 
   };
 }
 
-/** Why an address is not public; null when it is. */
+/** The name of the special range that an address lies in; null when the address is public. */
 function specialRange(address: Address): string | null {
   const range = address.range();
   if (range !== 'unicast') return rangeNames[range] ?? 'reserved';
@@ -100,6 +111,7 @@ function specialRange(address: Address): string | null {
   return address.match(globalUnicast) ? null : 'reserved';
 }
 
+/** The IPv4 address that an IPv6 address carries; null when it carries none. */
 function embeddedIPv4(address: Address): ipaddr.IPv4 | null {
   if (address instanceof ipaddr.IPv4) return null;
   const bytes = address.toByteArray();
@@ -109,12 +121,12 @@ function embeddedIPv4(address: Address): ipaddr.IPv4 | null {
   return isTranslated ? new ipaddr.IPv4(bytes.slice(12)) : null;
 }
 
-/** All addresses of a host name. Rejects when there are none. */
+/** Finds all addresses of a host name. Rejects when there are none. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * The resolver of the operating system. At most one question per name at a time: each takes one of
- * libuv's four threads for as long as a dead name server keeps silent.
+ * Creates a look-up by the resolver of the operating system. A name is asked for only once at a time: each question
+ * holds one of libuv's four threads, and for long when a name server does not answer.
  */
 export function createLookup(): Lookup {
   const asked = new Map<string, Promise<readonly string[]>>();
@@ -129,7 +141,7 @@ export function createLookup(): Lookup {
   };
 }
 
-/** The address that the host of a URL is, as WHATWG URL writes it; null when it is a name. */
+/** The address in the host of a URL, in the form of WHATWG URL (IPv6 in brackets); null when the host is a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? null : bare;

@@ -7,14 +7,14 @@ import {
   createInflateRaw,
 } from 'node:zlib';
 
-/** What is kept of an answer's body, after decompression. */
+/** How much of an answer's body is kept, after decompression. */
 const keptBytes = 4096;
-/** What is kept of a compressed body until it is decompressed: four times what that could take. */
+/** How much of a compressed body is kept until it is decompressed. */
 const keptCompressedBytes = 4 * keptBytes;
-/** What is read of a body at all. */
+/** How much of a body is read before the attempt ends its connection. */
 const readBytes = 64 * 1024;
 
-/** The beginning of an answer's body, in bounded memory whatever the receiver sends. */
+/** Keeps the beginning of an answer's body, in bounded memory whatever the receiver sends. */
 export class AnswerBody {
   readonly #coding: string | null;
   readonly #limit: number;
@@ -22,18 +22,18 @@ export class AnswerBody {
   #kept = 0;
   #read = 0;
 
-  /** `contentEncoding`: the header's value, or null. */
+  /** `contentEncoding` is the value of the header, or null if there was none. */
   constructor(contentEncoding: string | null) {
     const coding = contentEncoding?.trim().toLowerCase() ?? '';
     this.#coding = coding === '' || coding === 'identity' ? null : coding;
     this.#limit = this.#coding === null ? keptBytes : keptCompressedBytes;
   }
 
-  /** Takes a piece as it comes off the wire. False: that is enough, read no more. */
+  /** Takes a piece as it comes from the network. False means that enough was read and the rest need not be. */
   add(chunk: Buffer): boolean {
     this.#read += chunk.length;
     if (this.#kept < this.#limit) {
-      // A copy: the piece is a view that would keep the whole buffer of the socket alive.
+      // A copy is needed: the piece is a view, which would keep the socket's whole buffer alive.
       const piece = Buffer.from(chunk.subarray(0, this.#limit - this.#kept));
       this.#chunks.push(piece);
       this.#kept += piece.length;
@@ -41,7 +41,10 @@ export class AnswerBody {
     return this.#read <= readBytes;
   }
 
-  /** At most 4 KiB; null when there was no body. A promise only when it was compressed. */
+  /**
+   * The beginning of the body, at most 4 KiB; null when there was none. It is a promise only when the body was
+   * compressed, so that most answers end without another turn of the event loop.
+   */
   take(): Buffer | null | Promise<Buffer | null> {
     if (this.#kept === 0) return null;
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : undefined;
@@ -51,16 +54,17 @@ export class AnswerBody {
   }
 }
 
-/** null for a coding that is not known here: then the body is kept as it came. */
+/** The decoder of a content coding; null for an unknown one, whose body is then kept as it came. */
 function createDecoder(coding: string, wire: Buffer): Transform | null {
-  // A body that was cut short is no error: as much comes out as went in.
+  // A body that was cut short is no error: whatever can be decompressed is kept.
   const options = { chunkSize: keptBytes, finishFlush: constants.Z_SYNC_FLUSH };
   switch (coding) {
     case 'gzip':
     case 'x-gzip':
       return createGunzip(options);
     case 'deflate':
-      // Meant to be zlib's format, but some senders leave its header out.
+      // The coding is meant to be zlib's format, but some senders leave its header out. The low four bits of the header
+      // are 8.
       return ((wire[0] ?? 0) & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options);
     case 'br':
       return createBrotliDecompress({
@@ -72,7 +76,7 @@ function createDecoder(coding: string, wire: Buffer): Transform | null {
   }
 }
 
-/** Inflates no more than what is kept and one chunk: a bomb of 64 KiB would be 64 MiB. */
+/** Decompresses no more than the kept bytes and one chunk, because 64 KiB of compressed data can become 64 MiB. */
 function decodeStart(decoder: Transform, wire: Buffer): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -87,7 +91,7 @@ function decodeStart(decoder: Transform, wire: Buffer): Promise<Buffer | null> {
       if (size >= keptBytes) finish();
     });
     decoder.once('end', finish);
-    // Corrupt: what came before that counts.
+    // The data is corrupt: what came out before that is kept.
     decoder.on('error', finish);
     decoder.end(wire);
   });

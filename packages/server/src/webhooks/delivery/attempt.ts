@@ -15,12 +15,13 @@ type AttemptOptions = {
 
 type Resolve = (result: AttemptResult) => void;
 
-/** Interim answers before the final one, at most. */
+/** How many interim answers (1xx) a receiver may send before the final one. */
 const mostInterim = 20;
 
 /**
- * One attempt, from the look-up of the name to the end of the answer, under one clock. A class that is
- * its own handler: undici's request() makes a stream and half a dozen closures for each.
+ * One attempt, from the look-up of the name to the end of the answer, under one time limit. It calls `resolve` exactly
+ * once and never throws. The class is its own handler, since undici's `request()` makes a stream and half a dozen
+ * closures for each request.
  */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #options: AttemptOptions;
@@ -31,7 +32,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined;
   #connection: EndpointConnection | null = null;
   #abort: ((error?: Error) => void) | null = null;
+  /** The connection has carried a request before, so it may have been closed by the receiver while it was idle. */
   #isReused = false;
+  /** The first bytes of an answer have come. Then the request is not sent again over another connection. */
   #hasAnswerBegun = false;
   #isSettled = false;
   #isCut = false;
@@ -48,6 +51,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
   }
 
+  /** Begins the attempt. An error here, such as a URL that cannot be sent to, is a result like any other. */
   start(): void {
     try {
       this.#target = parseOrigin(this.#request.url);
@@ -58,18 +62,22 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** The clock has run out. */
+  /** Ends the attempt because its time is over. */
   runOut(): void {
     this.#breakOff(this.#timeoutFault());
   }
 
-  /** Ends it now. An answer that counts whatever its body is counts. */
+  /**
+   * Ends the attempt now, because the service stops. If a status other than 2xx has come, it counts: no body could
+   * change it. Otherwise the result says that the attempt was cut.
+   */
   cut(): void {
     if (this.#isSettled) return;
     this.#isCut = !this.#isRefused();
     this.#breakOff(new AttemptFault('reset', 'The service stops and has ended the attempt'));
   }
 
+  /** Is called by undici when the request is about to be written to a connection. */
   onConnect(abort: (error?: Error) => void): void {
     this.#abort = abort;
     this.#isReused = (this.#connection?.exchanges ?? 0) > 0;
@@ -92,7 +100,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     let contentEncoding: string | null = null;
     for (let i = 0; i + 1 < headers.length; i += 2) {
       const name = headers[i];
-      // Their lengths first: most headers need not be turned into text.
+      // The lengths are compared first, so that most names need not be turned into text.
       if (name?.length === 16 && isNamed(name, 'content-encoding')) {
         contentEncoding = headers[i + 1]?.toString('latin1') ?? null;
       } else if (name?.length === 11 && isNamed(name, 'retry-after')) {
@@ -107,6 +115,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onData(chunk: Buffer): boolean {
     if (this.#isSettled) return false;
+    // No fault: the status decides, and the rest of a long body is simply not read.
     if (this.#body?.add(chunk) !== false) return true;
     this.#breakOff(null);
     return false;
@@ -122,8 +131,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     const connection = this.#connection;
     if (connection !== null) this.#options.pool.discard(connection);
-    // The receiver closed an idle connection as it was taken into use. It may also have read the
-    // request before: then it sees the same webhook-id twice, as after any failed attempt.
+    // The receiver closed an idle connection at the moment it was taken into use, so the request is sent once more over
+    // a new one. If the receiver had read it all the same, it sees the same webhook-id twice, as it may after any
+    // failed attempt.
     if (this.#isReused && !this.#hasAnswerBegun && isClosed(error) && this.#target !== null) {
       this.#dispatch(this.#options.pool.open(this.#target));
       return;
@@ -140,7 +150,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     connection.client.dispatch({ method: 'POST', path, headers, body }, this);
   }
 
-  /** 100 Continue, 103 Early Hints: not the answer yet. */
+  /** Counts an answer such as 100 Continue or 103 Early Hints, which is not the final one. */
   #passInterim(): boolean {
     this.#interimCount += 1;
     if (this.#interimCount <= mostInterim) return true;
@@ -149,7 +159,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return false;
   }
 
-  /** Ends the attempt and its connection. */
+  /** Ends the attempt and its connection: the rest of the answer would otherwise be read as the next one. */
   #breakOff(fault: AttemptFault | null): void {
     const connection = this.#connection;
     this.#settle(fault);
@@ -157,6 +167,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (connection !== null) this.#options.pool.discard(connection);
   }
 
+  /**
+   * Fixes the result, once: whatever happens to the attempt afterwards changes nothing. A null fault means that the
+   * answer ended well or that enough of it was read.
+   */
   #settle(fault: AttemptFault | null): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -176,6 +190,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       failureClass,
       error: failureClass === null ? null : this.#errorText(fault),
       response,
+      // RFC 9110 gives Retry-After a meaning for redirects, too, but those are not followed.
       retryAfterSeconds:
         this.#retryAfter !== null && (status === 429 || status === 503)
           ? parseRetryAfter(this.#retryAfter, this.#options.clock())
@@ -184,11 +199,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     };
   }
 
-  /** A status that is no 2xx decides, however its body ends. */
+  /** Whether a status came that is no 2xx. Such a status decides on its own, however the body ends. */
   #isRefused(): boolean {
     return this.#status !== null && (this.#status < 200 || this.#status >= 300);
   }
 
+  /** Why the attempt failed; null when it delivered. The status goes before any fault. */
   #failureClass(fault: AttemptFault | null): FailureClass | null {
     const status = this.#status;
     if (status === null || !this.#isRefused()) return fault?.failureClass ?? null;
@@ -207,6 +223,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return tidyText(`${line}${to}: redirects are not followed`);
   }
 
+  /** The fault of an attempt whose time is over, by the phase that it was in. */
   #timeoutFault(): AttemptFault {
     const within = `within ${this.#options.timeoutMillis / 1000} s`;
     const host = this.#target?.hostname ?? '';
@@ -234,6 +251,7 @@ function isNamed(name: Buffer, lowerCase: string): boolean {
   return name.toString('latin1').toLowerCase() === lowerCase;
 }
 
+/** The parts of a URL that a connection and a request need. Throws an AttemptFault of class `unsendable`. */
 function parseOrigin(text: string): Origin & { readonly path: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
@@ -250,7 +268,10 @@ const maxSeconds = 86_400;
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const month = `(?<month>${months.join('|')})`;
 const time = '(?<time>\\d\\d:\\d\\d:\\d\\d)';
-/** RFC 9110 §5.6.7: what senders write today, and two old forms that recipients must still take. */
+/**
+ * The forms of dates in HTTP (RFC 9110 §5.6.7): the one that senders write today, and two old ones that recipients must
+ * still accept.
+ */
 const dateForms = [
   new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
   new RegExp(`^[A-Z][a-z]+day, (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
@@ -258,8 +279,8 @@ const dateForms = [
 ];
 
 /**
- * Seconds to wait by a Retry-After header (RFC 9110 §10.2.3), 0 … 86,400; null when it says nothing
- * that can be read. Dates count from our clock: a day at most is asked of it, and the receiver's may be off.
+ * The seconds to wait by a Retry-After header (RFC 9110 §10.2.3), 0 … 86,400; null when it cannot be read. A date is
+ * compared with our own clock. The receiver's clock may differ, but the wait cannot exceed a day.
  */
 export function parseRetryAfter(text: string, nowMillis: number): number | null {
   const value = text.trim();
@@ -269,6 +290,7 @@ export function parseRetryAfter(text: string, nowMillis: number): number | null 
   return Math.min(Math.max(Math.ceil((millis - nowMillis) / 1000), 0), maxSeconds);
 }
 
+/** The time of a date in HTTP, in milliseconds since 1970; null when it is in none of the three forms. */
 function parseHttpDate(text: string, nowMillis: number): number | null {
   for (const form of dateForms) {
     const groups = form.exec(text)?.groups;
@@ -283,7 +305,10 @@ function parseHttpDate(text: string, nowMillis: number): number | null {
   return null;
 }
 
-/** Two digits that would lie more than 50 years ahead are of the century before. */
+/**
+ * The year in four digits. A year of two digits that would lie more than 50 years ahead is of the century before (RFC
+ * 9110 §5.6.7).
+ */
 function wholeYear(text: string, nowMillis: number): string {
   if (text.length === 4) return text;
   const thisYear = new Date(nowMillis).getUTCFullYear();

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
 import { type DialOptions, type DialPhase, dialReceiver } from './dial.ts';
 
-/** scheme, host and port: connections are shared by whatever goes to the same. */
+/** The scheme, host and port of a URL. All requests to the same origin share its connections. */
 export type Origin = {
   readonly origin: string;
   readonly protocol: string;
@@ -10,46 +10,51 @@ export type Origin = {
   readonly port: number;
 };
 
-/** One connection, or the making of one; carries one request at a time. */
+/** A connection, or one that is being made. It carries one request at a time. */
 export type EndpointConnection = {
   readonly origin: string;
   readonly client: Client;
   readonly dialing: AbortController;
+  /** When it was made, in milliseconds of `performance.now()`. */
   readonly madeAtMillis: number;
   readonly interim: InterimAnswers;
   phase: DialPhase;
-  /** Requests that the present socket has carried to their end. */
+  /** How many requests the present socket has carried to their end. */
   exchanges: number;
 };
 
 export type ConnectionPool = {
-  /** A connection that waits for work, or a new one. */
+  /** Returns an idle connection to this origin, or a new one. */
   take(origin: Origin): EndpointConnection;
   open(origin: Origin): EndpointConnection;
-  /** Its request has ended well: it waits for the next. */
+  /** Takes back a connection whose request has ended well, for the next request. */
   release(connection: EndpointConnection): void;
   discard(connection: EndpointConnection): void;
-  /** Ends the idle connections; from now on none is kept. */
+  /** Ends the idle connections. From now on none is kept. */
   close(): void;
 };
 
 type PoolOptions = DialOptions & {
-  /** Idle connections kept over all receivers. */
+  /** How many idle connections are kept, over all receivers. */
   readonly maxIdle: number;
 };
 
+/** How long an idle connection is kept when the receiver announces nothing. */
 const idleMillis = 10_000;
-/** A receiver may announce that it keeps idle connections longer. */
+/** How long an idle connection is kept at most, whatever the receiver announces. */
 const maxIdleMillis = 30_000;
-/** Then the name is looked up again, however busy the connection: receivers move. */
+/** At this age a connection is replaced, so that the name is looked up again: receivers move. */
 const maxAgeMillis = 300_000;
+/** The largest headers of an answer; larger ones fail the attempt as `protocol`. */
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * Keep-alive connections, one undici Client each. Not undici's Agent: there a connection belongs to no
- * request, so that none can say which phase it is in, and end it when its time is up.
+ * Creates a pool of keep-alive connections, each with an undici Client of its own. undici's Agent would not do: there a
+ * request does not know its connection, so it could neither say which phase the connection is in nor end it when the
+ * time is over.
  */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
+  // The same idle connections twice: by origin, and in the order in which they became idle.
   const idle = new Map<string, EndpointConnection[]>();
   const inOrder = new Set<EndpointConnection>();
   let isClosed = false;
@@ -67,6 +72,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   };
   const open = (origin: Origin) => {
     const connection = createConnection(options, origin);
+    // The receiver may close a connection while it is idle.
     connection.client.on('disconnect', () => {
       if (inOrder.has(connection)) discard(connection);
     });
@@ -77,7 +83,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     discard,
     take(origin) {
       for (;;) {
-        // The one used last: the others grow old and go.
+        // The connection that was used last is taken, so that those that are not needed grow old and are closed.
         const connection = idle.get(origin.origin)?.at(-1);
         if (connection === undefined) return open(origin);
         forget(connection);
@@ -107,13 +113,13 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
   const dialing = new AbortController();
   const client = new Client(target.origin, {
     pipelining: 1,
-    // The attempt's own clock is the only one.
+    // Only the time limit of the attempt counts.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: idleMillis,
     keepAliveMaxTimeout: maxIdleMillis,
     maxHeaderSize: maxHeaderBytes,
-    // Asked for again by undici when the socket was closed while its next request waited.
+    // undici calls this again by itself when the socket was closed while the next request waited.
     connect: (_options, callback) => {
       connection.exchanges = 0;
       const onPhase = (phase: DialPhase) => {
@@ -151,30 +157,30 @@ async function answerWith(socket: Promise<Socket>, callback: buildConnector.Call
   callback(null, open);
 }
 
-/** Of `HTTP/1.1 100 Continue`, where the status begins, and its digits. */
+/** Where the status begins in a line such as `HTTP/1.1 100 Continue`, and the digits of that status. */
 const statusAt = 9;
 const continueDigits = '100';
-/** The last digit of 103, which undici passes over. */
+/** The character code of the last digit of 103. Answers with this status undici skips. */
 const digit3 = 0x33;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * Any receiver may send interim answers before the final one, asked for or not (RFC 9110, 15.2). undici
- * passes over all of them but `100 Continue`, at which it gives the connection up. So its status is turned
- * into 103 on the way from the socket to undici's parser: as much is changed as one byte, and nothing of an
- * answer that has begun with another status.
+ * Lets receivers send interim answers before the final one, whether asked for or not (RFC 9110 §15.2). undici skips all
+ * of them but `100 Continue`, at which it gives up the connection. So the status 100 is turned into 103 on the way from
+ * the socket to undici's parser. Only this one byte is changed, and nothing in an answer that has begun with another
+ * status.
  */
 class InterimAnswers {
-  /** Whether the answer so far consists of interim ones. */
+  /** Whether only interim answers have come so far. */
   #isInterim = false;
-  /** Bytes of the status line seen so far. */
+  /** How many bytes of the present status line have been seen. */
   #seen = 0;
   #digits = '';
-  /** Bytes of the present line of headers; null: within the status line's beginning. */
+  /** How many bytes the present header line has so far; null while the beginning of the status line is read. */
   #lineLength: number | null = null;
 
-  /** Watches what is read from this socket from now on. */
+  /** Watches everything that is read from this socket from now on. */
   watch(socket: Socket): void {
     const read = socket.read.bind(socket);
     socket.read = (size?: number): unknown => {
@@ -184,7 +190,7 @@ class InterimAnswers {
     };
   }
 
-  /** A request goes out: what comes next is the beginning of its answer. */
+  /** Notes that a request is sent, so that the next bytes are the beginning of its answer. */
   begin(): void {
     this.#isInterim = true;
     this.#beginLine();
@@ -196,6 +202,7 @@ class InterimAnswers {
     this.#lineLength = null;
   }
 
+  /** Reads through the answer until its final status begins. An empty line ends an interim answer. */
   #pass(chunk: Buffer): void {
     for (let i = 0; i < chunk.length && this.#isInterim; i += 1) {
       const byte = chunk[i] ?? 0;
@@ -210,7 +217,7 @@ class InterimAnswers {
     }
   }
 
-  /** One byte of the status line up to its status; whether it is the last digit of 100. */
+  /** Takes one byte of the status line, up to the status. True means that it is the last digit of 100. */
   #passStatus(byte: number): boolean {
     this.#seen += 1;
     if (this.#seen <= statusAt) return false;

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { type AddressRule, findObjection, type Lookup, literalAddress } from './address.ts';
 import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
 
-/** How far a connection has got. */
+/** The phase that a connection is in. */
 export type DialPhase = 'dns' | 'connect' | 'tls' | 'open';
 
 export type DialOptions = {
@@ -15,20 +15,20 @@ export type DialOptions = {
 
 export type Dial = {
   readonly protocol: string;
-  /** As WHATWG URL writes it: IPv6 in brackets or not. */
+  /** As in WHATWG URL: an IPv6 address may stand in brackets. */
   readonly hostname: string;
   readonly port: number;
   readonly signal: AbortSignal;
   onPhase(phase: DialPhase): void;
 };
 
-/** Of several addresses, the next is tried when one has not answered for so long. */
+/** When an address has not answered for this long, the next address of the name is tried. */
 const nextAddressMillis = 1000;
 
 /**
- * Connects to a receiver. The name is looked up here, every address judged, and only these addresses
- * connected to, so that a name which changes its mind in between (DNS rebinding) gains nothing. The
- * name stays what TLS asks for and checks. Rejects with an AttemptFault.
+ * Connects to a receiver. The name is looked up here, every address is judged, and only the judged addresses are
+ * connected to. So a name that changes its addresses in between (DNS rebinding) gains nothing. TLS still asks for the
+ * name and checks the certificate against it. Rejects with an AttemptFault.
  */
 export async function dialReceiver(options: DialOptions, dial: Dial): Promise<Socket> {
   const { protocol, hostname } = dial;
@@ -41,6 +41,7 @@ export async function dialReceiver(options: DialOptions, dial: Dial): Promise<So
   return await openSocket(dial, addresses, options.ca);
 }
 
+/** The addresses of a name, at least one. Throws an AttemptFault of class `dns`. */
 async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string[]> {
   let addresses: readonly string[];
   try {
@@ -54,6 +55,7 @@ async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string
   return addresses;
 }
 
+/** Connects to one of the judged addresses. Resolves when TCP, and TLS if there is any, is established. */
 function openSocket(
   dial: Dial,
   addresses: readonly string[],
@@ -63,7 +65,8 @@ function openSocket(
   const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   const [first] = answers;
   if (first === undefined) throw new AttemptFault('dns', `${dial.hostname} has no address`);
-  // Node asks here instead of the resolver; for an address it does not ask at all.
+  // Node calls this instead of the resolver, so that no second look-up can lead elsewhere. For an address it asks
+  // nothing.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     if (all === true) callback(null, answers);
     else callback(null, first.address, first.family);
@@ -102,13 +105,13 @@ function openSocket(
       else finish();
     });
     socket.once('secureConnect', finish);
-    // Stays on for good: an error between here and the first request must not be unheard.
+    // This listener stays for good: an error between here and the first request would otherwise end the process.
     socket.on('error', (error) => reject(isTcpOpen ? tlsFault(error) : connectFault(error)));
     socket.once('close', () => reject(new AttemptFault('connect', 'The connection was given up')));
   });
 }
 
-/** SNI has no dot at the end, and is not for addresses. */
+/** The name for SNI: it has no dot at its end, and there is none for an address (RFC 6066). */
 function serverName(host: string): { servername?: string } {
   return literalAddress(host) === null ? { servername: host.replace(/\.$/, '') } : {};
 }

@@ -2,7 +2,7 @@ import type { FailureClass } from '../values.ts';
 
 const maxTextLength = 300;
 
-/** Why an attempt failed, found where it failed. */
+/** Why an attempt failed. It is thrown where the failure is found, and becomes data in the attempt's result. */
 export class AttemptFault extends Error {
   readonly failureClass: FailureClass;
 
@@ -13,7 +13,10 @@ export class AttemptFault extends Error {
   }
 }
 
-/** One line of 300 characters at most: receivers and resolvers have a hand in these texts. */
+/**
+ * Makes one line of at most 300 characters. Receivers and resolvers supply parts of these texts, so control characters
+ * are replaced.
+ */
 export function tidyText(text: string): string {
   const line = text
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -23,6 +26,7 @@ export function tidyText(text: string): string {
   return `${line.slice(0, maxTextLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** The fault of a name that cannot be looked up. */
 export function dnsFault(hostname: string, error: unknown): AttemptFault {
   return new AttemptFault('dns', `${hostname} could not be looked up (${codeOf(error)})`);
 }
@@ -36,8 +40,8 @@ export function tlsFault(error: unknown): AttemptFault {
 }
 
 /**
- * What an error of undici or of the socket means once the request was on its way. After a status came,
- * the text goes on from that: "200 OK, but …".
+ * Says what an error of undici or of the socket means once a connection was taken for the request. An AttemptFault
+ * stays as it is. When a status has come (`hasStatus`), the text continues after it: "200 OK, but …".
  */
 export function exchangeFault(error: unknown, hasStatus: boolean): AttemptFault {
   if (error instanceof AttemptFault) return error;
@@ -62,7 +66,7 @@ export function exchangeFault(error: unknown, hasStatus: boolean): AttemptFault 
   return new AttemptFault('protocol', `${subject} is not valid HTTP/1.1: ${text}`);
 }
 
-/** Whether the receiver closed or reset the connection, as opposed to sending something wrong. */
+/** Whether the receiver closed or reset the connection. Errors about wrong data are not meant. */
 export function isClosed(error: unknown): boolean {
   const code = codeOf(error);
   if (code === 'UND_ERR_SOCKET') return /closed/.test(messageOf(error));
@@ -71,18 +75,18 @@ export function isClosed(error: unknown): boolean {
   );
 }
 
-/** Node tries several addresses of a name and then throws all their errors as one. */
+/** The single errors of an error. Node tries several addresses of a name and then throws all their errors as one. */
 function causesOf(error: unknown): readonly unknown[] {
   return error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
 }
 
-/** OpenSSL's own message is a line of library internals; its reason is the readable end of it. */
+/** The readable reason of a TLS error: the whole message of OpenSSL names the internals of its library. */
 function tlsReason(error: unknown): string {
   if (codeOf(error) === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'the port does not speak TLS';
   if (error instanceof Error && 'reason' in error && typeof error.reason === 'string') {
     return error.reason;
   }
-  // Node 24 goes on with advice about options of its own, which are nothing to who reads this.
+  // Node 24 adds advice about its own options, which the reader of this text cannot use.
   return messageOf(error).replace(/; if the root CA is installed.*$/s, '');
 }
 

@@ -1,43 +1,52 @@
 import { createHmac } from 'node:crypto';
 import type { FailureClass } from '../values.ts';
 
-/** One POST to a receiver. */
+/** One POST to a receiver, already signed. */
 export type Request = {
   readonly url: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called when it goes out on a connection; again when that was found closed and another is taken. */
+  /** Is called when the request is sent, and again when its connection was found closed and another is used. */
   readonly onSent?: () => void;
 };
 
-/** What came of it. Never thrown: an attempt that fails is data. */
+/** The result of an attempt. It is never thrown: an attempt that fails is data. */
 export type AttemptResult = {
   readonly durationMillis: number;
-  /** The HTTP status, if one came. */
+  /** The HTTP status; null when none came. */
   readonly status: number | null;
-  /** null: delivered, that is a 2xx whose body ended in time. */
+  /** Why the attempt failed; null when it delivered, that is, got a 2xx whose body ended in time. */
   readonly failureClass: FailureClass | null;
   /** One sentence for an operator; null when delivered. */
   readonly error: string | null;
-  /** The answer's body after decompression, its first 4 KiB; null when there was none. */
+  /** The first 4 KiB of the answer's body, after decompression; null when there was none. */
   readonly response: Buffer | null;
-  /** From the Retry-After of a 429 or 503, in either form, 24 h at most. */
+  /** The wait that a 429 or 503 asked for by Retry-After, 24 h at most; null when it asked for none. */
   readonly retryAfterSeconds: number | null;
-  /** It was ended from here before an answer had come: that says nothing about the receiver. */
+  /**
+   * Whether the service itself ended the attempt before an answer had come. That says nothing about the receiver, so it
+   * must not count as a failure.
+   */
   readonly isCut: boolean;
 };
 
 type SignatureRequest = {
   /** webhook-id: the delivery's idempotency key, the same on every attempt. */
   readonly id: string;
-  /** Of this attempt, seconds since 1970: receivers refuse old ones, so that none can be replayed. */
+  /**
+   * When this attempt is made, in seconds since 1970. Receivers refuse old ones, so that a recorded request cannot be
+   * sent again later.
+   */
   readonly timestampSeconds: number;
   readonly body: string;
-  /** Newest first. More than one while a rotated secret still counts. */
+  /** The keys that sign, the newest first. There are several while rotated secrets still sign. */
   readonly secrets: readonly Buffer[];
 };
 
-/** The headers of a delivery, signed with HMAC-SHA256 after Standard Webhooks 1.0.0. */
+/**
+ * The headers of a delivery, signed with HMAC-SHA256 after Standard Webhooks 1.0.0. Each secret makes one signature; a
+ * receiver accepts the delivery if any of them is right.
+ */
 export function signatureHeaders(request: SignatureRequest): Readonly<Record<string, string>> {
   const { id, timestampSeconds, body, secrets } = request;
   const signed = `${id}.${timestampSeconds}.${body}`;

@@ -6,21 +6,23 @@ import type { AttemptResult, Request } from './request.ts';
 
 export type { AttemptResult, Request } from './request.ts';
 
+/** Sends requests to receivers. */
 export type Sender = {
+  /** Makes one attempt. Never rejects: failures are in the result. */
   send(request: Request): Promise<AttemptResult>;
-  /** Ends the attempts under way. */
+  /** Ends the attempts that are under way; their results say so (`isCut`). */
   cut(): void;
-  /** Ends idle connections; attempts under way are waited for. */
+  /** Closes idle connections and resolves when the attempts under way have ended. */
   close(): Promise<void>;
 };
 
 export type SenderOptions = {
-  /** For one attempt in all: look-up, connection, TLS, headers and body. */
+  /** The time limit for a whole attempt: look-up, connection, TLS, headers and body. */
   readonly timeoutMillis: number;
-  /** CIDRs that are allowed although they are special, and that http may go to. */
+  /** CIDRs that are allowed although they are special. http may be used only for addresses inside them. */
   readonly allowTargets: readonly string[];
   readonly lookup?: Lookup;
-  /** Idle connections kept for the next request, over all receivers. */
+  /** How many idle connections are kept for later requests, over all receivers; 1000 by default. */
   readonly maxIdle?: number;
   /** PEM certificates to trust instead of Node's own list. */
   readonly ca?: string;
@@ -28,8 +30,8 @@ export type SenderOptions = {
 };
 
 /**
- * Sends deliveries over keep-alive connections to addresses that were vetted when connected to. How
- * many at a time is up to the caller.
+ * Creates a sender with keep-alive connections. Every address is checked when it is connected to. The caller decides
+ * how many requests are under way at once.
  */
 export function createSender(options: SenderOptions): Sender {
   const pool = createConnectionPool({

@@ -7,19 +7,20 @@ import {
   literalAddress,
 } from './address.ts';
 
-/** Which receivers webhooks may be sent to. */
+/** Decides which receivers webhooks may be sent to. */
 export type Target = {
   /**
-   * Checks a URL that an endpoint is to have. Throws `target_invalid`, `target_blocked`.
-   * A name that cannot be looked up at the moment passes with https: every attempt checks again.
+   * Checks a URL that an endpoint is to have. Throws 400 `target_invalid` or `target_blocked`. A name that cannot be
+   * looked up at the moment passes with https, because every attempt checks again.
    */
   assertAllowed(url: string): Promise<void>;
 };
 
 export type TargetOptions = {
-  /** CIDRs that are allowed although they are special, and that http may go to. */
+  /** CIDRs that are allowed although they are special. http may be used only for addresses inside them. */
   readonly allowTargets: readonly string[];
   readonly lookup?: Lookup;
+  /** How long a name may take to be looked up, 5000 by default. After that it counts as unknown. */
   readonly lookupTimeoutMillis?: number;
 };
 
@@ -55,18 +56,18 @@ export function createTarget(options: TargetOptions): Target {
 }
 
 /**
- * Names of the machine itself (RFC 6761, and what systems write into their hosts file): they lead to it
- * also where the resolver does not know them, or not with the dot at their end.
+ * Whether a name means the machine itself (RFC 6761, and the names that systems write into their hosts file). Such
+ * names lead to it even if the resolver does not know them, or does not know them with a dot at the end.
  */
 function isThisMachine(hostname: string): boolean {
   return /(^|\.)(localhost[46]?|ip6-(localhost|loopback))(\.localdomain[46]?)?\.?$/.test(hostname);
 }
 
-/** The form of a URL, apart from where it leads. Throws `target_invalid`. */
+/** Checks the form of a URL, not where it leads. Throws 400 `target_invalid`. */
 function parseTarget(text: string): URL {
   if (text.length > maxUrlLength)
     throw invalid(`The URL is longer than ${maxUrlLength} characters.`);
-  // The parser would drop or encode these without a word.
+  // The URL parser would silently drop or encode these, and the stored URL would not be the one that was given.
   if (/[\u0000-\u0020\u007f]/.test(text)) {
     throw invalid('The URL contains white space or control characters. Leave them out.');
   }
@@ -93,7 +94,7 @@ function invalid(detail: string): AppError {
   return new AppError('target_invalid', { detail });
 }
 
-/** The addresses of a name; none when there are none, or none in time. */
+/** The addresses of a name; an empty list when there are none or they did not come in time. */
 async function lookupInTime(
   lookup: Lookup,
   hostname: string,

@@ -5,7 +5,7 @@ import { outcomeOf } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';
 import type { ClaimedRow } from './queries.ts';
 
-/** Nothing goes out unsigned. */
+/** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
 const unreadable: AttemptResult = {
   durationMillis: 0,
   status: null,
@@ -17,8 +17,9 @@ const unreadable: AttemptResult = {
 };
 
 /**
- * Signs and sends a claimed delivery once. `nowMillis` is monotonic, `wallSeconds` since 1970; `onSent` is
- * called as the request goes out, which it may do twice.
+ * Signs and sends a claimed delivery once. `nowMillis` is monotonic and decides which secrets still sign; `wallSeconds`
+ * (since 1970) goes into the signature. `onSent` is called when the request goes out, and a second time when it has to
+ * go out again over another connection. Never rejects: a failure is in the result.
  */
 export function deliverOnce(
   sender: Sender,
@@ -37,7 +38,10 @@ export function deliverOnce(
   return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
 }
 
-/** What the attempt makes of the delivery, as it is to be written. */
+/**
+ * Builds the outcome of an attempt, in the form in which the writer stores it. `startedAt` is monotonic milliseconds;
+ * `random` (0 … 1) varies the delay before the next attempt. The breaker's change is added by the caller.
+ */
 export function endOf(
   row: ClaimedRow,
   config: EndpointConfig,

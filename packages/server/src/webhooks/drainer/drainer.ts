@@ -23,43 +23,52 @@ import {
 } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 
+/** What a drainer needs from the process that it runs in. */
 export type DrainerOptions = {
   readonly sender: Sender;
   readonly secretBox: () => SecretBox;
-  /** One attempt, at most. */
+  /** The time limit of one attempt. */
   readonly timeoutSeconds: number;
-  /** Attempts under way at once, at most; a tenant has a quarter of them. */
+  /** How many attempts may be under way at once. One tenant may have a quarter of them. */
   readonly maxInFlight: number;
-  /** Seconds since 1970, for the signatures. */
+  /** The wall clock, in seconds since 1970. It is used for signatures only. */
   readonly wallSeconds: () => number;
   readonly log: Log;
+  /** Is called after each attempt that counts, for the metrics. */
   readonly onAttempt?: (result: AttemptResult) => void;
 };
 
-/** Outcomes that wait to be written while the database is slow; more are not made. */
+/** When more outcomes than this wait to be written, because the database is slow, nothing more is claimed. */
 const maxBacklog = 2000;
-/** How often an endpoint that waits for its rate is looked at. */
+/** How often the drainer checks whether an endpoint that has reached its rate limit may send again. */
 const rateMillis = 20;
-/** While as many are under way, a claim for fewer waits a little for more: statements cost more than rows. */
+/**
+ * While this many attempts are under way, a smaller claim waits `gatherMillis` for more rows to join it: a statement
+ * costs more than the rows in it.
+ */
 const gatherRows = 64;
 const gatherMillis = 3;
-/** After a claim that the database refused. */
+/** The wait after a claim that failed in the database. */
 const pauseMillis = 500;
-/** A lease outlives its attempt by this; what could not begin within half of it goes back. */
+/**
+ * A lease lasts this much longer than the attempt may take. A row whose attempt could not begin within half of the
+ * margin is given back, because its lease could end before the attempt does.
+ */
 const leaseMarginSeconds = 15;
+/** How many deliveries of a deleted endpoint one statement discards. */
 const discardSize = 1000;
 
 type ClaimInfo = {
   readonly lease: number;
   readonly claimedAt: number;
-  /** Its outcome decides whether the endpoint's pause is over. */
+  /** Whether the outcome of this row decides if the endpoint's pause ends. */
   readonly isProbe: boolean;
 };
 
 /**
- * Delivers what is due in the lanes that this process holds: claims rows per endpoint, sends them side
- * by side, writes their outcomes in batches. All its times are monotonic or the database's: a clock that
- * jumps moves nothing.
+ * Delivers what is due in the lanes that this process holds. It claims rows endpoint by endpoint, sends them side by
+ * side and writes their outcomes in batches. All times are monotonic or the database's own, so a wall clock that jumps
+ * changes nothing.
  */
 export class Drainer {
   private readonly db: Database;
@@ -69,17 +78,23 @@ export class Drainer {
   private readonly writer: OutcomeWriter;
   private readonly holder: LaneHolder;
   private readonly leaseSeconds: number;
-  /** Until their outcome is on its way, or their row has gone back. */
+  /**
+   * The claimed rows that are being worked on. A row leaves the set when its outcome is handed to the writer or the row
+   * has been given back.
+   */
   private readonly attempts = new Set<Promise<void>>();
-  /** Endpoints that were called out and are not known here. */
+  /** Endpoints that were named by a wake-up and have to be looked up in the database first. */
   private readonly unknown = new Set<string>();
+  /** A full scan was asked for while another look was under way. */
   private mustScan = false;
   private isStopping = false;
   private claiming: Promise<void> | undefined;
   private looking: Promise<void> | undefined;
   private discarding: Promise<void> | undefined;
   private scanTimer: NodeJS.Timeout | undefined;
+  /** When the next scan is due (monotonic), so that a later one does not replace a sooner one. */
   private scanAt = Number.POSITIVE_INFINITY;
+  /** Before this time no scan starts, so that scans leave the database most of its time. */
   private restUntil = 0;
   private rateTimer: NodeJS.Timeout | undefined;
   private gatherTimer: NodeJS.Timeout | undefined;
@@ -107,7 +122,7 @@ export class Drainer {
       leaseSeconds: this.leaseSeconds,
       onGain: () => this.scan(),
       onDue: (payload) => {
-        // Every drainer hears of all endpoints.
+        // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
         if (payload === '*') this.scan();
         else this.wake(payload.split(' '));
       },
@@ -115,7 +130,10 @@ export class Drainer {
     this.scheduleScan(scanMillis);
   }
 
-  /** Resolves when nothing is due any more that is not paused; rows due later don't hold it. */
+  /**
+   * Resolves when nothing is due any more, apart from the deliveries of paused endpoints. Deliveries that fall due
+   * later are not waited for. Resolves early when `signal` is aborted.
+   */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.scan();
@@ -127,7 +145,9 @@ export class Drainer {
     }
   }
 
-  /** Claims no more, gives the lanes back, lets attempts end and writes their outcomes. */
+  /**
+   * Stops claiming, gives the lanes back, waits until the running attempts end and until their outcomes are written.
+   */
   async stop(): Promise<void> {
     this.isStopping = true;
     clearTimeout(this.scanTimer);
@@ -135,21 +155,25 @@ export class Drainer {
     clearTimeout(this.gatherTimer);
     await this.looking;
     await this.claiming;
-    // Others go on with the lanes at once; what is under way here is leased.
+    // Giving the lanes back at once lets other drainers go on with them. The rows that are still under way here are
+    // leased, so nobody else can claim them.
     await Promise.all([this.holder.stop(), this.discarding, ...this.attempts]);
     await this.writer.drain();
     await this.options.sender.close();
   }
 
   /**
-   * Ends the attempts that `stop` waits for. One that was not answered is not counted, as the receiver may do
-   * nothing for it: its row goes back, and is sent again under the same webhook-id.
+   * Ends the attempts that `stop` waits for. An attempt that had no answer yet is not counted as a failure, because the
+   * receiver may not be to blame: its row is given back, and is sent again under the same webhook-id.
    */
   cut(): void {
     this.options.sender.cut();
   }
 
-  /** These endpoints have deliveries due. Answers those that are not in the lanes of this drainer. */
+  /**
+   * Tells the drainer that these endpoints have deliveries due. Returns those that are not in its lanes, which other
+   * drainers have to be told of.
+   */
   wake(endpointIds: readonly string[]): string[] {
     const others: string[] = [];
     for (const id of endpointIds) {
@@ -170,7 +194,7 @@ export class Drainer {
     this.look();
   }
 
-  /** Unless one is to come sooner. */
+  /** Schedules a scan in so many milliseconds, unless one is scheduled to come sooner. */
   private scheduleScan(millis: number): void {
     const now = monotonicMillis();
     const at = Math.max(now + millis, this.restUntil);
@@ -186,7 +210,10 @@ export class Drainer {
     );
   }
 
-  /** Learns what is due: one look at a time, for all that were asked for meanwhile. */
+  /**
+   * Looks up in the database what is due. Only one look runs at a time; whatever is asked for meanwhile is served by
+   * one more look afterwards.
+   */
   private look(): void {
     if (this.isStopping) return;
     this.looking ??= this.lookOnce().finally(() => {
@@ -200,12 +227,14 @@ export class Drainer {
     });
   }
 
+  /** One look: a scan over all lanes, or a look at the endpoints that were named. A scan also finds what was named. */
   private async lookOnce(): Promise<void> {
     const isScan = this.mustScan;
     const names = [...this.unknown];
     this.mustScan = false;
     this.unknown.clear();
     const { lanes } = this.holder;
+    // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
     this.scheduler.forget((lane) => lanes.has(lane));
     let soonest = scanMillis;
     const askedAt = monotonicMillis();
@@ -232,7 +261,10 @@ export class Drainer {
     }
   }
 
-  /** Beside all else: it may have to wait for locks. What it leaves is found again. */
+  /**
+   * Discards the deliveries of deleted endpoints. It does not hold up the claims, since it may have to wait for locks.
+   * What it leaves behind is found by a later scan.
+   */
   private discard(deleted: readonly DueEndpoint[]): void {
     if (deleted.length === 0) return;
     this.discarding ??= this.discardAll(deleted).finally(() => {
@@ -251,7 +283,10 @@ export class Drainer {
     }
   }
 
-  /** Claims as long as there is something to claim; one claim at a time, for all that asked meanwhile. */
+  /**
+   * Claims rows as long as there are any to claim. Only one claim runs at a time, for everybody who asked meanwhile.
+   * The claim starts in `setImmediate`, so that all attempts that end in one turn of the event loop lead to one claim.
+   */
   private pump(): void {
     if (this.isStopping || this.claiming !== undefined) return;
     this.pumping ??= setImmediate(() => {
@@ -274,6 +309,7 @@ export class Drainer {
     }
     clearTimeout(this.gatherTimer);
     this.gatherTimer = undefined;
+    // Paused endpoints are claimed by a statement of their own, because only operators' retries may be taken there.
     const [paused, others] = [plan.filter(isPaused), plan.filter((claim) => !isPaused(claim))];
     this.claiming = Promise.all([this.claim(paused), this.claim(others)]).then(() => {
       this.claiming = undefined;
@@ -289,6 +325,10 @@ export class Drainer {
     }, rateMillis);
   }
 
+  /**
+   * Claims the planned rows and starts an attempt for each. The plan is booked as in flight before the database is
+   * asked, so that the next plan cannot hand out the same room twice.
+   */
   private async claim(plan: readonly Claim[]): Promise<void> {
     if (plan.length === 0) return;
     const reserved = plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
@@ -306,6 +346,7 @@ export class Drainer {
       await this.configs.load(rows);
     } catch (error) {
       this.options.log.warn({ err: error }, 'the drainer could not claim what is due');
+      // -1 is no count of wake-ups, so the endpoint stays marked as due and is claimed again.
       for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
       await Promise.all([this.giveBack(rows, lease), delay(pauseMillis)]);
       return;
@@ -322,6 +363,10 @@ export class Drainer {
     }
   }
 
+  /**
+   * Starts the attempt of a claimed row, or gives the row back: when its endpoint's settings are missing, when too much
+   * of the lease is gone, or when the drainer stops.
+   */
   private start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
@@ -351,6 +396,7 @@ export class Drainer {
     };
     const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
     const result = await deliverOnce(sender, row, config, time);
+    // The attempt may fail before anything was sent; the rate limit has to count it all the same.
     if (!isSent) onSent();
     if (result.isCut) return this.giveBack([row], claimed.lease);
     onAttempt?.(result);
@@ -361,12 +407,16 @@ export class Drainer {
     this.writer.add({ ...end, breaker });
   }
 
-  /** Should this fail, their lease runs out. */
+  /**
+   * Gives claimed rows back without an attempt. If the statement fails, their leases run out, so the error needs no
+   * handling.
+   */
   private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
     if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
   }
 }
 
+/** Milliseconds of a clock that never jumps and never goes back. */
 function monotonicMillis(): number {
   return performance.now();
 }

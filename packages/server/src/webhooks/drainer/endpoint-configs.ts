@@ -3,27 +3,30 @@ import { type SecretBox, secretBytes } from '../secret.ts';
 import { defaultSchedule } from './outcome.ts';
 import { type ClaimedRow, findEndpointConfigs } from './queries.ts';
 
-/** What it takes to send to an endpoint. */
+/** What a drainer must know of an endpoint in order to send to it. */
 export type EndpointConfig = {
+  /** Changes whenever the endpoint is changed. See `configVersion` in queries.ts. */
   readonly version: number;
   readonly url: string;
+  /** Seconds before attempt 2, 3, …; the last entry repeats. */
   readonly schedule: readonly number[];
-  /** null: it cannot be decrypted. */
+  /** The secret in plain bytes; null when it cannot be decrypted. */
   readonly secret: Buffer | null;
-  /** Those before it that can be read, still signed with until then (monotonic milliseconds). */
+  /** Secrets that were rotated out and can be decrypted. Each still signs until that time (monotonic milliseconds). */
   readonly previous: readonly { secret: Buffer; until: number }[];
 };
 
-/** What signs at that time; null when the secret cannot be read. */
+/** The secrets that sign at that time, the present one first; null when the present one cannot be decrypted. */
 export function secretsAt(config: EndpointConfig, nowMillis: number): Buffer[] | null {
   const { secret, previous } = config;
   if (secret === null) return null;
   return [secret, ...previous.filter(({ until }) => until > nowMillis).map((old) => old.secret)];
 }
 
+/** When more endpoints than this are remembered, all are forgotten and looked up again as they are needed. */
 const maxRemembered = 10_000;
 
-/** The endpoints' URLs and secrets, looked up again only when an endpoint has changed. */
+/** Remembers the URLs and secrets of endpoints, and reads one again only when its endpoint has changed. */
 export class EndpointConfigs {
   private readonly known = new Map<string, EndpointConfig>();
   private readonly db: Queryable;
@@ -36,7 +39,7 @@ export class EndpointConfigs {
     this.now = now;
   }
 
-  /** Makes sure that `get` answers for these rows as their endpoints were when they were claimed. */
+  /** Makes sure that `get` knows the endpoints of these rows as they were when the rows were claimed. */
   async load(rows: readonly ClaimedRow[]): Promise<void> {
     if (this.known.size > maxRemembered) this.known.clear();
     const stale = new Set<string>();
@@ -67,6 +70,7 @@ export class EndpointConfigs {
   }
 }
 
+/** The secret in plain bytes, or null: one endpoint with an unreadable secret must not stop the others. */
 function unseal(box: SecretBox, sealed: Buffer): Buffer | null {
   try {
     return secretBytes(box.open(sealed));

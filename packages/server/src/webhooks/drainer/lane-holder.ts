@@ -11,35 +11,41 @@ const millisPerSecond = 1000;
 const reconnectMillis = 500;
 
 export type LaneHolder = {
-  /** The lanes that this drainer works now. */
+  /** The lanes that this drainer works on now. The set changes as drainers come and go. */
   readonly lanes: ReadonlySet<number>;
-  /** What the database knows it by: claims under a keeper that has lost a lane find nothing in it. */
+  /**
+   * The number under which the database knows this drainer as the keeper of its lanes. A claim under a keeper that has
+   * lost a lane finds nothing in that lane.
+   */
   keeper(): number;
-  /** Gives all lanes back. */
+  /** Gives all lanes back and closes the session. */
   stop(): Promise<void>;
 };
 
 /**
- * Shares the lanes among all drainers on the database: each holds an equal part, by advisory locks of a
- * session of its own. A drainer that dies loses its locks with its connection, at once. One that is frozen
- * says nothing any more, and the server ends its session when its leases have run out. Should it go on, it
- * finds that session lost; and until then the lanes' keeper in the database is another.
+ * Shares the lanes among all drainers of the database. Each drainer holds an equal part by means of advisory locks in a
+ * session of its own.
+ *
+ * A drainer that dies loses its connection, and with it its locks, at once. A drainer that is frozen sends nothing; the
+ * server ends its session when all of its leases have run out. If such a drainer wakes up, it finds its session lost,
+ * and until it notices, its claims find nothing, because the lanes have another keeper in the database.
  */
 export function holdLanes(
   db: Database,
   options: {
     log: Log;
-    /** How long the leases of claims are. */
+    /** How long the lease of a claimed row lasts. */
     leaseSeconds: number;
-    /** Lanes were gained. */
+    /** Is called when lanes were gained, which may have deliveries due. */
     onGain: () => void;
-    /** Deliveries are due: ids of endpoints separated by spaces, or `*`. */
+    /** Is called when deliveries are due. The payload is endpoint ids separated by spaces, or `*` for all. */
     onDue: (payload: string) => void;
   },
 ): LaneHolder {
   const lanes = new Set<number>();
   const stopping = new AbortController();
-  // A lease that was taken just after the last word must have run out, too.
+  // The drainer speaks every `balanceMillis`. A lease that it took just after it last spoke must have run out, too,
+  // before its lanes are given to another.
   const silenceSeconds = options.leaseSeconds + balanceMillis / millisPerSecond;
   let keeper = 0;
   const ended = run();
@@ -57,7 +63,8 @@ export function holdLanes(
 
   async function holdWithSession(): Promise<void> {
     const session = await db.openSession({ silenceSeconds });
-    // At once: whoever was frozen must not go on with lanes that another has by now.
+    // The lanes go at once: another drainer may hold them by now, and a drainer that was frozen must not go on with
+    // them.
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
     keeper = randomInt(1, 2 ** 48 - 1);
     try {
@@ -81,6 +88,8 @@ export function holdLanes(
     const share = Math.ceil(laneCount / Math.max(1, drainers));
     if (lanes.size > share) {
       const given = [...lanes].slice(share);
+      // The lanes leave the set before they are unlocked, so that nothing is claimed in a lane that another already
+      // has.
       for (const lane of given) lanes.delete(lane);
       await unlockLanes(session, given);
     } else if (lanes.size < share) {

@@ -12,17 +12,20 @@ import {
 } from './queries.ts';
 import type { BreakerChange } from './scheduler.ts';
 
-/** An attempt that has ended, on its way to the database. */
+/** An attempt that has ended and whose outcome is to be written. */
 export type Ended = {
   readonly endpointId: string;
-  /** Of the endpoint as it was when the attempt began. */
+  /** The version of the endpoint when the attempt began. */
   readonly configVersion: number;
   readonly tenant: string;
-  /** What the delivery was when it was claimed; nothing but its lease's holder changes it meanwhile. */
+  /**
+   * The delivery's state when it was claimed. It is still the same, because only the holder of the lease changes it.
+   */
   readonly before: { status: DeliveryStatus; failureClass: FailureClass | null };
   readonly row: OutcomeRow;
-  /** Monotonic time at which the attempt began. */
+  /** When the attempt began, in monotonic milliseconds. */
   readonly startedAt: number;
+  /** How the breaker of the endpoint changed; null when it did not. */
   readonly breaker: BreakerChange | null;
 };
 
@@ -30,9 +33,9 @@ const batchSize = 500;
 const retryMillis = 250;
 
 /**
- * Writes outcomes in batches: one batch at a time, of whatever has ended since the last, so that the
- * busier the drainer the larger the batch. What cannot be written is tried again until `giveUpMillis`
- * after its attempt: by then its lease has run out, and another attempt decides.
+ * Writes outcomes in batches, one batch at a time. A batch is whatever has ended since the last one, so the busier the
+ * drainer, the larger its batches. What cannot be written is tried again until `giveUpMillis` after the attempt began.
+ * By then the lease has run out, so the delivery is attempted again, and that attempt decides.
  */
 export class OutcomeWriter {
   private readonly waiting: Ended[] = [];
@@ -42,8 +45,9 @@ export class OutcomeWriter {
     log: Log;
     now: () => number;
     giveUpMillis: number;
-    /** See `LaneHolder`. */
+    /** The drainer's number as keeper of its lanes; see `LaneHolder`. */
     keeper: () => number;
+    /** Is called when outcomes were written, or were given up. */
     onWritten: (ended: readonly Ended[]) => void;
   };
 
@@ -52,7 +56,7 @@ export class OutcomeWriter {
     this.options = options;
   }
 
-  /** Attempts that have ended and are not written. */
+  /** How many attempts have ended and are not yet written. */
   get backlog(): number {
     return this.waiting.length;
   }
@@ -62,13 +66,13 @@ export class OutcomeWriter {
     this.running ??= this.run();
   }
 
-  /** Resolves when all is written or given up. */
+  /** Resolves when all outcomes are written or given up. */
   async drain(): Promise<void> {
     while (this.running !== undefined) await this.running;
   }
 
   private async run(): Promise<void> {
-    // What ends in the same turn goes in the same batch.
+    // Attempts that end in the same turn of the event loop go into the same batch.
     await Promise.resolve();
     while (this.waiting.length > 0) {
       const batch = this.waiting.slice(0, batchSize);
@@ -84,10 +88,13 @@ export class OutcomeWriter {
     this.running = undefined;
   }
 
+  /** Writes one batch. Returns false when that failed; the batch is then tried again. */
   private async write(batch: readonly Ended[]): Promise<boolean> {
     const { log, now } = this.options;
+    // The database takes the time of an attempt as "so long ago", so that the clocks of both machines need not agree.
     const rows = batch.map(({ row, startedAt }) => ({ ...row, agoMillis: now() - startedAt }));
     try {
+      // A plain success changes only its own row and log, so it needs no transaction around several statements.
       if (batch.some(changesMore)) {
         await this.db.transaction((connection) =>
           writeAll(connection, { batch, rows, keeper: this.options.keeper() }),
@@ -102,6 +109,7 @@ export class OutcomeWriter {
     }
   }
 
+  /** Drops the outcomes whose lease must have run out by now. */
   private giveUpLate(): void {
     const { log, now, giveUpMillis, onWritten } = this.options;
     const late = this.waiting.filter(({ startedAt }) => now() - startedAt > giveUpMillis);
@@ -113,7 +121,7 @@ export class OutcomeWriter {
   }
 }
 
-/** Whether an outcome changes more than its delivery and its log: the counts, a breaker. */
+/** Whether an outcome changes more than its delivery and the attempt log: the counts of dead letters or a breaker. */
 function changesMore({ before, row, breaker }: Ended): boolean {
   return breaker !== null || row.status !== 'delivered' || before.status !== 'queued';
 }
@@ -122,10 +130,11 @@ async function writeAll(
   db: Queryable,
   { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
 ): Promise<void> {
-  // Endpoints, deliveries, counts: the order in which everyone locks them.
+  // Endpoints, then deliveries, then counts: everyone locks in this order, so that no two transactions deadlock.
   await storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
   const changed = await recordOutcomes(db, rows);
+  // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await shiftCounts(db, mine.flatMap(countDeltas));
 }
@@ -150,7 +159,10 @@ function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
     }));
 }
 
-/** The last change counts, but a pause that began in the same batch is not forgotten. */
+/**
+ * Joins two changes of one breaker. The later one counts, but a pause that began earlier in the batch is kept unless
+ * the later change closes the breaker.
+ */
 function merge(known: ReadonlyMap<string, BreakerChange>, change: BreakerChange): BreakerChange {
   const before = known.get(change.endpointId);
   const pauseSeconds = change.isClosed
@@ -160,6 +172,7 @@ function merge(known: ReadonlyMap<string, BreakerChange>, change: BreakerChange)
   return { ...change, pauseSeconds, isClosed };
 }
 
+/** How an outcome changes the counts of dead letters: the old state goes down by one, the new one up. */
 function countDeltas({ endpointId, tenant, before, row }: Ended): CountDelta[] {
   const deltas: CountDelta[] = [];
   const add = (status: DeliveryStatus, failureClass: FailureClass | null, delta: 1 | -1) => {

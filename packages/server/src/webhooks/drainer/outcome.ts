@@ -1,26 +1,32 @@
 import type { AttemptResult } from '../delivery/sender.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
-/** What of a claimed delivery decides on what becomes of it. */
+/** The part of a claimed delivery that decides what an attempt makes of it. */
 export type ClaimedDelivery = {
+  /** How many attempts were made before this one. */
   readonly attempts: number;
   readonly maxAttempts: number;
-  /** Attempts when the schedule last began. */
+  /** How many attempts had been made when the retry schedule last began: 0, or more after a manual retry. */
   readonly scheduleFrom: number;
 };
 
-/** What a delivery becomes by an attempt (SPEC §6). */
+/** What an attempt makes of a delivery (SPEC §6). */
 type Outcome = {
   readonly status: DeliveryStatus & ('delivered' | 'pending' | 'abandoned');
   readonly attempts: number;
   readonly maxAttempts: number;
-  /** Until the next attempt; null when there is none. */
+  /** Seconds until the next attempt; null when there is none. */
   readonly delaySeconds: number | null;
+  /** Whether the schedule or the receiver's Retry-After decided the delay; null when there is none. */
   readonly heldBy: 'schedule' | 'retry_after' | null;
   readonly failureClass: FailureClass | null;
 };
 
-/** A 410 abandons the row at once: the receiver has said that it is no more. */
+/**
+ * Decides what an attempt makes of a delivery. `schedule` is in seconds and `random` is 0 … 1, both as for
+ * `delayAfter`. A 410 (class `gone`) abandons the delivery at once, because the receiver has said that it no longer
+ * exists.
+ */
 export function outcomeOf(
   delivery: ClaimedDelivery,
   result: Pick<AttemptResult, 'failureClass' | 'retryAfterSeconds'>,
@@ -48,17 +54,18 @@ export function outcomeOf(
   };
 }
 
-/** Seconds before attempt 2, 3, …; the last repeats. */
+/** The seconds before attempt 2, 3, …; the last entry repeats. */
 export const defaultSchedule: readonly number[] = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
 
+/** Each delay is varied by up to this share of itself, in both directions. */
 const jitter = 0.2;
 
 type Delay = { seconds: number; heldBy: 'schedule' | 'retry_after' };
 
 /**
- * How long to wait after a failed attempt. `made` counts the attempts since the schedule began, this one
- * included; `random` is 0 … 1. Each step is varied by ±20 %, so that what failed together does not come
- * back together. Retry-After only ever lengthens.
+ * How long to wait after a failed attempt, in seconds. `made` counts the attempts since the schedule began, including
+ * this one; `random` is 0 … 1. Each step is varied by ±20 %, so that deliveries that failed together do not come back
+ * together. Retry-After can only make the wait longer.
  */
 export function delayAfter(
   made: number,

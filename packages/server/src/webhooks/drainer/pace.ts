@@ -1,20 +1,20 @@
-/** Failures in a row after which an endpoint is paused. */
+/** After this many failures in a row an endpoint is paused. */
 export const failuresToOpen = 20;
 const firstPauseSeconds = 30;
 const longestPauseSeconds = 600;
 
 export type Breaker = {
   readonly failuresInRow: number;
-  /** How often it opened without a success in between. */
+  /** How often it has opened without a success in between. Each time doubles the next pause. */
   readonly pausesInRow: number;
 };
 
 export const closedBreaker: Breaker = { failuresInRow: 0, pausesInRow: 0 };
 
 /**
- * The breaker after a failed attempt, and for how long the endpoint is to pause from now on, if this
- * opens it. A failed probe opens it again, for twice as long, up to ten minutes. What was under way
- * when it opened is only counted.
+ * The breaker after a failed attempt, and the pause in seconds that begins now, or null if none begins. A failed probe
+ * opens the breaker again, for twice as long, up to ten minutes. Other attempts that were under way when it opened only
+ * count as failures: otherwise each of them would lengthen the pause.
  */
 export function afterFailure(
   breaker: Breaker,
@@ -28,21 +28,21 @@ export function afterFailure(
 }
 
 /**
- * A receiver sees requests some time after they are sent, one a little sooner than another: two that are a
- * second apart here may be less there.
+ * The length of the window of one second, with a margin. Requests reach a receiver with varying delay, so two that are
+ * sent a second apart may arrive less than a second apart.
  */
 const windowMillis = 1020;
 
 /**
- * No more than `perSecond` in any window of a second. Not a token bucket: one that is full when a second
- * begins lets twice as many go in it. What was claimed counts from then until it is sent, and for a
- * second from then on: a claim and the making of a connection take their time.
+ * Allows at most `perSecond` requests in any window of a second. A token bucket would not do: one that is full at the
+ * beginning of a second lets twice as many through in it. A claimed row counts from its claim until it is sent, and
+ * then for one more second, because the claim and the connection take time of their own.
  */
 export class Rate {
   perSecond: number;
-  /** Claimed and not sent. */
+  /** How many rows are claimed and not yet sent. */
   private held = 0;
-  /** How many were sent in which millisecond, the oldest first. */
+  /** How many requests were sent in which millisecond, the oldest first. */
   private readonly sent: { atMillis: number; count: number }[] = [];
   private sentCount = 0;
 
@@ -50,7 +50,7 @@ export class Rate {
     this.perSecond = perSecond;
   }
 
-  /** How many may be claimed now. */
+  /** How many rows may be claimed now. */
   available(nowMillis: number): number {
     for (;;) {
       const [oldest] = this.sent;
@@ -61,12 +61,12 @@ export class Rate {
     return Math.max(0, this.perSecond - this.held - this.sentCount);
   }
 
-  /** So many are claimed; below zero: they are given back. */
+  /** Notes that so many rows were claimed; a negative count notes that rows were given back. */
   hold(count: number): void {
     this.held = Math.max(0, this.held + count);
   }
 
-  /** One goes out now. */
+  /** Notes that a request goes out now. */
   noteSent(nowMillis: number): void {
     const atMillis = Math.ceil(nowMillis);
     const last = this.sent.at(-1);
@@ -76,16 +76,16 @@ export class Rate {
   }
 }
 
-/** How often the lanes are looked over when nobody calls. */
+/** How often the lanes are scanned when no wake-up comes. */
 export const scanMillis = 1000;
-/** How soon after the last time, at the soonest. */
+/** The shortest rest between two scans. */
 const minScanMillis = 10;
-/** A fifth of the time goes into looking, at most. */
+/** A rest lasts at least this many times as long as the scan took, so scans take a fifth of the time at most. */
 const restFactor = 4;
 
 /**
- * How long after a look over the lanes the next may come. With ten thousand endpoints one takes 50 ms, and
- * some delivery always falls due in the next few: one look after the other would keep the database busy.
+ * The milliseconds after a scan before the next may begin. With ten thousand endpoints a scan takes 50 ms, and some
+ * delivery always falls due within the next few: scan after scan would keep the database busy.
  */
 export function restAfter(tookMillis: number): number {
   return Math.min(scanMillis, Math.max(minScanMillis, restFactor * tookMillis));

@@ -3,12 +3,12 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
-/** By a lock that all drainers share for as long as their sessions live. */
+/** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_lock_shared(${advisoryLocks.drainers}, 0)`);
 }
 
-/** How many drainers there are, and which lanes any of them holds. */
+/** Counts the drainers and lists the lanes that any of them holds. */
 export async function surveyLanes(db: Queryable): Promise<{ drainers: number; held: number[] }> {
   const rows = await db.query<{ drainers: number; held: number[] }>(sql`
     select count(distinct pid) filter (where classid = ${advisoryLocks.drainers}) as drainers,
@@ -17,7 +17,11 @@ export async function surveyLanes(db: Queryable): Promise<{ drainers: number; he
   return rows[0] ?? { drainers: 1, held: [] };
 }
 
-/** Which of these lanes were free and are ours now: who holds the lock of a lane works it. */
+/**
+ * Locks those of these lanes that are free and returns them. Whoever holds a lane's lock works on it. `keeper` is
+ * stored in the lane, so that claims of an earlier keeper find nothing. `silenceSeconds` says how long the keeper may
+ * be silent before its session is ended.
+ */
 export async function lockLanes(
   db: Queryable,
   lanes: readonly number[],
@@ -38,6 +42,7 @@ export async function unlockLanes(db: Queryable, lanes: readonly number[]): Prom
     select pg_advisory_unlock(${advisoryLocks.lanes}, lane) from unnest(${lanes}::int[]) as given (lane)`);
 }
 
+/** An endpoint that has deliveries queued or pending, due now or later. */
 export type DueEndpoint = {
   id: string;
   lane: number;
@@ -46,10 +51,13 @@ export type DueEndpoint = {
   is_deleted: boolean;
   failures_in_row: number;
   pauses_in_row: number;
+  /** Milliseconds until the breaker's pause ends, negative when it is over; null when the breaker is closed. */
   paused_ms: number | null;
+  /** Deliveries a second; null means no limit. */
   rate_limit: number | null;
-  /** Until its earliest delivery is due; negative when one is. */
+  /** Milliseconds until its earliest delivery is due; negative when one is due already. */
   due_ms: number;
+  /** Whether an operator's retry waits, which may pass an open breaker. */
   has_probe: boolean;
 };
 
@@ -65,8 +73,8 @@ const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not
   ${hasProbe} as has_probe`;
 
 /**
- * The endpoints of these lanes that have deliveries queued or pending. Walks from endpoint to endpoint
- * along the index: what one of them has queued, be it a hundred thousand rows, costs one look.
+ * Finds the endpoints of these lanes that have deliveries queued or pending. The query goes from endpoint to endpoint
+ * along the index, so an endpoint costs one look-up even if a hundred thousand of its rows are queued.
  */
 export async function findWaitingEndpoints(
   db: Queryable,
@@ -92,7 +100,7 @@ export async function findWaitingEndpoints(
     select ${endpointFacts} from heads join webhook_endpoints e on e.id = heads.endpoint_id`);
 }
 
-/** The same for endpoints by name; those of other lanes are left out. */
+/** Finds the same facts of the named endpoints. Endpoints of other lanes are left out. */
 export async function findWaitingAmong(
   db: Queryable,
   endpointIds: readonly string[],
@@ -108,9 +116,10 @@ export async function findWaitingAmong(
     where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
 }
 
-/** Changes whenever the endpoint `e` is changed. */
+/** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
 
+/** A delivery that was claimed, with the body to send. */
 export type ClaimedRow = {
   lane: number;
   id: string;
@@ -126,7 +135,7 @@ export type ClaimedRow = {
   config_version: number;
 };
 
-/** Rows of one claim: more make its statement long, and so the others wait. */
+/** The most rows of one claim. With more the statement takes long, and all other endpoints wait for it. */
 export const claimRows = 256;
 
 export type ClaimRequest = {
@@ -136,11 +145,13 @@ export type ClaimRequest = {
 };
 
 /**
- * Takes due rows, as many of each endpoint as asked for, and leases them. Rows that another holds are passed
- * over, and so are lanes that have another keeper by now. A row changes in no column of an index: the update
- * stays on its page. The outer limit, which the claims never reach, is for the planner: it takes the inner
- * ones, which it cannot know, for a tenth of the table, and then reads all of it (44 ms a claim at 100,000
- * rows, under 1 along the indexes).
+ * Claims due rows, at most as many of each endpoint as asked for, and leases them. Rows that another holds are skipped,
+ * and so are lanes that have another keeper by now. No indexed column changes, so that the update stays on the row's
+ * page (a HOT update).
+ *
+ * The outer limit is never reached by the claims; it is there for the planner. The planner cannot know the inner
+ * limits, takes them for a tenth of the table, and then reads all of it: 44 ms a claim at 100,000 rows, less than 1 ms
+ * along the indexes.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -177,7 +188,7 @@ export async function claimDeliveries(
       d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version`);
 }
 
-/** Gives leased rows back that were not attempted. */
+/** Gives back leased rows that were not attempted. Rows whose lease is another's by now stay as they are. */
 export async function releaseDeliveries(
   db: Queryable,
   rows: readonly { lane: number; id: string }[],
@@ -190,13 +201,14 @@ export async function releaseDeliveries(
     where d.lane = given.lane and d.id = given.id and d.lease = ${lease}`);
 }
 
+/** What it takes to send to an endpoint, with its secrets still sealed. */
 export type EndpointConfigRow = {
   id: string;
   url: string;
   retry_schedule: number[] | null;
   secret: Buffer;
   previous_secrets: Buffer[];
-  /** Until when each of them signs. */
+  /** Milliseconds for which each of the previous secrets still signs, in the same order. */
   previous_secrets_ms: number[];
   config_version: number;
 };
@@ -215,10 +227,13 @@ export async function findEndpointConfigs(
     from webhook_endpoints e where id = any(${endpointIds}::text[])`);
 }
 
-/** Whether the attempt `given` was the last one of the delivery `d`, be it discarded meanwhile. */
+/**
+ * Whether the attempt `given` was the last one of the delivery `d`. Discarding takes the lease away, so a discarded
+ * delivery counts, too.
+ */
 const isLastAttempt = sql`(d.lease = given.lease or d.status = 'discarded')`;
 
-/** One attempt and what the delivery becomes by it. */
+/** One attempt and what it makes of its delivery. */
 export type OutcomeRow = {
   lane: number;
   id: string;
@@ -226,22 +241,23 @@ export type OutcomeRow = {
   status: DeliveryStatus;
   attempts: number;
   maxAttempts: number;
+  /** Seconds until the next attempt; null when there is none. */
   delaySeconds: number | null;
   heldBy: string | null;
   failureClass: FailureClass | null;
   error: string | null;
   httpStatus: number | null;
   target: string;
-  /** Since the attempt began. */
+  /** Milliseconds since the attempt began. */
   agoMillis: number;
   durationMillis: number;
   response: Buffer | null;
 };
 
 /**
- * Writes attempts and what their deliveries become, unless the lease was lost: then another attempt, a purge
- * or a deletion decides. Of what was discarded meanwhile the attempt stands in the log. Answers the ids of
- * the deliveries that were changed.
+ * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
+ * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged.
+ * Returns the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,
@@ -284,11 +300,11 @@ export async function recordOutcomes(
   return new Set(changed.map((row) => row.id));
 }
 
-/** Whether the lane of the endpoint `e` is still this keeper's. */
+/** Whether this keeper still has the lane of the endpoint `e`. */
 const isKeptBy = (keeper: number) =>
   sql`exists (select from lanes where lanes.lane = e.lane and lanes.keeper = ${keeper})`;
 
-/** Stores what the breakers of endpoints have become, unless their lanes have another keeper by now. */
+/** Stores the new states of breakers. Endpoints whose lanes have another keeper by now are left out. */
 export async function storeBreakers(
   db: Queryable,
   keeper: number,
@@ -318,7 +334,7 @@ export async function storeBreakers(
     where e.id = given.id and ${isKeptBy(keeper)}`);
 }
 
-/** An attempt that was answered 410, under which lease, of an endpoint as it was when the attempt began. */
+/** An attempt that was answered 410, with its lease and the version of its endpoint when the attempt began. */
 export type GoneAttempt = {
   lane: number;
   id: string;
@@ -328,9 +344,12 @@ export type GoneAttempt = {
 };
 
 /**
- * The receiver has said that it is no more: its endpoint is disabled, its other rows wait. Who keeps the lane
- * by now does not matter: an attempt outlasts a handover. Its lease does, as another attempt may have had
- * another answer since; and whoever changed the endpoint meanwhile knows better. Answers which were disabled.
+ * Disables the endpoints whose receivers have said, by a 410, that they no longer exist; their other deliveries wait.
+ * Returns the ids of the endpoints that were disabled.
+ *
+ * It does not matter who keeps the lane by now, because an attempt may outlast a handover. The lease does matter,
+ * because a later attempt may have had another answer. The version matters, too: whoever has changed the endpoint
+ * meanwhile knows better than the old answer.
  */
 export async function disableGone(
   db: Queryable,
@@ -354,8 +373,8 @@ export async function disableGone(
 }
 
 /**
- * Whether any delivery is due that is neither paused nor waiting for its endpoint to be enabled, or is
- * being attempted: what `svcctl drain` waits for. An operator's retry is never paused.
+ * Whether any delivery is due, or being attempted, apart from those of paused, disabled and deleted endpoints. This is
+ * what `svcctl drain` waits for. An operator's retry counts although its endpoint is paused.
  */
 export async function isAnythingDue(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_due: boolean }>(sql`

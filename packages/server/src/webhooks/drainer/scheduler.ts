@@ -6,27 +6,29 @@ export type EndpointFacts = {
   readonly lane: number;
   readonly tenant: string;
   readonly breaker: Breaker;
-  /** Until the pause of its breaker ends, negative when it is over; null: it is closed. */
+  /** Milliseconds until the breaker's pause ends, negative when it is over; null when the breaker is closed. */
   readonly pausedMillis: number | null;
+  /** Deliveries a second; null means no limit. */
   readonly ratePerSecond: number | null;
-  /** Whether an operator's retry is due, which passes an open breaker. */
+  /** Whether an operator's retry waits, which may pass an open breaker. */
   readonly hasProbe: boolean;
 };
 
-/** Rows to claim of one endpoint. */
+/** How many rows to claim of one endpoint. */
 export type Claim = {
   readonly endpointId: string;
   readonly lane: number;
   readonly count: number;
-  /** The endpoint is paused: only an operator's retry may go. */
+  /** Whether the endpoint is paused, so that only an operator's retry may be claimed. */
   readonly onlyProbes: boolean;
 };
 
-/** What the breaker of an endpoint has become, to be stored. */
+/** The new state of an endpoint's breaker, to be stored. */
 export type BreakerChange = Breaker & {
   readonly endpointId: string;
-  /** Seconds of a pause that begins now; null: none begins. */
+  /** The length of a pause that begins now; null when none begins. */
   readonly pauseSeconds: number | null;
+  /** Whether a success has closed the breaker. */
   readonly isClosed: boolean;
 };
 
@@ -35,27 +37,27 @@ type Endpoint = {
   readonly lane: number;
   readonly tenant: string;
   breaker: Breaker;
-  /** Monotonic. */
+  /** When the breaker's pause ends, in monotonic milliseconds; null when the breaker is closed. */
   pausedUntil: number | null;
   rate: Rate | null;
-  /** Deliveries may be due. */
+  /** Whether deliveries may be due. */
   isReady: boolean;
   hasProbe: boolean;
   inFlight: number;
-  /** Attempts that have ended but are not written to the database. */
+  /** How many attempts have ended whose outcomes are not yet in the database. */
   unwritten: number;
-  /** When its breaker last changed here: what was asked for earlier is out of date. */
+  /** When an outcome was last written. What the database said of the breaker before that is out of date. */
   changedAt: number;
-  /** In flight, at most: grows by one with each success, halves with each failure. */
+  /** How many attempts may be in flight at once. It grows by one with each success and is halved by each failure. */
   window: number;
-  /** The turn in which rows of it were claimed last. */
+  /** The turn in which rows of this endpoint were last claimed. */
   servedAt: number;
-  /** Counts the wake-ups, so that one during a claim is not lost. */
+  /** Counts the wake-ups, so that a wake-up during a claim is noticed. */
   wakes: number;
 };
 
 export type SchedulerLimits = {
-  /** In flight in all, per tenant, per endpoint. */
+  /** The most attempts in flight: of all tenants together, of one tenant, of one endpoint. */
   readonly total: number;
   readonly perTenant: number;
   readonly perEndpoint: number;
@@ -63,7 +65,10 @@ export type SchedulerLimits = {
 
 const maxPerEndpoint = 64;
 
-/** Of so many at once, a tenant has a quarter, and one endpoint of it never all of that. */
+/**
+ * Divides up the attempts in flight: a tenant may have a quarter of them, and one endpoint about half of that, 64 at
+ * most, so that no single endpoint uses up its tenant's part.
+ */
 export function limitsFor(maxInFlight: number): SchedulerLimits {
   const perTenant = Math.ceil(maxInFlight / 4);
   const perEndpoint = Math.min(maxPerEndpoint, Math.ceil(perTenant / 2));
@@ -71,15 +76,15 @@ export function limitsFor(maxInFlight: number): SchedulerLimits {
 }
 
 const firstWindow = 8;
-/** Quiet endpoints are remembered up to here. */
+/** When more endpoints than this are remembered, those with nothing to do are forgotten. */
 const maxRemembered = 10_000;
-/** Rows of an endpoint that one round takes before the next has its turn. */
+/** How many rows of an endpoint one round takes before the next endpoint has its turn. */
 const quantum = 8;
 
 /**
- * Decides whose deliveries go next: tenants take turns, and the endpoints of a tenant among them. What
- * one holds is bounded by its window, which shrinks to one while it fails. Time is monotonic, in
- * milliseconds. No IO.
+ * Decides whose deliveries are sent next. Tenants take turns, and so do the endpoints of a tenant. Each endpoint is
+ * bounded by its window, which shrinks to one while the endpoint fails. All times are monotonic milliseconds. The class
+ * does no I/O.
  */
 export class Scheduler {
   private readonly endpoints = new Map<string, Endpoint>();
@@ -98,7 +103,9 @@ export class Scheduler {
     return this.inFlightCount;
   }
 
-  /** Takes over what the database, asked at `askedAt`, says of an endpoint with deliveries due. */
+  /**
+   * Takes over the database's facts about an endpoint with deliveries due. `askedAt` is when the database was asked.
+   */
   learn(facts: EndpointFacts, askedAt: number): void {
     const now = this.now();
     let endpoint = this.endpoints.get(facts.id);
@@ -125,18 +132,22 @@ export class Scheduler {
     endpoint.isReady = true;
     endpoint.hasProbe = facts.hasProbe;
     endpoint.wakes += 1;
+    // While outcomes are under way, or were written after the question, the breaker known here is newer than the
+    // database's answer.
     const isQuiet = endpoint.inFlight === 0 && endpoint.unwritten === 0;
     if (isQuiet && endpoint.changedAt < askedAt) {
       endpoint.breaker = facts.breaker;
       endpoint.pausedUntil = facts.pausedMillis === null ? null : now + facts.pausedMillis;
     }
     if (facts.ratePerSecond === null) endpoint.rate = null;
-    // What went out before a change counts.
+    // The old window of the rate goes on: what was sent before the limit changed still counts.
     else if (endpoint.rate !== null) endpoint.rate.perSecond = facts.ratePerSecond;
     else endpoint.rate = new Rate(facts.ratePerSecond);
   }
 
-  /** Marks an endpoint as due. False: it is not known here, or paused: look it up. */
+  /**
+   * Marks an endpoint as due. False means that it is unknown here or paused, and has to be looked up in the database.
+   */
   wake(endpointId: string): boolean {
     const endpoint = this.endpoints.get(endpointId);
     if (endpoint === undefined || endpoint.pausedUntil !== null) return false;
@@ -145,7 +156,10 @@ export class Scheduler {
     return true;
   }
 
-  /** What to claim now, `limit` rows at most. */
+  /**
+   * Decides which rows to claim now, at most `limit`. Tenants take turns of `quantum` rows until the room, the tenants'
+   * parts or the endpoints' allowances are used up.
+   */
   plan(limit: number): Claim[] {
     const room = Math.min(limit, this.limits.total - this.inFlightCount);
     if (room <= 0) return [];
@@ -178,7 +192,10 @@ export class Scheduler {
     }));
   }
 
-  /** Books a claim as in flight before the database is asked; `settle` gives back what it did not find. */
+  /**
+   * Books a claim as in flight before the database is asked; `settle` takes back what was not found. The returned count
+   * of wake-ups is handed to `settle`.
+   */
   reserve(claim: Claim): { wakes: number; isProbe: boolean } {
     const endpoint = this.endpoints.get(claim.endpointId);
     if (endpoint === undefined) return { wakes: 0, isProbe: false };
@@ -188,7 +205,10 @@ export class Scheduler {
     return { wakes: endpoint.wakes, isProbe: endpoint.pausedUntil !== null };
   }
 
-  /** `found` rows of a claim are under way. Fewer than asked for: nothing else is due, unless woken since. */
+  /**
+   * Notes that `found` rows of a claim are under way. If these are fewer than asked for, nothing more is due at the
+   * endpoint, unless it was woken since `wakes` was counted.
+   */
   settle(claim: Claim, found: number, wakes: number): void {
     const endpoint = this.endpoints.get(claim.endpointId);
     if (endpoint === undefined) return;
@@ -200,14 +220,17 @@ export class Scheduler {
     }
   }
 
-  /** A claimed row goes out now; `isAgain`: for the second time, because its connection was closed. */
+  /**
+   * Notes that a claimed row is sent now. `isAgain` says that it is sent for the second time, because its connection
+   * was closed.
+   */
   sent(endpointId: string, isAgain: boolean): void {
     const rate = this.endpoints.get(endpointId)?.rate;
     if (!isAgain) rate?.hold(-1);
     rate?.noteSent(this.now());
   }
 
-  /** An attempt has ended. Answers how the breaker changed, if it did. */
+  /** Notes that an attempt has ended. Returns how the breaker changed, or null if it did not. */
   finish(
     endpointId: string,
     attempt: { isFailure: boolean; isProbe: boolean },
@@ -221,7 +244,7 @@ export class Scheduler {
       : this.noteSuccess(endpoint);
   }
 
-  /** What `finish` was told of is in the database. */
+  /** Notes that an outcome which `finish` was told of is in the database, or was given up. */
   written(endpointId: string): void {
     const endpoint = this.endpoints.get(endpointId);
     if (endpoint === undefined) return;
@@ -229,7 +252,7 @@ export class Scheduler {
     endpoint.changedAt = this.now();
   }
 
-  /** Whether an endpoint waits for nothing but its rate. */
+  /** Whether some endpoint has rows to send and only its rate limit may hold them back. */
   isRateBound(): boolean {
     for (const endpoint of this.endpoints.values()) {
       const { isReady, rate, pausedUntil } = endpoint;
@@ -239,7 +262,7 @@ export class Scheduler {
     return false;
   }
 
-  /** A claimed row that was not attempted goes back. */
+  /** Notes that a claimed row was given back without an attempt. */
   release(endpointId: string): void {
     const endpoint = this.endpoints.get(endpointId);
     if (endpoint === undefined) return;
@@ -248,8 +271,9 @@ export class Scheduler {
   }
 
   /**
-   * Forgets endpoints of lanes that are not ours any more, and quiet ones when there are many. One that is
-   * busy only ends what is under way: two drainers at it would exceed its rate.
+   * Forgets the endpoints of lanes that are no longer this drainer's, and idle ones when there are too many. A busy
+   * endpoint of a lost lane only ends what is under way: if two drainers went on claiming for it, they would exceed its
+   * rate together.
    */
   forget(isOurs: (lane: number) => boolean): void {
     const isFull = this.endpoints.size > maxRemembered;
@@ -261,13 +285,18 @@ export class Scheduler {
     }
   }
 
+  /**
+   * The endpoints that may send, in one ring for each tenant. `at` is where the ring's turn is, and `left` is how many
+   * more attempts the tenant may have.
+   */
   private readyByTenant() {
     const rings = new Map<string, { endpoints: Endpoint[]; at: number; left: number }>();
     for (const endpoint of this.endpoints.values()) {
       if (!endpoint.isReady || this.allowance(endpoint) <= 0) continue;
       const ring = rings.get(endpoint.tenant);
       if (ring !== undefined) {
-        // Its turn is whose last one is longest ago: not a turn of all, which tenants would share.
+        // The ring starts at the endpoint that was served longest ago. A turn counter for all tenants would not do,
+        // because each tenant's turns advance it for the others.
         const first = ring.endpoints[ring.at];
         if (first === undefined || endpoint.servedAt < first.servedAt) {
           ring.at = ring.endpoints.length;
@@ -278,13 +307,16 @@ export class Scheduler {
         if (left > 0) rings.set(endpoint.tenant, { endpoints: [endpoint], at: 0, left });
       }
     }
-    // Whoever came first last time comes last now.
+    // Another tenant comes first each time.
     const list = [...rings.values()];
     const first = list.length === 0 ? 0 : this.turn % list.length;
     return [...list.slice(first), ...list.slice(0, first)];
   }
 
-  /** How many more of its rows may be under way now. */
+  /**
+   * How many more rows of the endpoint may be under way now. A paused endpoint, or one whose pause has just ended,
+   * sends one row at a time: its outcome decides whether the pause ends.
+   */
   private allowance(endpoint: Endpoint): number {
     if (endpoint.pausedUntil !== null) {
       const mayProbe = !this.isPaused(endpoint) || endpoint.hasProbe;

@@ -23,9 +23,9 @@ import {
 type Change = Static<typeof endpointChangeSchema>;
 
 /**
- * Changes what is named and leaves the rest. Disabling makes the endpoint's rows wait, also those that
- * are yet to come; enabling closes its breaker and lets them go.
- * Throws 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
+ * Changes the settings that are named and leaves the others. Disabling makes the endpoint's deliveries wait, also those
+ * of later incidents. Enabling closes its breaker and lets them go. Returns the endpoint as it is afterwards. Throws
+ * 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
  */
 export async function changeEndpoint(
   db: Database,
@@ -34,11 +34,12 @@ export async function changeEndpoint(
   request: { id: string; change: Change },
 ) {
   const { change } = request;
-  // Looks names up: not while a row is locked.
+  // This looks up names, which may take seconds, so it is done before a row is locked.
   if (change.url !== undefined) await options.target.assertAllowed(change.url);
   const id = toEndpointId(request.id);
   const { before, after } = await db.transaction(async (connection) => {
     const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
+    // Enabling or disabling the endpoint ends a job that discards its backlog.
     if (change.enabled !== undefined) await cancelBacklogJobs(connection, [id]);
     const settings = changedSettings(locked, change, caller.actor.name);
     const changed = await updateEndpoint(connection, id, settings, {
@@ -54,13 +55,13 @@ export async function changeEndpoint(
     });
     return views;
   });
-  // Rows may be due now: a breaker is closed, a rate is higher.
+  // Deliveries may be due now, because a breaker was closed or a rate was raised.
   if (before.enabled || after.enabled) options.wakeUp.wake([id]);
   return after;
 }
 
 function changedSettings(row: EndpointSettings, change: Change, by: string): EndpointSettings {
-  // A null says: back to the default.
+  // A null means "back to the default", so only undefined keeps the old value.
   const or = <T>(given: T | undefined, old: T): T => (given === undefined ? old : given);
   return {
     url: or(change.url, row.url),
@@ -73,7 +74,10 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
   };
 }
 
-/** One that is disabled already stays so since then, and by whoever did it. */
+/**
+ * The columns that say whether the endpoint is enabled. One that is disabled already keeps the time and the name of
+ * whoever disabled it.
+ */
 function switched(
   row: EndpointSettings,
   enabled: boolean | undefined,
@@ -87,12 +91,12 @@ function switched(
   return { enabled: row.enabled, disabled_reason, disabled_by };
 }
 
-/** Rows that a call itself discards: half a second's work. The rest is a job. */
+/** How many deliveries the call itself discards, which takes about half a second. A job discards the rest. */
 const discardedAtOnce = 5000;
 
 /**
- * Deletes an endpoint and discards what was not delivered to it. A delivery that an incident makes at
- * this very moment is discarded by the drainer that meets it. Throws 404 `endpoint_not_found`.
+ * Deletes an endpoint and discards what was not delivered to it. A delivery that an incident makes at the same moment
+ * is discarded by the drainer that finds it. Throws 404 `endpoint_not_found`.
  */
 export async function deleteEndpoint(
   db: Database,
@@ -103,7 +107,8 @@ export async function deleteEndpoint(
   const { actor } = caller;
   const id = toEndpointId(request.id);
   const hasMore = await db.transaction(async (connection) => {
-    // The endpoint, its deliveries, their counts: the order in which an attempt's outcome is written, too.
+    // The endpoint, its deliveries, their counts: outcomes of attempts are written in the same order, so that the two
+    // cannot deadlock.
     const before = showEndpoint(found(await lockEndpoint(connection, id, actor.tenants)));
     await markDeleted(connection, id);
     await cancelBacklogJobs(connection, [id]);
@@ -131,13 +136,15 @@ export async function deleteEndpoint(
     });
     return left > 0;
   });
+  // The job's row is committed by now, so the runner finds it.
   if (hasMore) options.jobs.poke();
 }
 
 /**
- * Enables an endpoint without what waits for it: that is discarded. A large backlog is a job, and the
- * endpoint stays disabled until its end: nothing of it can go out meanwhile, whoever is killed when. To
- * enable or disable the endpoint ends the job. Throws 404 `endpoint_not_found`, 409 `endpoint_enabled`.
+ * Enables an endpoint after discarding what waits for it. A large backlog becomes a job, and the endpoint stays
+ * disabled until the job ends, so that nothing of the backlog can be sent meanwhile, even if a process is killed.
+ * Enabling or disabling the endpoint ends the job. Returns the endpoint as it is then. Throws 404 `endpoint_not_found`,
+ * 409 `endpoint_enabled`.
  */
 export async function discardBacklogOf(
   db: Database,

@@ -10,8 +10,8 @@ import { type Caller, found, showEndpoint } from './endpoints.ts';
 import { insertEndpoint } from './queries.ts';
 
 /**
- * Registers an endpoint; the answer is the only place where its secret ever shows. Throws 400
- * `request_invalid`, `target_invalid`, `target_blocked`.
+ * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
+ * the token does not reach), `target_invalid`, `target_blocked`.
  */
 export async function createEndpoint(
   db: Database,
@@ -21,6 +21,7 @@ export async function createEndpoint(
 ) {
   const { tenant, secret = newSecret(), enabled = true } = request;
   assertReach(caller.actor, tenant);
+  // Throws when the caller's secret has a wrong form.
   secretBytes(secret);
   await options.target.assertAllowed(request.url);
   const id = newId('ep');

@@ -5,10 +5,10 @@ import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import * as queries from './queries.ts';
 
-/** Whose write it is: for the audit log. */
+/** Who makes a change and by which request, for the audit log. */
 export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
 
-/** One page of endpoints, by tenant. Throws 400 `cursor_invalid`. */
+/** One page of endpoints, in the order of tenant and id. Throws 400 `cursor_invalid`. */
 export async function listEndpoints(
   db: Queryable,
   cursorKey: Buffer,
@@ -22,12 +22,12 @@ export async function listEndpoints(
   return { data: data.map(showEndpoint), next_cursor };
 }
 
-/** Throws 404 `endpoint_not_found`. */
+/** The endpoint with this id. Throws 404 `endpoint_not_found`. */
 export async function getEndpoint(db: Queryable, actor: Actor, id: string) {
   return showEndpoint(found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants)));
 }
 
-/** An endpoint as callers see it. */
+/** An endpoint in the form that callers see. Its secrets are not part of the row. */
 export function showEndpoint(row: queries.EndpointRow) {
   const { breaker_state, failures_in_row, paused_until, backlog_count, ...plain } = row;
   return {
@@ -55,12 +55,18 @@ export function showEndpoint(row: queries.EndpointRow) {
   };
 }
 
-/** The id, unless it is none: 404 `endpoint_not_found`, as for one that is unknown. */
+/**
+ * Returns the id if it has the form of an endpoint's id. Throws 404 `endpoint_not_found` otherwise, as for an id that
+ * is unknown.
+ */
 export function toEndpointId(id: string): string {
   return /^ep_[0-9A-Za-z]{16}$/.test(id) ? id : found<string>(undefined);
 }
 
-/** The row, or 404 `endpoint_not_found`: unknown, deleted and out of reach look the same. */
+/**
+ * Returns the row. Throws 404 `endpoint_not_found` without one: unknown, deleted and out of the caller's reach look the
+ * same, so that nobody learns which endpoints others have.
+ */
 export function found<T>(row: T | undefined): T {
   if (row !== undefined) return row;
   throw new AppError('endpoint_not_found', {

@@ -11,8 +11,9 @@ import { lockEndpoint } from './queries.ts';
 const type = 'webhook.ping';
 
 /**
- * Sends an event of type `webhook.ping` to this endpoint alone, whatever its event types. It is an
- * incident like any other, listed and retried. Throws 404 `endpoint_not_found`, 409 `endpoint_disabled`.
+ * Sends an event of type `webhook.ping` to this endpoint alone, whatever event types it wants. The ping is an incident
+ * like any other: it is listed and retried. Returns the delivery. Throws 404 `endpoint_not_found`, 409
+ * `endpoint_disabled`.
  */
 export async function pingEndpoint(
   db: Database,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { BreakerState, DisabledReason } from '../values.ts';
 
-/** What callers see of an endpoint; its secrets are not among it. */
+/** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = {
   id: string;
   tenant: string;
@@ -21,13 +21,14 @@ export type EndpointRow = {
   failures_in_row: number;
   paused_until: string | null;
   previous_secret_until: string | null;
+  /** Deliveries that are queued or pending, counted up to `mostCounted`. */
   backlog_count: number;
   is_discarding_backlog: boolean;
   created_at: string;
   updated_at: string;
 };
 
-/** What an operator decides. */
+/** The settings that an operator decides. */
 export type EndpointSettings = Pick<
   EndpointRow,
   | 'url'
@@ -41,12 +42,12 @@ export type EndpointSettings = Pick<
   | 'rate_limit'
 >;
 
-/** Tenants that the caller reaches; null = all. */
+/** The tenants that the caller may touch; null means all. */
 type Reach = readonly string[] | null;
 
 /**
- * What is queued or pending of an endpoint, counted along its index and no further than this: a list of
- * endpoints with a million rows each must not take seconds.
+ * How far the queued and pending deliveries of an endpoint are counted. The count goes along an index, but a list of
+ * endpoints with a million rows each would still take seconds.
  */
 export const mostCounted = 10_000;
 const backlog = sql`(select count(*) from (
@@ -70,7 +71,7 @@ const columns = sql`id, tenant, url, description, event_types, enabled, disabled
   ${instantText('webhook_endpoints.created_at')} as created_at,
   ${instantText('webhook_endpoints.updated_at')} as updated_at`;
 
-/** A deleted endpoint is as good as none. */
+/** Selects the endpoint with this id. One that is deleted, or out of reach, does not count. */
 const alive = (id: string, reach: Reach) => sql`webhook_endpoints.id = ${id} and deleted_at is null
   and (${reach}::text[] is null or tenant = any(${reach}::text[]))`;
 
@@ -90,7 +91,7 @@ export async function insertEndpoint(
   return rows[0];
 }
 
-/** By tenant and id, those after `after`. */
+/** Lists endpoints by tenant and id, beginning after `after`; null begins with the first. */
 export async function listEndpoints(
   db: Queryable,
   filter: { tenant: string | undefined; reach: Reach },
@@ -118,8 +119,9 @@ export async function findEndpoint(
 }
 
 /**
- * The endpoint, which nobody else changes until the end of the transaction, and its sealed secret. Two
- * statements: whoever waits for a lock still reads other tables as they were before, jobs among them.
+ * Locks an endpoint until the end of the transaction and returns it with its sealed secret. This takes two statements:
+ * a statement that had to wait for the lock would still see other tables, such as the jobs, as they were before it
+ * waited.
  */
 export async function lockEndpoint(
   db: Queryable,
@@ -133,6 +135,7 @@ export async function lockEndpoint(
   return rows[0];
 }
 
+/** Stores the settings of an endpoint that is locked. `closesBreaker` also ends its pause. */
 export async function updateEndpoint(
   db: Queryable,
   id: string,
@@ -155,10 +158,13 @@ export async function updateEndpoint(
   return rows[0];
 }
 
-/** Rotated out within 24 hours, an endpoint's secrets that sign beside the present one, at most. */
+/** How many secrets that were rotated out within 24 hours sign beside the present one, at most. */
 const mostPreviousSecrets = 5;
 
-/** What was rotated out signs for another 24 hours; the newest few of those that still do are kept. */
+/**
+ * Replaces the secret of an endpoint. The old one (null: it cannot be decrypted) signs for another 24 hours; only the
+ * newest few of those that still sign are kept, the newest first.
+ */
 export async function updateSecret(
   db: Queryable,
   id: string,
@@ -187,12 +193,13 @@ export async function updateSecret(
   return rows[0];
 }
 
+/** Marks an endpoint as deleted. The row stays: by it the drainer finds the deliveries that it still has to discard. */
 export async function markDeleted(db: Queryable, id: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set deleted_at = now(), updated_at = now() where id = ${id}`);
 }
 
-/** Deliveries that are queued or pending, and with `parked` those that are abandoned, too. */
+/** Counts the deliveries that are queued or pending, and with `parked` also the abandoned ones. */
 export async function countLiveDeliveries(
   db: Queryable,
   endpoint: { id: string; lane: number; parked: boolean },
@@ -206,6 +213,7 @@ export async function countLiveDeliveries(
   return rows[0]?.count ?? 0;
 }
 
+/** Stores a job that discards the deliveries of an endpoint. `rows` is the count when the job was made. */
 export async function insertDiscardJob(
   db: Queryable,
   job: {
@@ -221,15 +229,16 @@ export async function insertDiscardJob(
     values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.createdBy})`);
 }
 
+/** The name of the row that tells whether a process has the right secret key. */
 const checkName = 'webhook-secret-key-check';
 
-/** Whether this database was begun with a secret key. */
+/** Whether this database was set up with a secret key already. */
 export async function hasKeyCheck(db: Queryable): Promise<boolean> {
   const rows = await db.query(sql`select 1 from signing_keys where name = ${checkName}`);
   return rows.length === 1;
 }
 
-/** What tells the key that this database was begun with: of the first process that asks, its own. */
+/** The value that the key of this database has to match. The first process that asks stores its own. */
 export async function findOrMakeKeyCheck(db: Queryable, own: Buffer): Promise<Buffer> {
   await db.query(sql`
     insert into signing_keys (name, key) values (${checkName}, ${own}) on conflict (name) do nothing`);

@@ -5,8 +5,8 @@ import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
 import { lockEndpoint, updateSecret } from './queries.ts';
 
 /**
- * Gives an endpoint a new secret, shown this once; the old one also signs for 24 hours. Throws 404
- * `endpoint_not_found`.
+ * Gives an endpoint a new secret, which is shown only in this answer. The old secret also signs for 24 hours. Throws
+ * 404 `endpoint_not_found`.
  */
 export async function rotateSecret(
   db: Database,
@@ -34,7 +34,10 @@ export async function rotateSecret(
   return { ...rotated, secret };
 }
 
-/** Not when the key it was sealed under is lost: rotating is the way out of that. */
+/**
+ * Whether a secret can be decrypted. It cannot if its key is lost; rotating is the way out of that, so it must not fail
+ * then.
+ */
 function canOpen(box: SecretBox, sealed: Buffer): boolean {
   try {
     box.open(sealed);

@@ -9,11 +9,12 @@ import { findOrMakeKeyCheck, hasKeyCheck } from './queries.ts';
 const minLength = 32;
 
 /**
- * The key that endpoint secrets are sealed with: from SVC_SECRET_KEY (any text of 32 characters or more),
- * or else from `<data dir>/secret-key` (mode 0600), made by the first start. The file's text is as good a
- * SVC_SECRET_KEY. Throws `settings_invalid` when it is too short, or is not the key that this database
- * was begun with: what is sealed under one key cannot be opened with another, so a process that has
- * another must not start.
+ * Finds the key that endpoint secrets are sealed with. It comes from SVC_SECRET_KEY (any text of 32 characters or more)
+ * or else from `<data dir>/secret-key` (mode 0600), which the first start makes. The text of that file may also be
+ * given as SVC_SECRET_KEY.
+ *
+ * Throws `settings_invalid` when the text is too short, or is not the key that this database was set up with. What is
+ * sealed under one key cannot be opened with another, so a process with another key must not start.
  */
 export async function findSecretKey(
   db: Queryable,
@@ -32,13 +33,13 @@ export async function findSecretKey(
   return derive(text, 'svcctl webhook-secret-key');
 }
 
-/** HKDF: one text, several keys, none of which tells another. */
+/** Derives a key by HKDF. The keys for different purposes come from one text, and none of them reveals another. */
 function derive(text: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', text, '', purpose, 32));
 }
 
 async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
-  // Asked first: whoever begins the database has made the file by then.
+  // This is asked before the file is read: whoever sets up the database makes the file first.
   const isBegun = await hasKeyCheck(db);
   const found = await readIfThere(path);
   if (found !== null) return found;
@@ -51,8 +52,8 @@ async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
 }
 
 /**
- * Of several processes that start at once the first makes the file and the others find it: a link,
- * unlike a rename, never replaces what is there, and unlike an exclusive open shows whole content only.
+ * Makes the key file. When several processes start at once, the first makes it and the others find it. A link, unlike a
+ * rename, never replaces an existing file; unlike a file that is opened exclusively, it appears with its whole content.
  */
 async function makeFile(path: string): Promise<void> {
   const draft = `${path}.${randomText(8)}`;
@@ -68,7 +69,7 @@ async function makeFile(path: string): Promise<void> {
   await flushFolder(join(path, '..'));
 }
 
-/** So that a power cut right after leaves no database without its key. */
+/** Flushes a folder, so that a power cut right afterwards cannot leave a database without its key. */
 async function flushFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -81,6 +82,7 @@ async function flushFolder(path: string): Promise<void> {
   }
 }
 
+/** The text of the file; null when there is none. Throws `settings_invalid` when it cannot be read. */
 async function readIfThere(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim();

@@ -12,6 +12,7 @@ import { reportIncident } from './report-incident.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
+    // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');
     return reportIncident(db, options, actor, { request: body, dataSource });
   });
@@ -36,7 +37,7 @@ async function listIncidents(
   return toPage(page, rows, (row) => [row.created_at, row.id]);
 }
 
-/** An incident and its deliveries as they stand now. Throws 404 `incident_not_found`. */
+/** An incident and its deliveries as they are now. Throws 404 `incident_not_found`. */
 async function getIncident(db: Queryable, actor: Actor, id: string) {
   const isId = /^inc_[0-9A-Za-z]{16}$/.test(id);
   const row = isId ? await queries.findIncident(db, id, actor.tenants) : undefined;
@@ -50,7 +51,7 @@ async function getIncident(db: Queryable, actor: Actor, id: string) {
   return { ...incident, data, deliveries: await queries.listDeliveriesOfIncident(db, id) };
 }
 
-/** Null = all. */
+/** The tenants to list, within the caller's reach; null means all. */
 function tenantsOf(actor: Actor, tenant: string | undefined): readonly string[] | null {
   if (tenant === undefined) return actor.tenants;
   return mayTouchTenant(actor, tenant) ? [tenant] : [];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 
-/** What makes two reports under one idempotency key the same. */
+/** The parts of a report that make two reports under one idempotency key the same. */
 export type IncidentReport = {
   tenant: string;
   store?: string;
@@ -10,14 +10,17 @@ export type IncidentReport = {
   data: unknown;
 };
 
-/** In front of the hash. Until 0.1.0 there was none, and the hash was of `data` as JSON.parse reads it. */
+/**
+ * The byte in front of the hash. Up to version 0.1.0 there was none, and the hash was made of `data` as JSON.parse
+ * reads it.
+ */
 const version = Buffer.of(2);
 const hashBytes = 32;
 
 /**
- * SHA-256 of the report's content. The order of keys does not matter, as it does not in JSON: a caller
- * that builds its body anew for a second try may get another one. Times and numbers count as they are
- * spelled, since receivers get them so: JSON.parse takes 9007199254740993 for …992. `source` is `data` as
+ * The digest of a report: a version byte and a SHA-256 of its content. The order of keys does not matter, as in JSON
+ * itself: a caller that builds its body anew for a second try may get another order. Times and numbers count as they
+ * are spelled, because receivers get them so; JSON.parse would take 9007199254740993 for …992. `source` is `data` as
  * JSON text without white space between its tokens.
  */
 export function requestDigest(
@@ -27,7 +30,10 @@ export function requestDigest(
   return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
 }
 
-/** Whether the report under a key is the one that was stored under it, by whichever version. */
+/**
+ * Whether a report is the one whose digest is stored under the key. The stored digest may be of an older version, which
+ * is told by its length.
+ */
 export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
   return stored.equals(
     stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest,
@@ -40,8 +46,9 @@ function hashOf({ tenant, store, type, occurred_at }: IncidentReport, data: stri
 }
 
 /**
- * The same JSON with its keys in the order of their UTF-16 units and its strings in one spelling; numbers
- * stay as they are. A key that stands twice stays twice, in its order.
+ * Rewrites JSON with the keys of objects in the order of their UTF-16 units and each string in one spelling. Numbers
+ * stay as they are, and a key that occurs twice stays twice, in its order. The source has been parsed before, so its
+ * syntax is right.
  */
 function canonicalSource(source: string): string {
   let position = 0;
@@ -53,7 +60,7 @@ function canonicalSource(source: string): string {
     const spelled = source.slice(start, position);
     return spelled.includes('\\') ? JSON.stringify(JSON.parse(spelled)) : spelled;
   };
-  /** What stands between brackets: `readOne` for each, past the commas and the closing one. */
+  /** Reads everything between two brackets, one item at a time, with the commas and the closing bracket. */
   const readAll = <T>(readOne: () => T): T[] => {
     const all: T[] = [];
     position += 1;
@@ -84,7 +91,10 @@ function canonicalSource(source: string): string {
   return readValue();
 }
 
-/** JSON without white space, keys in the order of their UTF-16 units (as in RFC 8785). */
+/**
+ * A value as JSON without white space and with the keys in the order of their UTF-16 units, as in RFC 8785. Only for
+ * digests of the old version.
+ */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -94,16 +104,19 @@ function canonicalJson(value: unknown): string {
   return `{${members.join()}}`;
 }
 
-/** What receivers get. */
+/** The JSON object that receivers get. */
 export type Payload = { type: string; timestamp: string; data: unknown };
 
-/** Receivers' own parsers give up at about a thousand; JSON.stringify at some thousands. */
+/**
+ * How deep `data` may be nested. Receivers' own parsers give up at about a thousand levels, and JSON.stringify at some
+ * thousands.
+ */
 const maxDepth = 500;
 
 /**
- * The body of every delivery of an incident. `source` is the data as JSON text, as it was sent: numbers
- * keep their digits. U+0000 and half surrogate pairs in it are escapes, so any text column holds it.
- * Throws 400 `request_invalid`, 413 `body_too_large`.
+ * The body of every delivery of an incident, as JSON text. `source` is the data as the caller spelled it, so that
+ * numbers keep their digits. U+0000 and lone surrogates are escapes in it, so any text column can hold it. Throws 400
+ * `request_invalid` when the data is nested too deeply, 413 `body_too_large`.
  */
 export function payloadText(payload: Payload, maxBytes: number, source?: string): string {
   if (isDeeper(payload.data, maxDepth)) {
@@ -121,6 +134,7 @@ export function payloadText(payload: Payload, maxBytes: number, source?: string)
   return text;
 }
 
+/** Whether a value is nested in more than so many levels. It stops there, so its own recursion is bounded. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));

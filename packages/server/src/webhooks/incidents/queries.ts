@@ -30,28 +30,29 @@ export type IncidentRow = {
 };
 
 type InsertOptions = {
-  /** The only receiver, whatever its event types; null = those that want this type. */
+  /** The only receiver, whatever event types it wants; null means all endpoints that want this type. */
   endpointId: string | null;
-  /** The caller's idempotency key. */
+  /** The caller's idempotency key; null when there is none. */
   key: { text: string; digest: Buffer } | null;
-  /** Of endpoints that name no number of their own. */
+  /** The number of attempts for endpoints that have no number of their own. */
   maxAttempts: number;
   nowMillis: number;
 };
 
 export type StoredIncident = {
-  /** In the order of their endpoints. */
+  /** The deliveries, in the order of their endpoints. */
   deliveries: AcceptedDelivery[];
-  /** Their endpoints without those that are disabled, for which they wait. */
+  /** The endpoints to wake: those of the deliveries, without disabled ones, for which deliveries wait. */
   due: string[];
 };
 
 /**
- * Stores an incident and a delivery for each of its receivers, in one statement and so in one
- * transaction. Undefined when the key is in use: then nothing is stored. A second statement with the same
- * key waits for the end of the first. Nothing in a delivery says that its endpoint is disabled: whoever
- * claims rows looks at the endpoint, so that a report which races with its disabling or enabling leaves
- * no row behind.
+ * Stores an incident and a delivery for each of its receivers, in one statement and so in one transaction. Returns
+ * undefined, and stores nothing, when the idempotency key is in use. A second statement with the same key waits for the
+ * end of the first.
+ *
+ * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
+ * a report that races with disabling or enabling leaves no delivery behind in the wrong state.
  */
 export async function insertIncident(
   db: Queryable,
@@ -91,7 +92,10 @@ export async function insertIncident(
   return rows[0];
 }
 
-/** A key older than 30 days is free again. */
+/**
+ * The part of the statement that takes the key. It makes no row when the key is in use. A key older than 30 days is
+ * free again and is taken over.
+ */
 function takenKey(incident: NewIncident, key: { text: string; digest: Buffer }): Sql {
   return sql`taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
@@ -103,17 +107,17 @@ function takenKey(incident: NewIncident, key: { text: string; digest: Buffer }):
     )`;
 }
 
-// Lanes are known only here, and asking for them first would be a round trip more: so the ids of
-// lanes.ts are put together here. 122 random bits spread over 43 characters; that two of the 64 stand
-// for others makes no odds.
+// The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement
+// builds ids of the form that lanes.ts makes. 122 random bits spread over 43 characters. Base64's `+` and `/` become
+// `A` and `a`, which loses next to nothing of the randomness.
 const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
 
-/** The part of a delivery's id that is the same in all lanes. */
+/** The part of a delivery's id that tells the time; it is the same in all lanes. */
 function timeText(nowMillis: number): string {
   return newDeliveryId(0, nowMillis).slice('dlv_00'.length, 'dlv_00'.length + 7);
 }
 
-/** The incident that a key younger than 30 days stands for. */
+/** Finds the incident that a key stands for; undefined when the key is unknown or older than 30 days. */
 export async function findIncidentKey(
   db: Queryable,
   tenant: string,
@@ -125,7 +129,7 @@ export async function findIncidentKey(
   return rows[0];
 }
 
-/** In the order of their endpoints. */
+/** Lists the deliveries of an incident, in the order of their endpoints. */
 export async function listDeliveriesOfIncident(
   db: Queryable,
   incidentId: string,
@@ -149,7 +153,7 @@ export async function findIncident(
   return rows[0];
 }
 
-/** The newest, from `after` on, of these tenants; null = all. */
+/** Lists the newest incidents of these tenants (null means all), beginning after `after`. */
 export async function listIncidents(
   db: Queryable,
   tenants: readonly string[] | null,
@@ -162,7 +166,8 @@ export async function listIncidents(
     order by created_at desc, id desc limit ${limit}`;
   const isOlder =
     after === null ? [] : [sql`(created_at, id) < (${after[0]}::timestamptz, ${after[1]})`];
-  // A page of each tenant, of which the newest make the page: it costs the same however rare they are.
+  // A page is read of each tenant, and the newest rows of these make the page. So it costs the same however rare the
+  // tenants' incidents are.
   const found =
     tenants === null
       ? newest(isOlder)

@@ -13,10 +13,12 @@ type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
 
 /**
- * Stores an incident and one delivery for each endpoint of its tenant that wants its type; those of
- * disabled endpoints wait until these are enabled. Not audited: it is the pipeline's write, not an operator's, and the
- * incident itself is the record of it. Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413
- * `body_too_large`. `dataSource` is `data` as the caller spelled it.
+ * Stores an incident and one delivery for each endpoint of its tenant that wants its type. The deliveries of disabled
+ * endpoints wait until these are enabled. The same idempotency key gives the same answer again. The call is not
+ * audited: it is the pipeline's write, not an operator's, and the incident itself is the record of it. `dataSource` is
+ * `data` as the caller spelled it.
+ *
+ * Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
  */
 export async function reportIncident(
   db: Queryable,
@@ -35,7 +37,7 @@ export async function reportIncident(
   );
   const incident = { id: newId('inc'), tenant, store, type, occurredAt, body };
   const key = toKey(request, dataSource);
-  // Once more if a key in use runs out between the two statements.
+  // A second try is needed when a key in use runs out between the two statements.
   for (let attempt = 1; attempt <= 2; attempt++) {
     const stored = await queries.insertIncident(db, incident, {
       endpointId: null,
@@ -53,7 +55,9 @@ export async function reportIncident(
   throw new Error('an idempotency key is in use and is not there');
 }
 
-/** The answer that was given to this key; undefined when the key has run out. */
+/**
+ * The answer that was given to this key before; undefined when the key has run out. Throws 409 `idempotency_conflict`.
+ */
 async function findEarlier(
   db: Queryable,
   request: Request,
@@ -70,7 +74,7 @@ async function findEarlier(
   const deliveries = await queries.listDeliveriesOfIncident(db, earlier.incident_id);
   return {
     id: earlier.incident_id,
-    // As they were accepted: the same answer, whatever has become of them.
+    // The deliveries are shown as they were when accepted, so that the answer is the same whatever has become of them.
     deliveries: deliveries.map((delivery) => ({ ...delivery, status: 'queued' })),
   };
 }
