@@ -17,29 +17,33 @@ import { createStoreWatch, type StoreWatch } from '../platform/objects/store-wat
 import type { Database } from '../platform/postgres/database.ts';
 import { isKnownStore } from '../retention/index.ts';
 
-/** What reads and writes cold data in this process. */
+/** Everything that one process uses to read and write cold data: Parquet segments in the object store. */
 export type ColdTier = {
   readonly store: ObjectStore;
   readonly objects: ObjectReader;
   readonly fence: StoreFence;
   readonly watch: StoreWatch;
-  /** For pages, single records, exports and late records. */
+  /** Pages, single records, streamed exports and the check of late records query with it. */
   readonly duckdb: DuckDb;
-  /** For export jobs: gives way to pages. */
+  /** Export jobs query with it. It runs at a low priority, so that pages do not wait for jobs. */
   readonly jobDuckdb: DuckDb;
-  /** For movers and verifications: gives way to all else. */
+  /** Movers, verifications and the counting of versions query with it, below the priority of pages. */
   readonly moverDuckdb: DuckDb;
-  /** A folder of this process, empty at its start. */
+  /** A folder for temporary files that belongs to this process alone and is empty when the process starts. */
   readonly spoolDir: string;
 };
 
-// Limits, not reservations; each process starts when it is first needed. What a mover could write with the
-// smaller one a reader can read with the larger one, even if all records are large.
+// These are limits, not reservations: each DuckDB process starts only when it is first needed. Readers have more memory
+// than the mover, so that a segment the mover could write can always be read, even if all its records are large.
 const readerBytes = 256 * 2 ** 20;
 const jobBytes = 192 * 2 ** 20;
 const moverBytes = 128 * 2 ** 20;
 const idleMillis = 5_000;
 
+/**
+ * Opens the object store and what stands on it. What must be closed again joins `closers` in the order in which it was
+ * opened, also when this function throws halfway.
+ */
 export async function openColdTier(
   settings: Settings,
   { db, log }: { db: Database; log: Log },
@@ -72,7 +76,7 @@ export async function openColdTier(
     const duckdb = createDuckDb({
       memoryBytes,
       ...(endsAfterMillis === undefined ? {} : { idleMillis: endsAfterMillis }),
-      // More threads took twice the CPU for the same CSV; several queries run beside each other anyway.
+      // One thread only: more threads took twice the CPU for the same CSV, and several queries run side by side anyway.
       threads: 1,
       tempDir: join(spoolDir, `duckdb-${niceness}`),
       niceness,
@@ -87,14 +91,17 @@ export async function openColdTier(
     fence,
     watch,
     duckdb: start(0, readerBytes),
-    // With 5 pages waited behind it.
+    // With a niceness of 5, pages still waited behind export jobs.
     jobDuckdb: start(15, jobBytes, idleMillis),
     moverDuckdb: start(10, moverBytes, idleMillis),
     spoolDir,
   };
 }
 
-/** An object that another database has merged or deleted was lost by no disk. */
+/**
+ * Explains a missing object when the store has gone on with another database: that database has merged or deleted the
+ * object, so a disk did not lose it and the advice must be a different one.
+ */
 function explainMissing(reader: ObjectReader, fence: StoreFence): ObjectReader {
   return {
     ...reader,

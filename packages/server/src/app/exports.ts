@@ -18,13 +18,15 @@ import type { Work } from '../platform/work/repeat.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
 
-/** The work on export jobs, in a process of the role exports; in any other there is none. */
+/** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
-  /** A job was cancelled here. */
+  /** Stops the job if this process is working on it. The caller has already marked it as cancelled in the database. */
   cancel(id: string): void;
 };
 
-/** Of all jobs of a process: they give way to streamed exports. */
+/**
+ * All export jobs of one process together encode at most this many chunks at once: they give way to streamed exports.
+ */
 const encodedAtOnce = 2;
 
 export function createExportJobs(
@@ -35,7 +37,7 @@ export function createExportJobs(
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
     start() {
-      // Jobs and files stay as they are.
+      // In a read-only process jobs stay queued and files stay where they are.
       if (!settings.roles.includes('exports') || cold.fence.isReadOnly) return;
       sweeps = startSweeps({ db, store: cold.store, fence: cold.fence, log });
       const source = {
@@ -71,7 +73,7 @@ export function createExportJobs(
   };
 }
 
-/** The routes of exports, streamed and as jobs. */
+/** Adds the routes of exports: those that stream and those that create and read jobs. */
 export function addExports(
   http: HttpServer,
   db: Database,
@@ -87,6 +89,7 @@ export function addExports(
     spillBytes: settings.exportSpillBytes,
     publicUrl: settings.publicUrl,
     stallMillis,
+    // Each streamed export holds a connection to the database, so exports may take at most half of them.
     maxConcurrent: Math.min(
       settings.exportMaxConcurrent,
       Math.floor(settings.databaseConnections / 2),

@@ -8,8 +8,8 @@ import {
 } from '../records/index.ts';
 
 /**
- * What follows when records leave for good, inside the transaction that lets them go: here, because
- * retention knows nothing of exports.
+ * Does what must follow when records leave for good, inside the transaction that removes them. It stands here because
+ * it needs both `records` and `exports`, and `retention`, which calls it, must not know of exports.
  */
 export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
   return {

@@ -26,13 +26,13 @@ import type { ColdTier } from './cold-tier.ts';
 import { onGone } from './on-gone.ts';
 import { cursorKey, type State } from './state.ts';
 
-/** Runs and verifications, in a process of the role retention; in any other there are none. */
+/** Retention runs and verifications. They run only in a process that has the role `retention`. */
 export type Retention = Work & {
-  /** Of movers, which erasures are in every process. */
+  /** What moves need. Erasures use it too, and they happen in every process that serves the API. */
   readonly mover: MoverContext;
 };
 
-/** Throws `settings_invalid` when the schedule is none. */
+/** Throws `settings_invalid` when `SVC_RETENTION_SCHEDULE` is not a schedule. */
 export function createRetention(
   db: Database,
   parts: { settings: Settings; log: Log; cold: ColdTier },
@@ -74,7 +74,7 @@ export function createRetention(
     start() {
       if (!settings.roles.includes('retention')) return;
       works = [
-        // Runs and removals stay as they are.
+        // A read-only process may verify segments, but it moves and removes nothing.
         ...(cold.fence.isReadOnly ? [] : [startRuns()]),
         startVerifications({
           db,
@@ -94,7 +94,7 @@ export function createRetention(
   };
 }
 
-/** The routes of retention; what ends their work joins `closers`. */
+/** Adds the routes of retention, verification and erasure. What ends their work joins `closers`. */
 export function addRetention(
   http: HttpServer,
   db: Database,

@@ -1,10 +1,12 @@
 import { AppError } from '../kernel/errors.ts';
 import type { SecretBox } from '../webhooks/index.ts';
 
-/** What is known only once the database has answered; null = not ready yet. */
+/**
+ * The keys that are known only once the database has answered. Each is null until then; requests that need it get 503.
+ */
 export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
 
-/** Throws 503 `not_ready`. */
+/** The key that signs cursors. Throws 503 `not_ready` while the service starts. */
 export function cursorKey(state: State): Buffer {
   if (state.cursorKey !== null) return state.cursorKey;
   throw new AppError('not_ready', {
@@ -13,7 +15,7 @@ export function cursorKey(state: State): Buffer {
   });
 }
 
-/** Throws 503 `not_ready`. */
+/** The box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */
 export function secretBox(state: Pick<State, 'secretBox'>): SecretBox {
   if (state.secretBox !== null) return state.secretBox;
   throw new AppError('not_ready', { retryAfterSeconds: 1 });

@@ -9,7 +9,7 @@ import { addVersionRoutes, startCounting } from '../records/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
 
-/** The counting of dataset versions, in a process of the role exports; in any other there is none. */
+/** The background counting of dataset versions. It runs only in a process that has the role `exports`. */
 export type Counting = Work;
 
 export function createCounting(
@@ -36,7 +36,7 @@ export function createCounting(
   };
 }
 
-/** The routes of dataset versions. */
+/** Adds the routes of dataset versions. A new version pokes `counting`, so that it is counted without delay. */
 export function addVersions(
   http: HttpServer,
   db: Database,

@@ -16,7 +16,7 @@ import {
 } from '../webhooks/index.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
-/** The work on bulk jobs, in a process of the role api; in any other there is none. */
+/** The work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
 export function createBulkJobs(
   db: Database,
   { settings, log, wakeUp }: { settings: Settings; log: Log; wakeUp: WakeUp },
@@ -31,7 +31,7 @@ export function createBulkJobs(
   };
 }
 
-/** The routes of webhooks. */
+/** Adds the routes of webhooks: endpoints, incidents, deliveries and dead letters. */
 export function addWebhooks(
   http: HttpServer,
   db: Database,
@@ -58,7 +58,7 @@ export function addWebhooks(
   });
 }
 
-/** The drainer of this process. */
+/** Starts the drainer of this process, which sends webhooks. An attempt without a failure class was delivered. */
 export function startDelivery(
   db: Database,
   parts: {

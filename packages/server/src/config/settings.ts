@@ -12,6 +12,7 @@ import {
   url,
 } from './types.ts';
 
+/** What a process can be told to do with `SVC_ROLES`; one process may have several roles. */
 export const roles = ['api', 'drainer', 'retention', 'exports'] as const;
 export type Role = (typeof roles)[number];
 
@@ -20,8 +21,8 @@ const miB = 1024 * kiB;
 const giB = 1024 * miB;
 
 /**
- * One row per setting; the loader, the masked print and docs/configuration.md follow from it.
- * A row without a default is unset unless given.
+ * One row for each setting. The loader, the masked print of `svcctl config` and docs/configuration.md are all made from
+ * these rows. A setting without a default is undefined unless it is given.
  */
 export const settingRows = {
   host: text('SVC_HOST', '127.0.0.1', 'Address to listen on; localhost is 127.0.0.1.'),
@@ -250,23 +251,26 @@ export const settingRows = {
 } as const;
 
 type Rows = typeof settingRows;
+/** All settings as the service uses them: numbers are parsed, sizes are in bytes, and names say the other units. */
 export type Settings = {
   readonly [K in keyof Rows]: ReturnType<Rows[K]['parse']> | DefaultOf<Rows[K]>;
 };
 type DefaultOf<R> = R extends { default: infer D } ? D : never;
 
-/** Variables that the command line reads beside the settings of the service. */
+/** Variables that only the command line reads. `loadSettings` must know them, or it would refuse them as mistyped. */
 export const clientVariables = {
   SVC_URL: 'Origin of the service the command line talks to, such as http://127.0.0.1:8080.',
   SVC_TOKEN: 'Access token of the command line.',
   SVC_PROFILE: 'Profile of the command line, as written by `svcctl login`.',
 } as const;
 
+/** The environment of a process, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all settings. Throws `settings_invalid` that names each wrong value and each unknown `SVC_*`
- * variable: a mistyped name must not silently leave a default in force.
+ * Reads all settings from the environment; an empty variable counts as unset. Throws `settings_invalid`, which names
+ * each wrong value and each unknown `SVC_*` variable: a mistyped name must not silently leave a default in force.
+ * `dataDir` is returned as an absolute path.
  */
 export function loadSettings(env: Environment): Settings {
   const faults: string[] = [];

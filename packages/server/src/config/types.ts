@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 
-/** One setting: its variable, how its text is read (throws an Error that says what fits), its default. */
+/**
+ * Describes one setting: its variable, its default and its help text. `parse` throws an Error whose message says which
+ * values fit. The value of a `secret` setting is masked wherever settings are printed.
+ */
 export type SettingRow<T, D = T> = {
   readonly env: string;
   readonly type: string;
@@ -18,6 +21,7 @@ export function text<D extends string | undefined>(
   return { env, type: 'text', default: fallback, help, parse: (value) => value };
 }
 
+/** A whole number in decimal digits, from `min` to `max` inclusive. Signs, exponents and fractions are refused. */
 export function integer(
   env: string,
   fallback: number,
@@ -32,6 +36,7 @@ export function integer(
 
 const units: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
+/** A size in bytes, from `min` to `max` inclusive. It may be given with a binary unit: `64MiB` is 67,108,864. */
 export function bytes(
   env: string,
   fallback: number,
@@ -47,6 +52,7 @@ export function bytes(
   return { env, type: 'size: bytes, or with KiB, MiB, GiB', default: fallback, help, parse };
 }
 
+/** One of a few words, spelled exactly so. */
 export function oneOf<const T extends string>(
   env: string,
   values: readonly T[],
@@ -57,7 +63,7 @@ export function oneOf<const T extends string>(
   return { env, type: `one of ${values.join(', ')}`, default: fallback, help, parse };
 }
 
-/** A list of members separated by commas; all of them by default. */
+/** A list of members separated by commas, without repetitions. The default is all members. */
 export function subset<const T extends string>(
   env: string,
   values: readonly T[],
@@ -69,6 +75,10 @@ export function subset<const T extends string>(
   return { env, type: `some of ${values.join(',')}`, default: values, help, parse };
 }
 
+/**
+ * A URL with one of these schemes, returned as it was given. A message never repeats the value, because a URL may hold
+ * a password.
+ */
 export function url(
   env: string,
   schemes: readonly string[],
@@ -86,7 +96,7 @@ export function url(
   return { env, type: 'URL', default: undefined, help, parse };
 }
 
-/** Scheme, host and port of http, and no more: `https://svcctl.example`. */
+/** The origin of a web server, `https://svcctl.example`: scheme, host and port. A path or a query is refused. */
 export function origin(env: string, help: string): SettingRow<string, undefined> {
   const parse = (value: string) => {
     const parsed = URL.canParse(value) ? new URL(value) : null;
@@ -99,12 +109,12 @@ export function origin(env: string, help: string): SettingRow<string, undefined>
   return { env, type: 'origin', default: undefined, help, parse };
 }
 
-/** Its value is never repeated in a message: it holds a password. */
+/** The URL of a PostgreSQL database. It is secret because it may hold a password; no message repeats it. */
 export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
   return { ...url(env, ['postgres', 'postgresql'], help), secret: true };
 }
 
-/** Networks such as `127.0.0.0/8,fd00::/8`; none by default. */
+/** Networks such as `127.0.0.0/8,fd00::/8`. The default is an empty list. */
 export function cidrList(env: string, help: string): SettingRow<readonly string[]> {
   const parse = (value: string) => value.split(',').map((part) => cidr(part.trim()));
   return { env, type: 'CIDRs separated by commas', default: [], help, parse };

@@ -1,22 +1,23 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from './errors.ts';
 
-/** Where a page begins: at a key, and which way to read on from there. */
+/** Where a page begins: at the row with this key, from which the list is read in this direction. */
 export type Position = {
   direction: 'next' | 'prev';
   key: readonly string[];
-  /** Whether the row of this key belongs to the page itself; usually it is the one beside it. */
+  /** Whether the row of this key belongs to the page itself. Usually it is the row beside the page and does not. */
   isInclusive?: boolean;
 };
 
-/** What a cursor is bound to: the list's name and every filter and order it was made with. */
+/** What a cursor is bound to: the name of the list, and every filter and order that it was made with. */
 export type CursorScope = { list: string; filters: Readonly<Record<string, string | undefined>> };
 
+// 128 bits cannot be guessed, and they keep cursors short enough for a URL.
 const macBytes = 16;
 
 /**
- * Opaque and signed: base64url of HMAC-SHA256 (128 bits) over scope and position, then the position.
- * The scope itself is not inside: a cursor shown with other filters simply fails the signature.
+ * Makes an opaque, signed cursor: the base64url of HMAC-SHA256 over scope and position, cut to 128 bits, and then the
+ * position. The scope itself is not inside: a cursor that is sent with other filters simply fails the signature.
  */
 export function encodeCursor(key: Buffer, scope: CursorScope, position: Position): string {
   const how = (position.direction === 'next' ? 1 : 0) + (position.isInclusive ? 2 : 0);
@@ -24,11 +25,12 @@ export function encodeCursor(key: Buffer, scope: CursorScope, position: Position
   return Buffer.concat([sign(key, scope, payload), payload]).toString('base64url');
 }
 
-/** Throws `cursor_invalid` unless the cursor was made with this key for this scope. */
+/** Reads a cursor. Throws 400 `cursor_invalid` unless it was made with this key for this scope. */
 export function decodeCursor(key: Buffer, scope: CursorScope, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   const payload = bytes.subarray(macBytes);
-  // Decoding skips characters that are not base64url; a cursor has one spelling only.
+  // Node's decoder skips characters that are not base64url. The comparison makes sure that a cursor has one spelling
+  // only.
   const isWhole = bytes.length > macBytes && bytes.toString('base64url') === cursor;
   if (!isWhole || !timingSafeEqual(bytes.subarray(0, macBytes), sign(key, scope, payload))) {
     throw new AppError('cursor_invalid', {

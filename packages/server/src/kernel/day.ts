@@ -1,16 +1,16 @@
-// Days of UTC as text, `YYYY-MM-DD`, as they come from the contract and from PostgreSQL.
+// The days here are days of UTC as text, `YYYY-MM-DD`, as the contract and PostgreSQL spell them.
 
 export const dayMillis = 86_400_000;
 
-/** The day that stands so many days after this one, or before it when `days` is negative. */
+/** The day that comes `days` days after this one, or before it when `days` is negative. */
 export function addDays(day: string, days: number): string {
-  // What stands before the time of day: the year after 9999 has a sign and six digits.
+  // Only the time of day, 14 characters, is cut off at the end: the year after 9999 has a sign and six digits.
   return new Date(Date.parse(day) + days * dayMillis).toISOString().slice(0, -14);
 }
 
 /**
- * A page of the tree asks for thousands of them: where text will do, no Date is made, which takes ten times as
- * long.
+ * The next day. A page of the tree needs thousands of these, and making a Date takes ten times as long as changing the
+ * text, so a Date is made only at the end of a month.
  */
 export function dayAfter(day: string): string {
   const number = Number(day.slice(8));
@@ -22,6 +22,7 @@ export function firstOfMonth(day: string): string {
   return `${day.slice(0, 8)}01`;
 }
 
+/** The first day of the month that follows the month of this day. */
 export function firstOfNextMonth(day: string): string {
   const year = Number(day.slice(0, 4));
   const month = Number(day.slice(5, 7));
@@ -30,7 +31,7 @@ export function firstOfNextMonth(day: string): string {
     : `${day.slice(0, 5)}${twoDigits(month + 1)}-01`;
 }
 
-/** How many days a month has, `YYYY-MM`. */
+/** The number of days in a month that is given as `YYYY-MM`. */
 export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }

@@ -1,15 +1,15 @@
 /**
- * Every error that leaves svcctl, in one catalogue: over HTTP as RFC 9457 `application/problem+json`,
- * from the command line as an exit code. `docs/errors.md` is generated from it.
+ * Every error that leaves svcctl stands in this one catalogue. Over HTTP it becomes an RFC 9457
+ * `application/problem+json` document, on the command line an exit code. `docs/errors.md` is generated from it.
  */
 type CatalogueRow = {
-  /** HTTP status; 0 for errors that only the command line raises. */
+  /** The HTTP status; 0 for errors that only the command line raises. */
   status: number;
-  /** Exit code of the command line. */
+  /** The exit code of the command line. */
   exit: number;
-  /** Whether the same call may succeed later, unchanged. */
+  /** Whether the same call, unchanged, may succeed later. */
   retryable: boolean;
-  /** Public sentence: what this code means. */
+  /** A public sentence that says what this code means. */
   title: string;
 };
 
@@ -133,21 +133,24 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** One fault of the input: where (`/records/3/tenant`, `?limit`), a stable code, a sentence. */
+/** One fault of the input: where it is (`/records/3/tenant`, `?limit`), a stable code, and a sentence. */
 export type InputFault = { path: string; code: string; message: string };
 
 export type AppErrorOptions = {
-  /** What to do next, for the caller to read; no private data. */
+  /** Tells the caller what to do next. It must hold no private data. */
   detail?: string;
   errors?: readonly InputFault[];
   retryAfterSeconds?: number;
-  /** Further members of the problem document, as the contract of the route says. */
+  /** Further members of the problem document, which the contract of the route declares. */
   members?: Readonly<Record<string, unknown>>;
-  /** Goes to the log, never to the caller. */
+  /** The cause is written to the log and never sent to the caller. */
   cause?: unknown;
 };
 
-/** The one error class. Thrown where the knowledge is; translated once per face (HTTP, command line). */
+/**
+ * The one error class. An error is thrown where the cause is known, and translated once for each face: HTTP and command
+ * line.
+ */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -177,7 +180,7 @@ export class AppError extends Error {
   }
 }
 
-/** A 400 that names what is wrong with one parameter (`?limit`) or body field (`/tenant`). */
+/** Makes a 400 that names what is wrong with one parameter (`?limit`) or one field of the body (`/tenant`). */
 export function invalidInput(path: string, message: string, code = 'value_invalid'): AppError {
   return new AppError('request_invalid', {
     detail: `${path.replace(/^[?/]/, '')}: ${message}`,

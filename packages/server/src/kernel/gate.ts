@@ -1,5 +1,6 @@
-/** Lets at most `places` of those who ask run at once; the others wait their turn, first come first served. */
+/** Lets at most a fixed number of callers run at once. The others wait for their turn, first come, first served. */
 export type Gate = {
+  /** Runs `work` once a place is free and settles as `work` does. A failure gives the place back as well. */
   run<T>(work: () => Promise<T>): Promise<T>;
 };
 
@@ -13,6 +14,7 @@ export function createGate(places: number): Gate {
       try {
         return await work();
       } finally {
+        // The place goes straight to the next who waits: if it became free first, a newcomer could overtake the queue.
         const next = waiting.shift();
         if (next === undefined) free += 1;
         else next();
@@ -21,7 +23,10 @@ export function createGate(places: number): Gate {
   };
 }
 
-/** Bytes that may be held at once. `take` says whether they fit; what was taken is given back. */
+/**
+ * Limits the bytes that are held at once. `take` returns false when they do not fit; whoever took bytes gives them
+ * back.
+ */
 export type Budget = {
   take(bytes: number): boolean;
   give(bytes: number): void;

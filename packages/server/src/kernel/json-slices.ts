@@ -1,25 +1,27 @@
 import { JsonScanner } from './json-text.ts';
 
 /**
- * Cuts JSON text into the texts of its parts, without building values: `JSON.parse` and `stringify` would bend
- * integers above 2^53 and the spelling of numbers. The text is taken for JSON: what is not, throws `NotJson` or
- * comes out as it came in. Offsets are UTF-16 units.
+ * This file cuts JSON text into the texts of its parts without building values: `JSON.parse` and `JSON.stringify` would
+ * change integers above 2^53 and the spelling of numbers. It does not validate: text that is not JSON throws `NotJson`
+ * or comes out as it came in. Offsets are UTF-16 units.
  */
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 
+/** Thrown where the text cannot be JSON. It carries no message: the callers say what they were reading. */
 export class NotJson extends Error {}
 
 /**
- * The members of the object or the elements of the array that begins at `start`, one after the other; of any other
- * value, none. Ends and names are looked for when they are asked for: a path that enters a record skips most of it.
+ * Goes through the members of the object or the elements of the array that begins at `start`; any other value has no
+ * items. The end and the name of an item are found only when they are asked for, because a path into a record skips
+ * most of it.
  */
 export class JsonItems {
   readonly text: string;
-  /** Where the value begins. */
+  /** Where the value of this item begins. */
   start = -1;
-  /** How many were passed before this one. */
+  /** How many items came before this one. */
   index = -1;
   readonly #close: number;
   #nameStart = -1;
@@ -34,7 +36,7 @@ export class JsonItems {
     this.#end = opening + 1;
   }
 
-  /** Goes to the next item; false when there is none. */
+  /** Goes to the next item. Returns false when there is none. */
   next(): boolean {
     const { text } = this;
     if (this.#close < 0) return false;
@@ -58,7 +60,7 @@ export class JsonItems {
     return true;
   }
 
-  /** Where the value ends. */
+  /** Where the value of this item ends: the offset after its last character. */
   get end(): number {
     if (this.#end < 0) this.#end = valueEnd(this.text, this.start);
     return this.#end;
@@ -68,14 +70,17 @@ export class JsonItems {
     return this.text.slice(this.start, this.end);
   }
 
-  /** Null in an array. */
+  /** The decoded name of this member; null in an array. */
   get name(): string | null {
     if (this.#close !== closeBrace) return null;
     return JSON.parse(this.text.slice(this.#nameStart, this.#nameEnd)) as string;
   }
 }
 
-/** The members of an object: name → text of the value; of two with one name the last, as JSON.parse has it. */
+/**
+ * Maps each name of an object to the text of its value. If a name stands twice, the last one counts, as with
+ * JSON.parse. Throws `NotJson` when the text is no object.
+ */
 export function membersOf(text: string): Map<string, string> {
   if (text[skipSpace(text, 0)] !== '{') throw new NotJson();
   const members = new Map<string, string>();
@@ -84,7 +89,7 @@ export function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-/** The texts of the elements of an array. */
+/** The texts of the elements of an array. Throws `NotJson` when the text is no array. */
 export function elementsOf(text: string): string[] {
   if (text[skipSpace(text, 0)] !== '[') throw new NotJson();
   const elements: string[] = [];
@@ -92,7 +97,10 @@ export function elementsOf(text: string): string[] {
   return elements;
 }
 
-/** The first name that stands once more in the object itself, of which JSON.parse says nothing. */
+/**
+ * The first name that stands more than once in the object itself, at the top level only; undefined when there is none.
+ * JSON.parse would silently take the last of them.
+ */
 export function repeatedName(text: string): string | undefined {
   const names = new Set<string>();
   for (const items = new JsonItems(text); items.next(); ) {
@@ -104,7 +112,9 @@ export function repeatedName(text: string): string | undefined {
   return undefined;
 }
 
-/** A member of an object without white space between its tokens; undefined when there is none of this name. */
+/**
+ * The text of a member, without white space between its tokens; undefined when the object has no member of this name.
+ */
 export function compactMember(text: string, name: string): string | undefined {
   const source = membersOf(text).get(name);
   if (source === undefined) return undefined;
@@ -113,13 +123,19 @@ export function compactMember(text: string, name: string): string | undefined {
   return scanner.compact(0, scanner.scanValue(0));
 }
 
-/** An object with only these members, in this order, each to the letter; an absent one is null. */
+/**
+ * An object that has only these members, in this order. The text of each value stays exactly as it was; a member that
+ * is absent becomes null.
+ */
 export function pickMembers(text: string, names: readonly string[]): string {
   const members = membersOf(text);
   return `{${names.map((name) => `${JSON.stringify(name)}:${members.get(name) ?? 'null'}`).join(',')}}`;
 }
 
-/** The same JSON over many lines, indented by two, every value to the letter. */
+/**
+ * The same JSON spread over many lines, indented by two spaces for each level. The text of every scalar stays as it
+ * was.
+ */
 export function indentJson(text: string, depth = 0): string {
   const first = text[skipSpace(text, 0)];
   if (first !== '{' && first !== '[') return text;
@@ -144,7 +160,9 @@ function valueEnd(text: string, start: number): number {
   return end;
 }
 
-/** Behind the end of the text the code is NaN, which is none. */
+/**
+ * Whether the code can be inside a number or a literal. Beyond the end of the text the code is NaN, and this is false.
+ */
 function isOfScalar(code: number): boolean {
   return code > 0x20 && code !== comma && code !== closeBrace && code !== closeBracket;
 }
@@ -169,11 +187,12 @@ function containerEnd(text: string, start: number): number {
   throw new NotJson();
 }
 
-/** Where the string ends whose opening quote stands at `start`. */
+/** The offset after the closing quote of the string whose opening quote is at `start`. */
 function stringEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== quote) throw new NotJson();
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
+    // A quote after an odd number of backslashes is escaped and does not end the string.
     while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
     if (backslashes % 2 === 0) return end + 1;
   }
@@ -182,7 +201,7 @@ function stringEnd(text: string, start: number): number {
 
 function skipSpace(text: string, start: number): number {
   let position = start;
-  // Most text is compact already.
+  // Most text has no white space here, so this loop usually ends at once.
   while (isSpace(text.charCodeAt(position))) position += 1;
   return position;
 }

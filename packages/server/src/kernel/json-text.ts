@@ -1,11 +1,14 @@
 import { maxNesting, OpenContainers } from './open-containers.ts';
 
-/** `position` is an offset into the UTF-8 form of the text. */
+/** What is wrong with a text. `position` is an offset in bytes into the UTF-8 form of the text. */
 export type JsonFault = { code: JsonFaultCode; message: string; position: number };
 
 export type JsonFaultCode = 'json_invalid' | keyof typeof refusals;
 
-/** What RFC 8259 allows and svcctl refuses. */
+/**
+ * What RFC 8259 allows and svcctl refuses: other readers take such text in different ways, or PostgreSQL cannot store
+ * it.
+ */
 const refusals = {
   json_duplicate_key: 'a key may appear only once in an object',
   json_null_character: 'the character U+0000 cannot be stored; leave it out',
@@ -18,9 +21,9 @@ export type CompactReading =
   | { compact: null; fault: JsonFault };
 
 /**
- * Reads a text that is one JSON value, white space around it allowed, and keeps its source: the
- * spelling of numbers, the order of keys and escapes survive, only white space between tokens goes.
- * `sizeBytes` is the UTF-8 length of the compact text.
+ * Reads a text that is one JSON value, with or without white space around it. The result keeps the source: the spelling
+ * of numbers, the order of keys and the escapes stay, and only white space between tokens is removed. `sizeBytes` is
+ * the UTF-8 length of the compact text.
  */
 export function compactJson(text: string): CompactReading {
   const scanner = new JsonScanner(text);
@@ -36,31 +39,35 @@ export function compactJson(text: string): CompactReading {
 }
 
 /**
- * Walks JSON text without building values. A scan takes an offset and answers the one after what it
- * read, or -1 when the text is not JSON there. What svcctl refuses beyond the grammar (duplicate keys,
- * U+0000, lone surrogates, depth) is noted in `fault` and does not end the scan, so that the next
- * element of a batch can still be found.
+ * Walks through JSON text without building values. A scan takes an offset and returns the offset after what it read, or
+ * -1 when the text is not JSON there. What svcctl refuses beyond the grammar (duplicate keys, U+0000, lone surrogates,
+ * depth) is noted in `fault` but does not end the scan, so that the next element of a batch can still be found.
  *
- * Offsets are UTF-8 bytes: a record is read in 2.2 µs from bytes where `charCodeAt` on the text took
- * 2.9 (4.8 after it once answered NaN at the end of a truncated body), and sizes come for free. Strings
- * are still cut from the text, which is ten times cheaper than decoding bytes; `shift` tells where.
+ * Offsets count UTF-8 bytes. Reading a record takes 2.2 µs from bytes, where `charCodeAt` on the text took 2.9 µs (and
+ * 4.8 µs once it had returned NaN at the end of a truncated body); sizes in bytes come for free. Strings are still cut
+ * from the text, because decoding bytes takes ten times as long; `shift` converts a byte offset to an offset in the
+ * text.
  */
 export class JsonScanner {
-  /** The first fault; a grammar fault replaces any other. The reader clears it to go on. */
+  /** The first fault. A fault of the grammar replaces any other. The reader sets it to null to go on. */
   fault: JsonFault | null = null;
-  /** Of the last string: whether it holds a backslash, and whether it holds U+007F–009F bare. */
+  /** Whether the string that was scanned last holds a backslash. */
   hasEscape = false;
+  /** Whether that string holds U+007F to U+009F unescaped. */
   hasControl = false;
   text = '';
   /** UTF-8 length of the text. */
   sizeBytes = 0;
-  /** The text in UTF-8 and a zero: it is valid nowhere, so no scan runs past it. May be longer. */
+  /**
+   * The text in UTF-8, followed by a zero byte. No token may hold a zero, so every scan stops there. The buffer may be
+   * longer.
+   */
   bytes = Buffer.alloc(0);
-  /** Bytes less UTF-16 units up to where the scan has come. */
+  /** How many more bytes than UTF-16 units lie before the point that the scan has reached. */
   shift = 0;
-  /** `shift` where the last string began. */
+  /** The value of `shift` where the last string began. */
   private stringShift = 0;
-  /** `shift` and skipped white space where the value began. */
+  /** The value of `shift` where the value began; `spaceCount` counts the white space skipped since then. */
   private valueShift = 0;
   private spaceCount = 0;
   private readonly open = new OpenContainers();
@@ -69,7 +76,7 @@ export class JsonScanner {
     this.load(text);
   }
 
-  /** Begins another text and keeps the scratch memory: saves 1.2 µs a line of NDJSON. */
+  /** Begins with another text and keeps the scratch memory, which saves 1.2 µs for each line of NDJSON. */
   load(text: string): void {
     this.text = text;
     this.fault = null;
@@ -78,28 +85,31 @@ export class JsonScanner {
     if (this.bytes.length <= this.sizeBytes) {
       this.bytes = Buffer.allocUnsafeSlow(Math.max(this.sizeBytes + 1, 1024));
     }
+    // Text that is all ASCII has as many bytes as units, and writing it as latin1 is the faster way.
     this.bytes.write(text, 0, this.sizeBytes === text.length ? 'latin1' : 'utf8');
     this.bytes[this.sizeBytes] = 0;
   }
 
-  /** The byte at an offset up to `sizeBytes`. */
+  /** The byte at an offset, which may be `sizeBytes` but not more. */
   byteAt(position: number): number {
     return this.bytes[position] ?? 0;
   }
 
+  /** Marks the point from which `compactBytes` and `compact` count. Call it before `scanValue`. */
   beginValue(): void {
     this.valueShift = this.shift;
     this.spaceCount = 0;
   }
 
-  /** UTF-8 length of the value scanned since `beginValue`, white space between tokens left out. */
+  /** The UTF-8 length of the value that was scanned since `beginValue`, without white space between tokens. */
   compactBytes(start: number, end: number): number {
     return end - start - this.spaceCount;
   }
 
   /**
-   * The value scanned since `beginValue` without white space between tokens. Overwrites its bytes:
-   * ask once. Joining slices of the text instead costs twice the time, most of it in the collector.
+   * The value that was scanned since `beginValue`, without white space between tokens. It overwrites the bytes of the
+   * value, so it may be called only once. Joining slices of the text instead takes twice the time, most of it in the
+   * garbage collector.
    */
   compact(start: number, end: number): string {
     if (this.spaceCount === 0) {
@@ -110,7 +120,10 @@ export class JsonScanner {
     return this.bytes.toString(encoding, start, compactEnd);
   }
 
-  /** The value of the string last scanned, between the offsets of its quotes. */
+  /**
+   * The decoded value of the string that was scanned last. The offsets are those before its opening and after its
+   * closing quote.
+   */
   stringValue(start: number, end: number): string {
     const from = start - this.stringShift;
     const to = end - this.shift;
@@ -119,25 +132,26 @@ export class JsonScanner {
       : this.text.slice(from + 1, to - 1);
   }
 
-  /** The value of an earlier string without escapes, between the offsets of its quotes. */
+  /** The value of a string that was scanned earlier and has no escapes, between the same offsets. */
   earlierString(start: number, end: number): string {
     return this.shift === 0
       ? this.text.slice(start + 1, end - 1)
       : this.bytes.toString('utf8', start + 1, end - 1);
   }
 
-  /** Whether the string last scanned, which is as long, spells this word without escapes. */
+  /** Whether the string that was scanned last spells this word without escapes. The caller has compared the lengths. */
   isString(start: number, word: string): boolean {
     return this.text.startsWith(word, start + 1 - this.stringShift);
   }
 
-  /** The number last scanned, as it was sent. */
+  /** The number that was scanned last, spelled as it was sent. */
   numberText(start: number, end: number): string {
     return this.text.slice(start - this.shift, end - this.shift);
   }
 
+  /** Returns the offset of the next byte that is not white space. */
   skipSpace(start: number): number {
-    // Most text is compact already.
+    // Most text has no white space here, so the common case is one comparison.
     return this.byteAt(start) > 0x20 ? start : this.skipSpaces(start);
   }
 
@@ -148,7 +162,10 @@ export class JsonScanner {
     return position;
   }
 
-  /** One value that begins exactly here. */
+  /**
+   * Scans one value that begins exactly at `start`. It loops instead of recursing, because hostile text may nest deeper
+   * than the call stack.
+   */
   scanValue(start: number): number {
     const { open } = this;
     const outside = open.depth;
@@ -159,7 +176,7 @@ export class JsonScanner {
         open.push(first === 0x7b);
         if (open.depth > maxNesting) this.note('json_too_deep', position);
         position = this.skipSpace(position + 1);
-        // In ASCII both closing brackets are two after their opening ones.
+        // In ASCII `}` is two after `{`, and `]` is two after `[`.
         if (this.byteAt(position) !== first + 2) {
           if (first === 0x7b) position = this.scanKey(position);
           if (position < 0) return -1;
@@ -177,7 +194,9 @@ export class JsonScanner {
     }
   }
 
-  /** After a value: closes what ends here. Answers where the next value begins, if one is to come. */
+  /**
+   * Closes the containers that end after a value. Returns where the next value begins, or where the outermost one ends.
+   */
   private scanClosings(start: number, outside: number): number {
     const { open } = this;
     let position = start;
@@ -198,7 +217,7 @@ export class JsonScanner {
     return position;
   }
 
-  /** A key and its colon, in the innermost open object. */
+  /** Scans a key of the innermost open object and its colon. Returns where the value begins. */
   private scanKey(start: number): number {
     if (this.byteAt(start) !== 0x22) return this.refuse(start, 'a key in double quotes');
     const end = this.scanString(start);
@@ -207,14 +226,14 @@ export class JsonScanner {
     return this.scanColon(end);
   }
 
-  /** A colon and the white space around it: answers where the value begins. */
+  /** Scans a colon with the white space around it. Returns where the value begins. */
   scanColon(start: number): number {
     const position = this.skipSpace(start);
     if (this.byteAt(position) !== 0x3a) return this.refuse(position, 'a colon');
     return this.skipSpace(position + 1);
   }
 
-  /** A string; `start` is its opening quote. Sets `hasEscape` and `hasControl`. */
+  /** Scans a string whose opening quote is at `start`. Sets `hasEscape` and `hasControl`. */
   scanString(start: number): number {
     const { bytes } = this;
     this.stringShift = this.shift;
@@ -235,7 +254,7 @@ export class JsonScanner {
     }
   }
 
-  /** One character that is not ASCII, or DEL. */
+  /** Passes one character that is DEL or not ASCII, and keeps `shift` right. */
   private passWide(position: number, byte: number): number {
     if (byte < 0xe0) {
       if (byte === 0x7f || (byte === 0xc2 && this.byteAt(position + 1) < 0xa0)) {
@@ -245,16 +264,17 @@ export class JsonScanner {
       this.shift += 1;
       return position + 2;
     }
-    // Decoded UTF-8 has no lone surrogate; a text from elsewhere may, and its bytes say U+FFFD.
+    // A text that was decoded from UTF-8 has no lone surrogate. Any other text may have one, whose bytes are those of
+    // U+FFFD, so the text itself must be looked at.
     if (byte === 0xef && isSurrogate(this.text.charCodeAt(position - this.shift))) {
       this.note('json_lone_surrogate', position);
     }
-    // Four bytes are two units.
+    // Three bytes are one UTF-16 unit and four bytes are two, so the difference is two either way.
     this.shift += 2;
     return position + (byte < 0xf0 ? 3 : 4);
   }
 
-  /** One escape, or the two of a surrogate pair; `position` is the backslash. */
+  /** Passes one escape, or both escapes of a surrogate pair; `position` is that of the backslash. */
   private passEscape(position: number): number {
     this.hasEscape = true;
     if (this.byteAt(position + 1) !== 0x75) {
@@ -275,12 +295,12 @@ export class JsonScanner {
     return position + 6;
   }
 
-  /** The UTF-16 unit four hex digits spell, -1 when they are not hex digits. */
+  /** The UTF-16 unit that four hex digits spell, or -1 when they are not hex digits. */
   private hexUnit(start: number): number {
     let unit = 0;
     for (let position = start; position < start + 4; position += 1) {
       const byte = this.byteAt(position);
-      // Bit 5 turns A–F into a–f; nothing else becomes one of them.
+      // Setting bit 5 turns A–F into a–f, and nothing else becomes one of these letters.
       const letter = byte | 0x20;
       if (isDigit(byte)) unit = unit * 16 + byte - 0x30;
       else if (letter >= 0x61 && letter <= 0x66) unit = unit * 16 + letter - 0x57;
@@ -289,7 +309,7 @@ export class JsonScanner {
     return unit;
   }
 
-  /** A number, `true`, `false` or `null`. */
+  /** Scans a number, `true`, `false` or `null`. */
   private scanScalar(position: number, first: number): number {
     if (first === 0x2d || isDigit(first)) return this.scanNumber(position);
     const from = position - this.shift;
@@ -299,9 +319,10 @@ export class JsonScanner {
     return this.refuse(position, 'a value');
   }
 
+  /** Scans a number in the grammar of RFC 8259. Returns -1 when there is none. */
   scanNumber(start: number): number {
     const sign = this.byteAt(start) === 0x2d ? 1 : 0;
-    // No other digit may follow a leading zero.
+    // After a leading zero no other digit may follow.
     let position =
       this.byteAt(start + sign) === 0x30 ? start + sign + 1 : this.scanDigits(start + sign);
     if (position > 0 && this.byteAt(position) === 0x2e) position = this.scanDigits(position + 1);
@@ -313,7 +334,7 @@ export class JsonScanner {
     return position;
   }
 
-  /** One digit or more. */
+  /** Scans one digit or more. */
   private scanDigits(start: number): number {
     const { bytes } = this;
     let position = start;
@@ -321,7 +342,10 @@ export class JsonScanner {
     return position > start ? position : this.refuse(position, 'a digit');
   }
 
-  /** Notes a grammar fault. Always -1. */
+  /**
+   * Notes a fault of the grammar and always returns -1. The containers are forgotten, so that another value can be
+   * scanned.
+   */
   refuse(position: number, expected: string): -1 {
     const message =
       position < this.sizeBytes ? `expected ${expected}` : 'the text ends inside a value';
@@ -330,13 +354,13 @@ export class JsonScanner {
     return -1;
   }
 
-  /** Notes something that JSON allows and svcctl refuses. */
+  /** Notes something that JSON allows and svcctl refuses. An earlier fault stays. */
   private note(code: keyof typeof refusals, position: number): void {
     this.fault ??= { code, message: refusals[code], position };
   }
 }
 
-/** Moves a valid value's tokens together, from `start` on; answers where they end. */
+/** Moves the tokens of a valid value together, beginning at `start`. Returns the offset where they end. */
 function removeSpace(bytes: Buffer, start: number, end: number): number {
   let kept = start;
   let isInString = false;
@@ -348,7 +372,7 @@ function removeSpace(bytes: Buffer, start: number, end: number): number {
     if (byte === 0x22) {
       isInString = !isInString;
     } else if (byte === 0x5c) {
-      // What is escaped may be a quote.
+      // The byte after a backslash is copied unseen, because it may be a quote that does not end the string.
       position += 1;
       bytes[kept] = bytes[position] ?? 0;
       kept += 1;
@@ -365,7 +389,7 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** `"`, `\`, `/`, `b`, `f`, `n`, `r` or `t`. */
+/** Whether the byte may follow a backslash: `"`, `\`, `/`, `b`, `f`, `n`, `r` or `t`. */
 function isSimpleEscape(byte: number): boolean {
   return byte > 0 && '"\\/bfnrt'.includes(String.fromCharCode(byte));
 }

@@ -1,38 +1,43 @@
-/** Objects and arrays inside one another, the outermost included. */
+/** Objects and arrays may be nested this deep, counting the outermost one. */
 export const maxNesting = 100;
 
-/** Up to here comparing keys one by one is faster than a Set. */
+/** Up to this many keys, comparing them one by one is faster than a Set. */
 const comparedKeys = 16;
-/** From here on one native comparison is faster than a loop, and hostile keys cost nothing. */
+/** From this length on, one native comparison is faster than a loop; it also makes long hostile keys cheap. */
 const nativeCompareBytes = 32;
-/** How many levels below `maxNesting` share one number of the bit stack. */
+/** How many levels deeper than `maxNesting` share one number of the bit stack. */
 const levelsPerWord = 16;
 
-/** What is asked of the scanner about keys; offsets are those of their quotes. */
+/**
+ * What `OpenContainers` asks of the scanner about keys. Offsets are those before the opening and after the closing
+ * quote.
+ */
 export type KeyScanner = {
   bytes: Buffer;
-  /** Whether the key just scanned holds a backslash. */
+  /** Whether the key that was just scanned holds a backslash. */
   hasEscape: boolean;
-  /** The key just scanned, decoded. */
+  /** The key that was just scanned, decoded. */
   stringValue: (start: number, end: number) => string;
-  /** A key scanned before, which holds no backslash. */
+  /** A key that was scanned before and holds no backslash. */
   earlierString: (start: number, end: number) => string;
 };
 
 /**
- * The objects and arrays around the scan, innermost last, and the keys of the objects. Kept by hand,
- * not by recursion, because hostile text nests deeper than the call stack.
+ * The objects and arrays around the current point of a scan, the innermost last, and the keys of the objects. They are
+ * kept by hand and not by recursion, because hostile text nests deeper than the call stack.
  */
 export class OpenContainers {
   depth = 0;
-  /** Per level: where the object's keys begin in `keys`; -1 for an array. */
+  /** For each level: where the keys of the object begin in `keys`, or -1 for an array. */
   private readonly bases: number[] = [];
-  /** Start and end of each key that is compared one by one. */
+  /** The start and the end of each key that is compared one by one. */
   private readonly keys: number[] = [];
   private keyTop = 0;
-  /** Per level: decoded keys of an object with many keys or with an escaped one. */
+  /** For each level: the decoded keys of an object that has many keys or an escaped one. */
   private readonly sets: Array<Set<string> | undefined> = [];
-  /** Below `maxNesting`: a bit per level, set for an object, so that 32 MiB of `[` need 16 MiB. */
+  /**
+   * For levels deeper than `maxNesting`: one bit each, set for an object. In this way 32 MiB of `[` need only 16 MiB.
+   */
   private readonly deep: number[] = [];
 
   push(isObject: boolean): void {
@@ -67,10 +72,10 @@ export class OpenContainers {
     this.keyTop = 0;
   }
 
-  /** False when the innermost object has the key just scanned already. */
+  /** Adds the key that was just scanned. Returns false when the innermost object already has it. */
   addKey(scanner: KeyScanner, start: number, end: number): boolean {
     const level = this.depth - 1;
-    // Refused for its depth already.
+    // An object at this depth is refused already, so its keys need no check.
     if (level >= maxNesting) return true;
     const base = this.bases[level] ?? 0;
     let set = this.sets[level];
@@ -80,6 +85,7 @@ export class OpenContainers {
       }
       set = new Set();
       for (let i = base; i < this.keyTop; i += 2) {
+        // These keys were added before the Set was needed; none of them has an escape.
         set.add(scanner.earlierString(this.keys[i] ?? 0, this.keys[i + 1] ?? 0));
       }
       this.sets[level] = set;
