@@ -51,23 +51,27 @@ import {
 
 export { createLog } from './platform/log.ts';
 
+/** The running service, as `startService` returns it once requests are answered. */
 export type Service = {
-  /** Origin, such as http://127.0.0.1:8080. */
+  /** The origin on which it listens, such as `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Where people reach it. */
+  /** The origin at which people reach it: `SVC_PUBLIC_URL`, or `url` when that is unset. */
   readonly publicUrl: string;
   readonly adminTokenPath: string;
   /** Whether this start made the first admin token. */
   readonly isFirstStart: boolean;
-  /** A link that signs in to the console once, within an hour; null when there is no admin token. */
+  /** Makes a link that signs in to the console once and expires after an hour; null when there is no admin token. */
   createSignInLink(): Promise<string | null>;
-  /** Ends what runs and stops what it started; cuts what takes longer than `SVC_SHUTDOWN_SECONDS` allow. */
+  /**
+   * Lets running work end and stops everything that was started. What takes too long is cut, and the promise settles
+   * within `SVC_SHUTDOWN_SECONDS` at the latest.
+   */
   close(): Promise<void>;
 };
 
 /**
- * Starts the service with these settings; returns once it is ready. What fails on the way, or is aborted,
- * is undone.
+ * Starts the service with these settings and returns once it is ready. When a step fails or the signal aborts, what was
+ * started before is closed again and the error is thrown on.
  */
 export async function startService(
   settings: Settings,
@@ -91,11 +95,12 @@ export async function startService(
     const bulkJobs = createBulkJobs(db, { settings, log, wakeUp });
     const parts = { settings, log, db, state, metrics, wakeUp, cold, closers };
     const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs });
-    // All at once: a webhook that takes long must keep neither requests nor other work from their end.
+    // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
     closers.push(() => Promise.all(works.map((work) => work.stop())));
     cuts.requests = () => http.cutConnections();
-    // Of the many addresses of this name fastify would open a server each, unguarded but for the first.
+    // `localhost` has several addresses. Fastify would open one server for each, and only the first would have our
+    // guards.
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
@@ -111,7 +116,7 @@ export async function startService(
       });
       works.push(drainer, forgetting);
     }
-    // Drainers have nothing to do with it.
+    // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) cold.watch.start();
     for (const work of [retention, counting, jobs, bulkJobs]) {
       work.start();
@@ -138,6 +143,9 @@ export async function startService(
   }
 }
 
+/**
+ * An attempt that is cut has no recorded outcome, so it is repeated later: an operator should know before it happens.
+ */
 function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
   if (webhookTimeoutSeconds <= shutdownSeconds * cutShares.attempts) return;
   log.warn(
@@ -146,7 +154,10 @@ function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings
   );
 }
 
-/** Makes a token without the API, for who has the database settings but no admin token left. */
+/**
+ * Makes a token without the API. It is for operators who have the settings of the database but no admin token left. The
+ * token is written to the audit log as made by "this machine".
+ */
 export async function createLocalToken(settings: Settings, log: Log, request: NewToken) {
   const closers: Closers = [];
   try {
@@ -168,8 +179,8 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
 }
 
 /**
- * Runs a drainer until nothing is due that is not paused, or the signal aborts; answers how many
- * attempts succeeded and failed. It is the drainer of `serve`, on the same settings.
+ * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
+ * Returns how many attempts succeeded and how many failed.
  */
 export async function drainOnce(
   settings: Settings,
@@ -197,6 +208,7 @@ export async function drainOnce(
   return sum;
 }
 
+/** Opens the database of `SVC_DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. */
 async function openOwnDatabase(
   settings: Settings,
   log: Log,
@@ -222,14 +234,17 @@ async function startOwnPostgres(
   const postgres = await startEmbeddedPostgres({
     dataDir: settings.dataDir,
     ...(signal === undefined ? {} : { signal }),
-    // Its coming and going is news only to who looks for a fault.
+    // That the embedded PostgreSQL starts and stops is of interest only to somebody who looks for a fault.
     log: (level, message, fields) => log[level === 'info' ? 'debug' : level](fields ?? {}, message),
   });
   closers.push(() => postgres.stop());
   return postgres.url;
 }
 
-/** Schema, keys and the first token. Answers the path of the admin token if it was made now. */
+/**
+ * Migrates the schema, finds or makes the keys and makes the first admin token. Returns the path of that token's file
+ * if it was made just now, otherwise null.
+ */
 async function prepare(db: Database, settings: Settings, state: State): Promise<string | null> {
   await migrate(db);
   const path = await makeFirstAdminToken(db, settings.dataDir, systemClock());
@@ -271,7 +286,7 @@ function createHttp(parts: {
     log,
     authenticate: (request) => authenticate(db, request, settings.publicUrl),
     admit: createRateLimit(settings.rateLimit, systemClock),
-    // A payload may be spelled with escapes, six bytes for one.
+    // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
     connections: {
       total: settings.connections,
@@ -296,7 +311,8 @@ function createHttp(parts: {
       assertReady(state);
       await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
     },
-    // Hot records, ingest and webhooks go on without the store: a balancer must not take us out for it.
+    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
+    // without it, so a load balancer must not take this process out for it.
     warnings: () => {
       const { problem } = cold.watch.state();
       return problem === null ? [] : [{ code: problem.code }];
@@ -333,7 +349,7 @@ function addApi(
       maxBatchBytes: settings.ingestMaxBytes,
       maxEnrichmentBytes: settings.enrichmentMaxBytes,
       inFlightBytes: settings.ingestInFlightBytes,
-      // The other connections stay free for pages and exports.
+      // Ingest may use a third of the connections, so that pages and exports always find one.
       writers: Math.max(1, Math.floor(settings.databaseConnections / 3)),
       clock: systemClock,
     }),
@@ -355,7 +371,10 @@ function observe(http: HttpServer, metrics: Metrics): void {
   });
 }
 
-/** A database that is not there yet (both start together) is waited for; any other fault is final. */
+/**
+ * Waits for a database that does not answer yet, because both may be started at the same time. Any other fault is
+ * thrown.
+ */
 async function untilReachable<T>(
   log: Log,
   signal: AbortSignal,
@@ -373,23 +392,31 @@ async function untilReachable<T>(
   }
 }
 
+/** Limits the readiness probe: without it a database that hangs would hang the probe as well. */
 async function tooLate(millis: number): Promise<never> {
   await setTimeout(millis, undefined, { ref: false });
   throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
 }
 
+/**
+ * The origin under which this machine reaches the service. A wildcard address cannot be connected to everywhere, so it
+ * becomes `localhost`.
+ */
 function originOf(host: string, address: AddressInfo): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
 }
 
-/** Tells commands on this machine where the service is. */
+/**
+ * Writes `service.json`, from which commands on this machine learn the URL of the service. The result removes the file
+ * again.
+ */
 async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
   const path = join(dataDir, 'service.json');
   const text = `${JSON.stringify({ url, pid: process.pid })}\n`;
   await writeFile(path, text);
   return async () => {
-    // Another service on this folder may have announced itself since.
+    // Another service may have started on this folder and have written its own file since: that one stays.
     if ((await readFile(path, 'utf8').catch(() => '')) === text) await rm(path, { force: true });
   };
 }

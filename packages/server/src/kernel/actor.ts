@@ -1,24 +1,32 @@
 import { AppError, invalidInput } from './errors.ts';
 import type { Scope } from './values.ts';
 
-/** Who calls. `tenants` null = all; otherwise nothing of any other tenant may show. */
+/**
+ * Who calls. `tenants` lists the only tenants that the caller may see or change; null means all of them. `expiresAt` is
+ * RFC 3339, or null when the token does not expire.
+ */
 export type Actor = {
   readonly tokenId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly tenants: readonly string[] | null;
   readonly expiresAt: string | null;
-  /** Present when a console session calls, rather than the token itself. */
+  /** Present when the call comes from a console session; absent when it carries the token itself. */
   readonly session?: ConsoleSession;
 };
 
-/** `confirmedUntil`: how long it need not give its access token again; null = it must. */
+/**
+ * A console session. Until `confirmedUntil` (RFC 3339) it may do what is destructive; when it is null, it must first
+ * confirm with its access token.
+ */
 export type ConsoleSession = { readonly confirmedUntil: string | null };
 
+/** Whether the actor may do what this scope allows, also by being an admin. */
 export function hasScope(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);
 }
 
+/** Throws 403 `scope_missing` when the actor lacks the scope. */
 export function requireScope(actor: Actor, scope: Scope): void {
   if (hasScope(actor, scope)) return;
   throw new AppError('scope_missing', {
@@ -26,7 +34,10 @@ export function requireScope(actor: Actor, scope: Scope): void {
   });
 }
 
-/** For what is destructive: throws 403 `step_up_required` to a console session that must confirm first. */
+/**
+ * Guards destructive calls: throws 403 `step_up_required` to a console session that has not confirmed lately. A token
+ * that is sent with the call itself needs no confirmation.
+ */
 export function requireConfirmation({ session }: Actor): void {
   if (session === undefined || session.confirmedUntil !== null) return;
   throw new AppError('step_up_required', {
@@ -34,13 +45,17 @@ export function requireConfirmation({ session }: Actor): void {
   });
 }
 
+/**
+ * Whether the actor may see and change this tenant. Where it is false, a list is answered empty and a single thing with
+ * 404, as if the tenant had nothing.
+ */
 export function mayTouchTenant(actor: Actor, tenant: string): boolean {
   return actor.tenants === null || actor.tenants.includes(tenant);
 }
 
 /**
- * Throws 400 `request_invalid` at /tenant when what is to be made belongs to a tenant that the actor does
- * not reach: in the same words for every such tenant, so that they tell nothing of whether it exists.
+ * Throws 400 `request_invalid` at /tenant when something is to be made for a tenant that the actor does not reach. The
+ * words are the same for every such tenant, so that they do not tell whether it exists.
  */
 export function assertReach(actor: Actor, tenant: string): void {
   if (mayTouchTenant(actor, tenant)) return;

@@ -1,4 +1,4 @@
-/** What a token may do. `admin` includes all others. */
+/** What a token may do. The scope `admin` includes all the others. */
 export const scopes = [
   'enrichment:read',
   'enrichment:write',
@@ -9,7 +9,7 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Bundles of scopes under one name. */
+/** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],
   pipeline: ['enrichment:write', 'incidents:write'],
@@ -25,9 +25,14 @@ export function presetWith(scope: string): Preset | undefined {
 }
 
 /**
- * How the store of cold data stands to this database. own: it is read and written. elsewhere: it has gone on
- * with another one. read_only: this process only reads it, by its settings. unclaimed: it has no marker, and
- * not what this database knows. unavailable: it cannot be listed or written. unknown: it was not looked at yet.
+ * How the store of cold data stands to this database:
+ *
+ * - own: this process reads and writes it.
+ * - elsewhere: it has gone on with another database.
+ * - read_only: this process only reads it, because its settings say so.
+ * - unclaimed: it has no marker, and it does not hold what this database knows.
+ * - unavailable: it cannot be listed or written.
+ * - unknown: nobody has looked at it yet.
  */
 export const storeStates = [
   'own',

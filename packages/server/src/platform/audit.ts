@@ -2,22 +2,25 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import type { Queryable } from './postgres/database.ts';
 
-/** One act of an operator, for the audit log. */
+/** One act of an operator, as the audit log keeps it. */
 export type AuditEntry = {
   readonly actor: Actor;
-  /** Gives the request's id and where it came from. */
+  /** The request that did it: its id and its address are kept. */
   readonly request: FastifyRequest;
-  /** `<noun>.<verb>`, such as endpoint.create. */
+  /** `<noun>.<verb>`, such as `endpoint.create`. */
   readonly action: string;
-  /** Id of what it was done to; null when it has none. */
+  /** The id of what it was done to; null when that has no id. */
   readonly target: string | null;
-  /** Whom it concerns. None given: all that the actor reaches. */
+  /** The tenants whom the act concerns. When neither field is given, these are all tenants that the actor reaches. */
   readonly tenant?: string | null;
   readonly tenants?: readonly string[] | null;
-  /** JSON of what it was and has become; no secrets. Undefined = there is nothing to tell. */
+  /**
+   * What it was before and what it has become, as values for JSON without secrets. Undefined when there is nothing to
+   * tell.
+   */
   readonly before?: unknown;
   readonly after?: unknown;
 };
 
-/** Writes an entry, inside the transaction that does what it tells. */
+/** Writes an entry. It must run inside the transaction that does the act, so that neither exists without the other. */
 export type Audit = (db: Queryable, entry: AuditEntry) => Promise<void>;

@@ -4,28 +4,31 @@ import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from './log.ts';
 
-/** Runs DuckDB SQL in a child process of its own. */
+/**
+ * Runs DuckDB SQL in a child process. There it cannot block the event loop, and if it crashes or runs out of memory the
+ * service goes on.
+ */
 export type DuckDb = {
   /**
-   * Runs the statements one after another and answers the rows of the last. 64-bit integers come as
-   * decimal text. Several calls run at once, each on a connection of its own. Throws 503
-   * `cold_tier_unavailable` when the process dies or the query takes too long, the reason of the signal
-   * when it is aborted, DuckDbError when DuckDB refuses.
+   * Runs the statements one after another and returns the rows of the last one. 64-bit integers come as decimal text.
+   * Several calls run at the same time, each on a connection of its own. Throws 503 `cold_tier_unavailable` when the
+   * process dies or the query takes longer than `timeoutMillis` (a minute by default), the reason of the signal when it
+   * aborts, and DuckDbError when DuckDB refuses a statement.
    */
   run<R extends Record<string, unknown>>(
     statements: string | readonly string[],
     options?: { signal?: AbortSignal; timeoutMillis?: number },
   ): Promise<R[]>;
-  /** Of the process that runs now; undefined when none does. */
+  /** The id of the process that runs now; undefined when none does. */
   pid(): number | undefined;
-  /** Ends the process; what runs in it fails. */
+  /** Ends the process. What still runs in it fails. */
   close(): Promise<void>;
 };
 
-/** What DuckDB said: a file it cannot read, no memory left, SQL that is wrong. */
+/** What DuckDB refused: a file it cannot read, too little memory, or SQL that is wrong. */
 export class DuckDbError extends Error {}
 
-/** Whether DuckDB had too little memory for what it was to do: no fault of a file. */
+/** Whether DuckDB had too little memory for its task. That is not the fault of a file. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof DuckDbError && /out of memory/i.test(error.message);
 }
@@ -33,11 +36,11 @@ export function isOutOfMemory(error: unknown): boolean {
 type DuckDbOptions = {
   memoryBytes: number;
   threads: number;
-  /** For what does not fit into memory. */
+  /** The folder for data that does not fit into memory. */
   tempDir: string;
-  /** 0 = as the service; up to 19 = gives way to everybody. */
+  /** The priority of the process, from 0, the service's own, to 19, with which it gives way to everybody. */
   niceness: number;
-  /** After so long without a query the process ends, and its memory is free; unset = it stays. */
+  /** The process ends after so long without a query, which frees its memory. When this is unset, it stays. */
   idleMillis?: number;
   log: Log;
 };
@@ -48,7 +51,7 @@ const queryMillis = 60_000;
 type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };
 type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
 
-/** The process starts with the first query, and again with the first one after it died. */
+/** The process starts with the first query, and starts again with the first query after it died. */
 export function createDuckDb(options: DuckDbOptions): DuckDb {
   const pending = new Map<number, Pending>();
   let child: ChildProcess | null = null;
@@ -56,7 +59,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   let isClosed = false;
   let idle: NodeJS.Timeout | undefined;
 
-  /** Nothing waits for the process any more, or something does again. */
+  /** Starts the clock for an idle process, or stops it when a query waits for an answer again. */
   function watchIdle(): void {
     clearTimeout(idle);
     if (options.idleMillis === undefined || pending.size > 0) return;
@@ -80,7 +83,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     const started = fork(worker, [JSON.stringify(settings)], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       execArgv: [],
-      // As many queries run beside each other.
+      // Each query occupies a thread of this pool, so up to eight of them run side by side.
       env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
     });
     if (options.niceness > 0 && started.pid !== undefined) {
@@ -106,6 +109,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     else waiting?.refuse(new DuckDbError(error));
   }
 
+  /** Fails everything that waits for a process that has died. The next query starts another one. */
   function lose(lost: ChildProcess, cause: Error): void {
     if (child !== lost) return;
     child = null;
@@ -178,7 +182,7 @@ function unavailable(cause: unknown): AppError {
   });
 }
 
-/** Text as a literal of DuckDB's SQL. */
+/** Quotes text as a literal of DuckDB's SQL. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -2,7 +2,10 @@ import pino, { type Logger } from 'pino';
 
 export type Log = Logger;
 
-/** JSON lines on stderr: stdout belongs to the command's own output. */
+/**
+ * Makes a log that writes JSON lines to stderr, because stdout belongs to the command's own output. It writes
+ * synchronously, so that the last lines before a crash are not lost, and never shows a token.
+ */
 export function createLog(level: string): Log {
   return pino(
     {

@@ -1,19 +1,24 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { storeStates } from '../kernel/values.ts';
 
+/** What the service measures about itself, for Prometheus. */
 export type Metrics = {
   readonly registry: Registry;
-  /** One answered request. `route` is the pattern, never the path: few values. */
+  /**
+   * Counts one answered request. `route` is the pattern of the route and never the path, which would make a new series
+   * for every id.
+   */
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void;
-  /** One attempt to deliver a webhook. `result`: delivered, or the class of its failure. */
+  /** Counts one attempt to deliver a webhook. `result` is `delivered` or the class of the failure. */
   observeAttempt(result: string, seconds: number): void;
 };
 
+/** Makes the registry of all metrics. The sources are asked each time somebody reads the metrics. */
 export function createMetrics(sources: {
   poolState: () => { total: number; idle: number; waiting: number };
-  /** Tenants whose latest move failed, and those whose latest was stopped by a full store. */
+  /** How many tenants' latest move failed, and how many tenants' latest move was stopped by a full store. */
   countFailedMoves: () => Promise<{ failed: number; storeFull: number }>;
-  /** How the store of cold data stands to this database. */
+  /** How the store of cold data stands to this database: one of `storeStates`. */
   storeState: () => string;
 }): Metrics {
   const registry = new Registry();
@@ -55,6 +60,7 @@ export function createMetrics(sources: {
         try {
           this.set((await sources.countFailedMoves())[which]);
         } catch {
+          // An old number would hide that the database is away, so the series is left out.
           this.remove();
         }
       },

@@ -9,18 +9,19 @@ import {
   systemCode,
 } from './objects.ts';
 
-/** Remembers which files were checked, at most so many. */
+/** The results of at most this many checks are remembered. */
 const remembered = 100_000;
-/** Hashed between two turns of the event loop, a millisecond or less. */
+/** This much is hashed between two turns of the event loop; it takes a millisecond or less. */
 const chunkBytes = 256 * 1024;
 
-/** Checks that local files are what references say. */
+/** Checks that local files are what their references say. */
 export type ObjectChecks = {
   /**
-   * Reads the file and compares size and SHA-256; unless `anew`, not when it did so before and the file
-   * is the same. Throws ObjectMissing, ObjectDamaged.
+   * Compares the size of the file with the reference, and its SHA-256 unless the same file, unchanged, passed before;
+   * `anew` hashes it in any case. Throws ObjectMissing, ObjectDamaged or 503 `cold_tier_unavailable`.
    */
   check(path: string, ref: ObjectRef, options: CheckOptions): Promise<void>;
+  /** Forgets that the file was checked. Call it when the file is removed or may have changed. */
   forget(path: string): void;
 };
 
@@ -40,12 +41,14 @@ export function createObjectChecks(): ObjectChecks {
       if (size !== BigInt(ref.sizeBytes)) {
         throw new ObjectDamaged(ref.key, `has ${size} bytes instead of ${ref.sizeBytes}`);
       }
+      // A file that was replaced or written to has another inode, size or time of change.
       const state = [dev, ino, size, mtimeNs, ref.sha256.toString('hex')].join(':');
       if (!options.anew && checked.get(path) === state) return;
       checked.delete(path);
       const hash = createHash('sha256');
       const chunk = Buffer.allocUnsafe(chunkBytes);
-      // No stream: one of a file handle with a signal that is aborted already ends the process.
+      // This is not a stream, because a stream of a file handle ends the whole process when its signal is already
+      // aborted.
       for (;;) {
         options.signal?.throwIfAborted();
         const { bytesRead } = await file.read(chunk, 0, chunkBytes);
@@ -68,7 +71,10 @@ export function createObjectChecks(): ObjectChecks {
     }
   };
 
-  /** Many pages that open a segment for the first time read it once; it ends without them. */
+  /**
+   * Many pages that open a segment for the first time at the same moment cause one check. The check has no caller's
+   * signal: it goes on for the others when one of them goes away.
+   */
   const checkOnce = (path: string, ref: ObjectRef): Promise<void> => {
     const id = `${path}\n${ref.sizeBytes}\n${ref.sha256.toString('hex')}`;
     const known = running.get(id);
@@ -92,7 +98,10 @@ export function createObjectChecks(): ObjectChecks {
   };
 }
 
-/** Stops waiting when the signal says so; the work goes on for the others who wait for it. */
+/**
+ * Waits for the work until the signal aborts, and then throws its reason. The work itself goes on, for the others who
+ * wait for it.
+ */
 export async function unlessAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,

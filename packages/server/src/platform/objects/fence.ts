@@ -8,53 +8,59 @@ import { type ObjectStore, storeUnavailable } from './objects.ts';
 /** How a database and a store stand to each other. */
 export type StoreStanding = {
   /**
-   * own: the store is this database's. elsewhere: it has gone on with another one. unclaimed: it has no
-   * marker yet; with objects in it that this database does not know, or without those that it knows, it
-   * stays so.
+   * - own: the store belongs to this database.
+   * - elsewhere: it has gone on with another database.
+   * - unclaimed: it has no marker yet. It stays so while it holds objects that this database does not know, or lacks
+   *   objects that this database knows.
    */
   readonly state: 'own' | 'elsewhere' | 'unclaimed';
-  /** When and by whom the store was written last, by the clock of whoever did. */
+  /**
+   * When the store was last written and by which machine, by the clock of that machine; null without a readable marker.
+   */
   readonly marked: { readonly at: string; readonly by: string } | null;
 };
 
 /**
- * Keeps a copy of a database (a clone, a restored backup) from destroying objects that the other one
- * needs. Database and store hold one token; who writes or removes takes it forward first, and the store
- * takes only a token that follows the one it has: of two copies of a database one is refused from then on.
+ * Keeps a copy of a database (a clone, a restored backup) from destroying objects that the other copy needs. Database
+ * and store both hold a token. Whoever writes or removes objects first moves the token forward, and the store takes a
+ * new token only in place of one that this database knows: of two copies of a database, one is refused from then on.
  *
- * What makes it safe against a copy made at any moment, kills and suspended processes, without a clock: a
- * token is new with each attempt and written to the database before the store is asked to take it. Who has
- * one taken knows that no copy made before that moment can have another one taken. So an object may be
- * removed when a token was taken **after** the database had let go of it, and may become live when a token
- * was taken after its content was settled; a check at the beginning of long work is a courtesy.
+ * This is safe for a copy made at any moment, for killed and for suspended processes, and it needs no clock. Each
+ * attempt uses a new token and writes it to the database before it asks the store to take it. So a process whose token
+ * was taken knows that no copy of the database made before that moment can have a later one taken. Therefore an object
+ * may be removed when a token was taken **after** the database had let go of it, and an object may become live when a
+ * token was taken after its content was settled. A check at the beginning of long work only saves wasted work.
  */
 export type StoreFence = {
   /**
-   * Takes the token forward. Throws 409 `store_fenced` when the store has gone on with another database,
-   * `store_read_only`, 503 `cold_tier_unavailable`.
+   * Moves the token forward. Throws 409 `store_fenced` when the store has gone on with another database, 409
+   * `store_read_only`, and 503 `cold_tier_unavailable`.
    */
   advance(signal?: AbortSignal): Promise<void>;
-  /** The same, but leaves the token as it is: for each of many removals after an `advance`. */
+  /** Makes the same check and leaves the token as it is. It is meant for each of many removals after one `advance`. */
   assertOwn(signal?: AbortSignal): Promise<void>;
-  /** Changes nothing. Throws 503 `cold_tier_unavailable`. */
+  /** Says how the store stands to this database and changes nothing. Throws 503 `cold_tier_unavailable`. */
   look(signal?: AbortSignal): Promise<StoreStanding>;
-  /** From now on the store is this database's, whosever it was. Throws 409 `store_read_only`. */
+  /** Makes the store this database's from now on, whichever it belonged to. Throws 409 `store_read_only`. */
   adopt(signal?: AbortSignal): Promise<void>;
-  /** Whether this process must not change the store, whosever it is. */
+  /** Whether the settings forbid this process to change the store, whichever database it belongs to. */
   readonly isReadOnly: boolean;
 };
 
 export type StoreFenceOptions = {
   readonly db: Database;
   readonly store: ObjectStore;
-  /** Whether what lies in a store without a marker is this database's. */
+  /** Whether the objects in a store without a marker are those that this database knows. */
   readonly isKnown: (signal: AbortSignal) => Promise<boolean>;
   readonly isReadOnly?: boolean;
 };
 
-/** All of a store's answers to one call. */
+/** Everything that one call asks of the store must be answered within this time. */
 const answerMillis = 9_000;
-/** Others that take it at the same moment are processes of this database that lost its lock, or copies. */
+/**
+ * How often a swap is tried. It fails only when a process of this database that lost its lock, or a copy of the
+ * database, swaps at the same moment.
+ */
 const attempts = 5;
 
 export function createStoreFence(options: StoreFenceOptions): StoreFence {
@@ -94,8 +100,9 @@ export function createStoreFence(options: StoreFenceOptions): StoreFence {
           return standingOf(text, false);
         }
         const after = await queries.readFence(db);
-        // A token is written to the database before the store: what is in neither of two equal rows
-        // around the look is none of ours. Rows that differ mean that another process was at it.
+        // A token is written to the database before it is written to the store. So a token that is in neither of two
+        // equal versions of the row, one read before and one after the look, is not ours. If the versions differ,
+        // another process changed the row in between, and the look is repeated.
         if (isHeld(before, text) || isHeld(after, text)) return standingOf(text, true);
         if (before.version === after.version) return standingOf(text, false);
         before = after;
@@ -115,7 +122,7 @@ export function createStoreFence(options: StoreFenceOptions): StoreFence {
   };
 }
 
-/** A store that this process only reads: not even by mistake does it change it. */
+/** The same store with every change refused: a process that only reads cannot change it even by mistake. */
 export function onlyRead(store: ObjectStore): ObjectStore {
   const refuse = () => Promise.reject(readOnly());
   return {
@@ -128,11 +135,15 @@ export function onlyRead(store: ObjectStore): ObjectStore {
   };
 }
 
-/** Throws 409 `store_read_only`: what would be written in the end is better refused at once. */
+/**
+ * Throws 409 `store_read_only`. Routes call it first, because what cannot be written in the end is better refused at
+ * once.
+ */
 export function refuseReadOnly({ isReadOnly }: Pick<StoreFence, 'isReadOnly'>): void {
   if (isReadOnly) throw readOnly();
 }
 
+/** The 409 of a process whose settings forbid it to change the store. */
 export function readOnly(): AppError {
   return new AppError('store_read_only', {
     detail:
@@ -140,14 +151,17 @@ export function readOnly(): AppError {
   });
 }
 
-/** 409 for who would write. */
+/** The 409 for a process that wants to write to a store of another database. Its detail says how to adopt the store. */
 export function fenced({ state, marked }: StoreStanding): AppError {
   return new AppError('store_fenced', {
     detail: `${describeFenced(state, marked)} ${adoptAdvice}`,
   });
 }
 
-/** Whether an error says that this process may not change the store: another database has it, or by its settings. */
+/**
+ * Whether an error says that this process may not change the store, because another database has it or because of the
+ * settings.
+ */
 export function isFenced(error: unknown): error is AppError {
   return error instanceof AppError && ['store_fenced', 'store_read_only'].includes(error.code);
 }
@@ -155,6 +169,7 @@ export function isFenced(error: unknown): error is AppError {
 const adoptAdvice =
   'Cold data is only read. If this database is the one to go on: svcctl retention adopt-store.';
 
+/** Explains to people why the store is not this database's. Call it with a state other than `own`. */
 export function describeFenced(
   state: StoreStanding['state'],
   marked: StoreStanding['marked'],
@@ -168,7 +183,10 @@ function isHeld({ confirmed, pending }: queries.Fence, text: string): boolean {
   return text === confirmed || pending.includes(text);
 }
 
-/** Such as 2026-03-05T14-07-09Z_9fK2…_host-1: a name of a file, and something for people to read. */
+/**
+ * Makes a token such as `2026-03-05T14-07-09Z_9fK2…_host-1`. It must be a valid file name, and people should be able to
+ * read from it when and by whom the store was written.
+ */
 function newToken(): string {
   const at = new Date().toISOString().replace(/\.\d+/, '').replaceAll(':', '-');
   const by = hostname()
@@ -186,6 +204,10 @@ function standingOf(text: string | null, isOwn: boolean): StoreStanding {
   return { state: text === null ? 'unclaimed' : isOwn ? 'own' : 'elsewhere', marked };
 }
 
+/**
+ * Ends the work when the store does not answer in time, with 503 `cold_tier_unavailable`. An abort by the caller is
+ * thrown as the caller's own reason.
+ */
 async function inTime<T>(
   store: ObjectStore,
   outer: AbortSignal | undefined,

@@ -33,9 +33,9 @@ const leftoverMillis = 24 * 3_600_000;
 type FileStoreOptions = { readonly now?: () => number };
 
 /**
- * Objects as files below a folder, which is made when the first object comes. An object appears under
- * its name by a rename, when the file and every folder above it are on the disk. What a killed process
- * left half written lies below `.tmp` and is removed by a listing a day later.
+ * Keeps objects as files below a folder, which is made when the first object comes. An object gets its name by a
+ * rename. `put` returns once the file and every folder above it are on the disk. What a killed process has left half
+ * written lies below `.tmp`, and the first listing a day later removes it.
  */
 export function createFileStore(
   rootDir: string,
@@ -81,7 +81,7 @@ export function createFileStore(
       } catch (error) {
         await rm(path, { force: true }).catch(() => {});
         signal?.throwIfAborted();
-        // A folder can be opened, and not be read.
+        // A folder can be opened but not read; that also means there is no such object.
         throw isMissing(error) ? new ObjectMissing(key) : fromFileSystem(error, what);
       } finally {
         await file.close();
@@ -106,7 +106,8 @@ export function createFileStore(
         throw fromFileSystem(error, `The objects below ${root} cannot be listed`);
       }
     },
-    // Halves lie in the temporary folder under names of their own: a listing removes old ones.
+    // Files that are half written lie in the temporary folder under names of their own, and a listing removes old ones,
+    // so there are no uploads to list or to end.
     async *listUploads() {},
     async endUpload() {},
     async remove(key, signal) {
@@ -130,7 +131,7 @@ export function createFileStore(
   };
 }
 
-/** Chunk by chunk, so that it can be aborted; on the disk when it returns. */
+/** Copies chunk by chunk, so that the copy can be aborted. The content is on the disk when it returns. */
 async function copyDurably(from: string, to: string, signal?: AbortSignal): Promise<void> {
   await pipeline(
     createReadStream(from, { highWaterMark: chunkBytes }),
@@ -139,7 +140,10 @@ async function copyDurably(from: string, to: string, signal?: AbortSignal): Prom
   );
 }
 
-/** False where the file lies on another file system, or links cannot be made. */
+/**
+ * Makes the file itself the object, which costs no copy. Returns false when it lies on another file system or links
+ * cannot be made there.
+ */
 async function linkDurably(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
@@ -156,15 +160,15 @@ async function linkDurably(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** With the names of the folders that it makes on the disk. */
+/** Makes a folder and those above it, and brings the names of the new folders to the disk. */
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first !== undefined) await syncFolders(path, dirname(first));
 }
 
 /**
- * Every folder from one up to another above it: which of them another put made a moment ago, and has
- * not brought to the disk yet, cannot be seen.
+ * Brings every folder from `from` up to `upTo` to the disk. It cannot be seen which of them another `put` made a moment
+ * ago and has not brought to the disk yet, so all of them are synced.
  */
 async function syncFolders(from: string, upTo: string): Promise<void> {
   await syncFolder(from);
@@ -182,7 +186,7 @@ async function syncFolder(path: string): Promise<void> {
 
 type Walk = { root: string; prefix: string; signal: AbortSignal | undefined };
 
-/** One open folder per level; what is removed while it walks is left out. */
+/** Walks the tree with one open folder for each level. What is removed during the walk is left out. */
 async function* filesBelow(folder: string, walk: Walk): AsyncGenerator<ObjectInfo> {
   const { root, prefix, signal } = walk;
   const entries = await unlessGone(opendir(folder));
@@ -201,7 +205,7 @@ async function* filesBelow(folder: string, walk: Walk): AsyncGenerator<ObjectInf
   }
 }
 
-/** Files only, and only those that nobody has written to for so long. */
+/** Removes only files, and only those that nobody has written to since `before` (milliseconds since 1970). */
 async function removeLeftovers(temporary: string, before: number): Promise<void> {
   const entries = await unlessGone(opendir(temporary));
   if (entries === null) return;
@@ -221,7 +225,10 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** There is nothing, or a folder, or an object where a folder would have to be. */
+/**
+ * Whether there is no such object: nothing lies there, or a folder does, or an object lies where a folder would have to
+ * be.
+ */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(systemCode(error) ?? '');
 }
@@ -231,13 +238,14 @@ that was ever used with the store knows some name; who knows this one may write 
 Leave it: see "Copies of a database" in docs/operations.md.
 `;
 
-/** While a name changes a look may see none, or two. */
+/** While a name changes, a look at the folder may see no name or two names, so it is repeated. */
 const looks = 10;
 
 /**
- * The marker of a store of files is the name of the one file in a folder of its own. A rename takes a name
- * to the next: of many at once one finds the file, whatever process is killed when. The first one comes with
- * its folder, which can be renamed only to where no other, or an empty one, lies.
+ * The marker of a store of files is the name of the only file in a folder of its own. A rename changes it to the next
+ * name: of many processes that try at the same time exactly one finds the old file, whichever process is killed when.
+ * The first name comes together with its folder: a folder can be renamed only to a place that is free or an empty
+ * folder.
  */
 function createFileMarker(root: string): StoreMarker {
   const folder = join(root, markerName);
@@ -264,7 +272,8 @@ function createFileMarker(root: string): StoreMarker {
       await rename(pathOf(expected), pathOf(text));
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') throw error;
-      // NFS asks again when an answer was lost: then it was this very rename that took the file away.
+      // NFS repeats a request whose answer was lost. In that case the first rename of this very call has moved the file
+      // away, and the new name is there.
       return (await stat(pathOf(text)).catch(() => null)) !== null;
     }
     await sync(folder);
@@ -280,7 +289,7 @@ function createFileMarker(root: string): StoreMarker {
           if (systemCode(error) === 'ENOENT') return [];
           throw fromFileSystem(error, `The marker of ${root} cannot be read`);
         });
-        // What NFS and desktops leave behind begins with a dot.
+        // Files whose names begin with a dot were left by NFS or by desktop programs.
         names = names.filter((name) => !name.startsWith('.'));
         if (names.length === 1) break;
       }
@@ -300,7 +309,10 @@ function createFileMarker(root: string): StoreMarker {
   };
 }
 
-/** Writes beside the objects what a kill may leave: a listing removes it a day later. */
+/**
+ * Tries whether something can be written and renamed. A kill may leave the file behind; a listing removes it a day
+ * later.
+ */
 async function tryFileSystem(root: string): Promise<void> {
   const path = join(root, temporaryFolder, `try-${randomUUID()}`);
   try {

@@ -4,8 +4,12 @@ import type { Log } from '../log.ts';
 import { type CheckOptions, type ObjectChecks, unlessAborted } from './check-object.ts';
 import { isObjectFault, type ObjectRef, type ObjectStore, type OpenObject } from './objects.ts';
 
-/** Local copies of objects, at most so many bytes of them beyond what is being read. */
+/** Keeps local copies of objects: at most so many bytes of them, not counting those that are being read. */
 export type ObjectCopies = {
+  /**
+   * Returns the copy of an object, which stays until it is released. Throws ObjectMissing, ObjectDamaged or 503
+   * `cold_tier_unavailable`.
+   */
   open(ref: ObjectRef, options: CheckOptions): Promise<OpenObject>;
 };
 
@@ -20,20 +24,22 @@ export type ObjectCopiesOptions = {
 type Copy = {
   readonly ref: ObjectRef;
   readonly stop: AbortController;
-  /** Its path, once it is whole and checked. */
+  /** Resolves with the path of the copy once it is whole and checked. */
   ready: Promise<string>;
   isReady: boolean;
-  /** Those who read it or wait for it. */
+  /** How many callers read this copy or wait for it. */
   pins: number;
 };
 
 /**
- * Each object is fetched once however many ask at the same time; the fetch is given up when none of them
- * waits any more. Copies go in the order in which they were last used, never one that is being read.
+ * Fetches each object once, however many callers ask for it at the same time; the fetch is given up when none of them
+ * waits any more. When room is needed, the copy that was not used for the longest time is removed, but never one that
+ * is being read.
  */
 export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
   const { store, checks, maxBytes, log } = options;
-  // The least recently used first.
+  // A Map keeps the order of insertion, and `openOnce` inserts again on each use: the least recently used copy comes
+  // first.
   const copies = new Map<string, Copy>();
   let bytes = 0;
   let lastNumber = 0;
@@ -67,7 +73,9 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
     }
   }
 
-  /** From now on nobody finds it. */
+  /**
+   * Takes the copy out of the list, so that nobody finds it from now on. Its file stays for those who still read it.
+   */
   function forget(id: string, copy: Copy): void {
     if (copies.get(id) !== copy) return;
     copies.delete(id);
@@ -104,7 +112,7 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
     }
     forget(id, copy);
     copy.stop.abort(new Error('nobody waits for this object any more'));
-    // It may have become whole in this very moment.
+    // The fetch may have finished at this very moment, and then its file must be removed.
     await copy.ready.then(
       () => discard(copy),
       () => {},
@@ -116,6 +124,7 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
     const known = copies.get(id);
     const copy = known ?? start(id, ref);
     copy.pins += 1;
+    // The copy moves to the end of the order of use.
     copies.delete(id);
     copies.set(id, copy);
     try {
@@ -155,7 +164,10 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
   };
 }
 
-/** A copy that was right when it was fetched; the object itself may still be. */
+/**
+ * A copy that was right when it was fetched and is no longer. The object in the store may still be right, so it is
+ * fetched once more.
+ */
 class SpoiltCopy extends Error {
   constructor(cause: unknown) {
     super('the copy is not what it was', { cause });

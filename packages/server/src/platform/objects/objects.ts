@@ -1,35 +1,38 @@
 import { AppError } from '../../kernel/errors.ts';
 
-/** What an object must be: checked whenever it is opened. */
+/** Says what an object must be. It is compared with the object whenever that is opened. */
 export type ObjectRef = {
-  /** Below the store's root, with `/` between folders; such as `records/tenant=TX/seg_….parquet`. */
+  /** The path below the store's root, with `/` between folders, such as `records/tenant=TX/seg_….parquet`. */
   readonly key: string;
   readonly sizeBytes: number;
   readonly sha256: Buffer;
 };
 
-/** An upload in parts that was begun and has not ended: of a process at work, or of one that was killed. */
+/**
+ * An upload in parts that was begun and has not ended. It belongs to a process that is at work or to one that was
+ * killed.
+ */
 export type OpenUpload = {
   readonly id: string;
   readonly key: string;
-  /** Milliseconds since 1970, by the store's clock. */
+  /** When it was begun: milliseconds since 1970, by the clock of the store. */
   readonly startedAt: number;
 };
 
 export type ObjectInfo = { readonly key: string; readonly sizeBytes: number };
 
 /**
- * A store of immutable objects: the file system, or anything that speaks S3. Every call takes a signal,
- * has time-outs and bounded retries of its own, and throws 503 `cold_tier_unavailable` when the store
- * cannot be reached or has no space left.
+ * A store of immutable objects: the file system, or anything that speaks S3. Every call takes a signal and throws its
+ * reason when it aborts. Every call has time-outs and bounded retries of its own, and throws 503
+ * `cold_tier_unavailable` when the store cannot be reached or has no space left.
  */
 export type ObjectStore = {
-  /** For people to read: a folder or s3://bucket/prefix. */
+  /** Where the store is, for people to read: a folder or `s3://bucket/prefix`. */
   readonly location: string;
   /**
-   * Stores a local file under a key. When it returns the object is durable and whole; before that
-   * nobody sees it. Again under the same key: replaces it. `mayTake`: the file itself may become the object,
-   * so its owner only removes it from now on.
+   * Stores a local file under a key. When it returns, the object is whole and durable; nobody sees it before. An object
+   * that already has this key is replaced. `mayTake` allows the store to make the file itself the object, so its owner
+   * may only remove it from then on and never write to it.
    */
   put(
     key: string,
@@ -38,44 +41,44 @@ export type ObjectStore = {
     options?: { readonly mayTake?: boolean },
   ): Promise<void>;
   /**
-   * Reads an object anew from the store into a local file, which it makes or replaces. Throws
+   * Reads an object from the store, without any cache, into a local file, which it makes or replaces. Throws
    * ObjectMissing.
    */
   get(key: string, path: string, signal?: AbortSignal): Promise<void>;
-  /** Null when there is no such object. */
+  /** The size of an object, or null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
-  /** All objects whose key begins with the prefix, in any order, page by page. */
+  /** Lists all objects whose key begins with the prefix, in any order. They are asked for page by page. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ObjectInfo>;
-  /** Uploads of objects whose key begins with the prefix, page by page; a file system has none. */
+  /** Lists open uploads of objects whose key begins with the prefix, page by page. A file system has none. */
   listUploads(prefix: string, signal?: AbortSignal): AsyncIterable<OpenUpload>;
-  /** Gives an upload up and removes its parts. Harmless when it has ended. */
+  /** Gives an upload up and removes its parts. It does no harm when the upload has ended. */
   endUpload(upload: OpenUpload, signal?: AbortSignal): Promise<void>;
-  /** Harmless when there is no such object. */
+  /** Removes an object. It does no harm when there is no such object. */
   remove(key: string, signal?: AbortSignal): Promise<void>;
-  /** Which database the store goes on with: see fence.ts. */
+  /** Says which database the store goes on with; fence.ts explains how. */
   readonly marker: StoreMarker;
   /**
-   * Writes something beside the objects and removes it. Throws 503 `cold_tier_unavailable` when that cannot
-   * be done, or when the store lacks what `marker` needs.
+   * Writes something beside the objects and removes it again. Throws 503 `cold_tier_unavailable` when that cannot be
+   * done, or when the store lacks what `marker` needs.
    */
   tryWrite(signal?: AbortSignal): Promise<void>;
-  /** The object as a file that can be read in place; null when the store is not a file system. */
+  /** The path of the file in which the object can be read in place; null when the store is not a file system. */
   pathOf(key: string): string | null;
   close(): Promise<void>;
 };
 
-/** A short text that many processes change, each only from what it knows. */
+/** A short text that many processes change, each only from the text that it last knew. */
 export type StoreMarker = {
-  /** Null while there is none. */
+  /** The text; null while there is none. */
   read(signal?: AbortSignal): Promise<string | null>;
   /**
-   * Changes it to `text`, which was never used before, if it is `expected` at that very moment; says whether
-   * it was. When it throws it may have been changed.
+   * Changes the text to `text`, which was never used before, if it is `expected` at that very moment. Returns whether
+   * it was. If it throws, the text may or may not have been changed.
    */
   swap(expected: string | null, text: string, signal?: AbortSignal): Promise<boolean>;
 };
 
-/** There is no object under this key. */
+/** Thrown when there is no object under this key. */
 export class ObjectMissing extends Error {
   readonly key: string;
 
@@ -86,7 +89,7 @@ export class ObjectMissing extends Error {
   }
 }
 
-/** The object is not what its reference says: another size or SHA-256. */
+/** Thrown when the object is not what its reference says: its size or its SHA-256 is another one. */
 export class ObjectDamaged extends Error {
   readonly key: string;
 
@@ -97,22 +100,23 @@ export class ObjectDamaged extends Error {
   }
 }
 
-/** Whether an object is at fault, rather than the store or the way to it. */
+/** Whether the object itself is at fault, rather than the store or the way to it. */
 export function isObjectFault(error: unknown): error is ObjectMissing | ObjectDamaged {
   return error instanceof ObjectMissing || error instanceof ObjectDamaged;
 }
 
-/** An object as a local file that stays readable until it is released, whatever becomes of the object. */
+/** An object as a local file. It stays readable until it is released, whatever becomes of the object meanwhile. */
 export type OpenObject = { readonly path: string; release(): Promise<void> };
 
 /**
- * Opens objects as local files: in place where the store is a file system, else as copies in a bounded
- * folder, the least recently used removed first.
+ * Opens objects as local files. Where the store is a file system they are read in place; otherwise they are copied to a
+ * folder of bounded size, from which the least recently used copies are removed first.
  */
 export type ObjectReader = {
   /**
-   * `anew`: read and checked whatever was checked before (exports); otherwise what was checked once is
-   * taken as long as its file has not changed (pages). Throws ObjectMissing, ObjectDamaged.
+   * Opens an object and checks it. With `anew` it is read and hashed whatever was checked before, as exports want it.
+   * Without it, an earlier check counts as long as the file has not changed, as pages want it. Throws ObjectMissing,
+   * ObjectDamaged or 503 `cold_tier_unavailable`.
    */
   open(ref: ObjectRef, options?: { anew?: boolean; signal?: AbortSignal }): Promise<OpenObject>;
   close(): Promise<void>;
@@ -122,8 +126,8 @@ const maxBytes = 1024;
 const maxSegmentBytes = 255;
 
 /**
- * Refuses keys that some store could not hold: those that lead out of its root, and those longer than
- * S3 takes (1,024 bytes) or a file system takes between two `/` (255).
+ * Throws a RangeError for keys that some store could not hold: those that lead out of its root, and those that are
+ * longer than S3 allows (1,024 bytes) or than a file system allows between two `/` (255 bytes).
  */
 export function assertObjectKey(key: string): void {
   const segments = key.split('/');
@@ -142,13 +146,16 @@ export function assertObjectKey(key: string): void {
   if (fault !== null) throw new RangeError(`the object key ${JSON.stringify(key)} ${fault}`);
 }
 
-/** What lies beside the objects and is none of them: in a file system a folder. Readers of data sets pass over it. */
+/**
+ * The name of the marker, which lies beside the objects and is not one of them; in a file system it is a folder.
+ * Readers of data sets skip names that begin with `_`.
+ */
 export const markerName = '_svcctl-store';
 
-/** Where a store on a file system keeps what is not whole yet. */
+/** The folder in which a store on a file system keeps what is not whole yet. */
 export const temporaryFolder = '.tmp';
 
-/** The 503 of a store: what could not be done, where, why, and what to do about it. */
+/** Makes the 503 of a store. Its detail says what could not be done, why, and what to do about it. */
 export function storeUnavailable(
   what: string,
   why: string,
@@ -172,7 +179,7 @@ const telling: Readonly<Record<string, readonly [why: string, advice: string]>> 
   EACCES: ['the service lacks the permission (EACCES)', 'Give its user access to the folder.'],
 };
 
-/** What a file system said, as a 503; anything that it did not say, such as an abort, unchanged. */
+/** Turns what a file system said into a 503. Any other error, such as an abort, is returned unchanged. */
 export function fromFileSystem(error: unknown, what: string): unknown {
   const code = systemCode(error);
   if (code === null) return error;
@@ -180,13 +187,13 @@ export function fromFileSystem(error: unknown, what: string): unknown {
   return storeUnavailable(what, why, { cause: error, ...(advice === undefined ? {} : { advice }) });
 }
 
-/** Whether it is the disk that failed, and no network. */
+/** Whether the local disk failed, and not a network. */
 export function isDiskFault(error: unknown): boolean {
   const code = systemCode(error);
   return code !== null && Object.hasOwn(telling, code);
 }
 
-/** `ENOENT` and the like; null when the operating system has nothing to do with it. */
+/** The code of an error of the operating system, such as `ENOENT`; null for any other error. */
 export function systemCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;

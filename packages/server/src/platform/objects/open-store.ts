@@ -7,8 +7,8 @@ import { createS3Store } from './s3.ts';
 import { invalidBlobUrl } from './s3-url.ts';
 
 /**
- * The store that SVC_BLOB_URL names: `file:///folder`, `s3://bucket/prefix?endpoint=…&region=…`, or
- * the folder `cold` below the data folder when it is not set. Throws `settings_invalid`.
+ * Opens the store that SVC_BLOB_URL names: `file:///folder`, `s3://bucket/prefix?endpoint=…&region=…`, or the folder
+ * `cold` below the data folder when the setting is unset. Throws `settings_invalid`.
  */
 export async function openObjectStore(
   blobUrl: string | undefined,
@@ -27,7 +27,7 @@ function folderOf(blobUrl: string): string {
   if (url.search !== '' || url.hash !== '') {
     throw invalidBlobUrl('has ? or # behind its folder: write them as %3F and %23');
   }
-  // The root of the machine is never meant: file:// alone reads as it.
+  // Nobody means the root of the machine, but `file://` alone would be read as it.
   if (url.host !== '' || url.pathname === '/') {
     throw invalidBlobUrl('names no folder: it is file:///folder, with three slashes');
   }
@@ -39,8 +39,8 @@ function folderOf(blobUrl: string): string {
 }
 
 /**
- * Makes a folder for one process below `parent`, and clears away those of processes that are gone: what
- * a killed one was writing is of no use to anybody.
+ * Makes a folder for one process below `parent` and returns its path. Folders of processes that are gone are removed,
+ * because nobody can use what a killed process was writing.
  */
 export async function makeSpoolDir(parent: string): Promise<string> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ export async function makeSpoolDir(parent: string): Promise<string> {
 async function isLeftOver(dir: string, pid: number): Promise<boolean> {
   if (Number.isNaN(pid)) return false;
   if (pid !== process.pid) return !isRunning(pid);
-  // In a container the next process often has the number of the one before.
+  // In a container the next process often has the same number as the one before, so the age of the folder decides.
   const startedAt = Date.now() - process.uptime() * 1000;
   const made = await stat(dir).catch(() => null);
   return made !== null && made.birthtimeMs < startedAt;
@@ -67,7 +67,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs, as somebody else.
+    // EPERM means that the process runs, but under another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

@@ -15,21 +15,24 @@ import {
 import { makeSpoolDir } from './open-store.ts';
 
 export type ObjectReaderOptions = {
-  /** For links and copies; of this process alone. */
+  /** The folder for links and copies. Each process makes a folder of its own in it. */
   readonly dir: string;
-  /** Of copies. One object larger than this can be read, and is not kept. */
+  /** How many bytes of copies are kept. An object that is larger can be read, but its copy is not kept. */
   readonly maxBytes: number;
   readonly log: Log;
 };
 
 /**
- * Of a store on a file system: `anew` links the object into `dir`, under a name that stays whatever
- * becomes of the object, and hashes it there; without it the object's own path is answered, checked at
- * the first time and whenever the file changed. That costs one stat instead of a link, a hash and an
- * unlink; a page is read in milliseconds, and an object stays for a grace period after it was replaced.
+ * Opens objects for reading, in one of two ways.
  *
- * Of any other store, and where a link cannot be made (another file system): a copy. There `anew` hashes
- * the copy that is there; who wants to know about the object itself fetches it with `ObjectStore.get`.
+ * If the store is a file system, `anew` links the object into `dir`, under a name that stays whatever becomes of the
+ * object, and hashes it there. Without `anew` the object's own path is returned; it is checked the first time and
+ * whenever the file has changed. That costs one stat instead of a link, a hash and an unlink. It is safe because a page
+ * is read in milliseconds and an object stays for a grace period after it was replaced.
+ *
+ * For any other store, and where a link cannot be made (another file system), the object is copied. There `anew` hashes
+ * the copy that is already present; a caller who wants to know about the object itself fetches it with
+ * `ObjectStore.get`.
  */
 export function createObjectReader(
   store: ObjectStore,
@@ -46,6 +49,8 @@ export function createObjectReader(
     });
     return made;
   };
+  // The folder is made at once, so that what killed processes left there is cleared away at the start. Each call tries
+  // again if that fails.
   folder().catch((error: unknown) => log.warn({ err: error }, 'objects cannot be opened yet'));
 
   const copies = createObjectCopies({ store, checks, folder, maxBytes, log });
@@ -58,7 +63,7 @@ export function createObjectReader(
     try {
       await checks.check(linked, ref, options);
     } catch (error) {
-      // Pages have to see it too.
+      // Pages must find the damage too, so the earlier check of the object's own path no longer counts.
       checks.forget(path);
       await release();
       throw error;
@@ -86,7 +91,10 @@ export function createObjectReader(
 
 const unlinkable = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EACCES'];
 
-/** False where the file systems differ, or cannot link, or allow no more of it. */
+/**
+ * Makes a link to the object. Returns false when the two paths lie on different file systems, when that file system
+ * cannot link, or when the object has as many links as it may have.
+ */
 async function tryLink(path: string, linked: string, ref: ObjectRef): Promise<boolean> {
   try {
     await link(path, linked);

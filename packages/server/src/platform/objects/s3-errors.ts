@@ -15,7 +15,10 @@ const advice: Readonly<Record<string, string>> = {
   QuotaExceeded: 'Raise the quota, or free some space in the store.',
 };
 
-/** What the SDK, the network or the local disk said, as a 503 with its code. */
+/**
+ * Turns what the SDK, the network or the local disk said into a 503 whose detail holds the code. An AppError or
+ * ObjectMissing is returned unchanged.
+ */
 export function fromS3(error: unknown, what: string): unknown {
   if (error instanceof AppError || error instanceof ObjectMissing) return error;
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
@@ -37,24 +40,25 @@ const fullCodes = new Set([
   'HTTP 507',
 ]);
 
-/** Whether a store's 503 says that it has no room: no try helps until somebody makes some. */
+/** Whether a store's 503 says that the store has no room. Trying again is useless until somebody makes room. */
 export function isStoreFull(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
   const { cause } = error;
   return fullCodes.has(codeOf(cause instanceof AggregateError ? cause.errors[0] : cause));
 }
 
-/** 404 for the object; a bucket that is missing is a fault. */
+/** Whether S3 said that this object does not exist. A missing bucket is a fault of the settings and does not count. */
 export function isMissingKey(error: unknown): boolean {
   return statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket';
 }
 
+/** The HTTP status that the store answered with; undefined when no answer came. */
 export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('$metadata' in error)) return undefined;
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/** S3's code such as `SlowDown`, else that of the network such as `ECONNREFUSED`. */
+/** The code of S3, such as `SlowDown`, or otherwise the code of the network, such as `ECONNREFUSED`. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (statusOf(error) !== undefined && !/^(Error|UnknownError|Unknown)$/.test(error.name)) {

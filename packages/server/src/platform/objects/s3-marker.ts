@@ -8,7 +8,7 @@ export type MarkerStore = {
   readonly sdk: S3Sdk;
   readonly client: S3Client;
   readonly location: string;
-  /** Where a key lies, whatever key. */
+  /** The bucket and the full key for a key below the store's root. It takes the marker's key as well. */
   readonly at: (key: string) => { readonly Bucket: string; readonly Key: string };
 };
 
@@ -16,7 +16,7 @@ type Condition = { readonly IfMatch: string | undefined } | { readonly IfNoneMat
 
 const mostBytes = 1024;
 
-/** Null where there is none. */
+/** Reads the marker and the ETag that a conditional write needs; null when there is no marker. */
 export async function readMarker(
   { sdk, client, at, location }: MarkerStore,
   signal: AbortSignal | undefined,
@@ -34,7 +34,10 @@ export async function readMarker(
   }
 }
 
-/** One object, replaced only as it was read (If-Match), or made where there is none (If-None-Match). */
+/**
+ * Replaces the marker only if it is as it was read (If-Match), or makes it only if there is none (If-None-Match).
+ * Returns whether the marker is now `text`.
+ */
 export async function swapMarker(
   store: MarkerStore,
   { expected, text }: { expected: string | null; text: string },
@@ -44,13 +47,14 @@ export async function swapMarker(
   if ((found?.text ?? null) !== expected) return false;
   const condition: Condition = found === null ? { IfNoneMatch: '*' } : { IfMatch: found.etag };
   if (await putIf(store, { key: markerName, text, condition }, signal)) return true;
-  // Asked again when an answer was lost: then it was this very request that replaced it.
+  // The SDK repeats a request whose answer was lost. In that case the first one has replaced the marker, and the second
+  // was refused.
   return (await readMarker(store, signal))?.text === text;
 }
 
 /**
- * Writes and removes an object of no meaning, and has the store refuse what it must refuse: a server that
- * takes conditions and does not keep them would let two databases write.
+ * Writes and removes an object without meaning, and checks that the store refuses what it must refuse: a server that
+ * accepts conditions and ignores them would let two databases write. Throws 503 `cold_tier_unavailable`.
  */
 export async function tryConditions(
   store: MarkerStore,
@@ -79,7 +83,10 @@ export async function tryConditions(
   }
 }
 
-/** False when the condition does not hold. 409: another write came in between. */
+/**
+ * Writes an object under a condition. Returns false when the condition does not hold; a 409 means that another write
+ * came in between.
+ */
 async function putIf(
   { sdk, client, at }: MarkerStore,
   { key, text, condition }: { key: string; text: string; condition: Condition },

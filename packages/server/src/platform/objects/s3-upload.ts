@@ -13,17 +13,20 @@ type Upload = {
   readonly signal: AbortSignal | undefined;
 };
 
-/** Above this a file goes up in parts. */
+/** A file larger than this is uploaded in parts. */
 const singleBytes = 16 * 1024 * 1024;
-/** All of one size but the last, as R2 wants it; S3 takes 10,000 of them: 78 GiB. */
+/**
+ * All parts but the last have this size, because R2 requires equal parts. S3 takes 10,000 parts, so a file may have 78
+ * GiB.
+ */
 const partBytes = 8 * 1024 * 1024;
 const partsAtOnce = 3;
 const abortMillis = 30_000;
 
 /**
- * Uploads a local file and answers its size. What is sent lies in memory, at most 24 MiB: the SDK sends
- * it again when a try fails, which it cannot do with a stream. The server checks every body by its
- * Content-MD5, the one checksum that all S3 servers know.
+ * Uploads a local file and returns its size in bytes. What is being sent is held in memory, at most 24 MiB, because the
+ * SDK sends it again when a try fails, and with a stream it could not. The server checks each body by its Content-MD5,
+ * which is the one checksum that all S3 servers know.
  */
 export async function uploadFile(upload: Upload): Promise<number> {
   const file = await open(upload.path, 'r');
@@ -63,8 +66,8 @@ async function uploadInParts(upload: Upload, file: FileHandle, size: number): Pr
       optionsOf(signal),
     );
   } catch (error) {
-    // Parts that nobody completes are invisible, and paid for until somebody removes them.
-    // Not under the caller's signal: that may be what ended the upload.
+    // Parts of an upload that nobody completes are invisible and cost money until somebody removes them. Their removal
+    // does not use the caller's signal, which may be what ended the upload.
     const abortSignal = AbortSignal.timeout(abortMillis);
     await abortUpload({ sdk, client, abortSignal }, part).catch((abortError: unknown) => {
       throw new AggregateError([error, abortError], 'the parts sent so far could not be removed');
@@ -80,8 +83,8 @@ type Part = {
 };
 
 /**
- * Some at once. The first failure starts no more, and those on their way are waited for: a part that
- * arrives after its upload was aborted stays.
+ * Sends a few parts at the same time. After the first failure no more are begun, and those on their way are waited for:
+ * a part that arrives after its upload was aborted would stay.
  */
 async function sendParts(
   { sdk, client, signal }: Upload,
@@ -111,7 +114,7 @@ async function sendParts(
   return sent;
 }
 
-/** Removes the parts of an upload that nobody completes; harmless when it has ended. */
+/** Removes the parts of an upload that nobody will complete. It does no harm when the upload has ended. */
 export async function abortUpload(
   { sdk, client, abortSignal }: Pick<Upload, 'sdk' | 'client'> & { abortSignal?: AbortSignal },
   part: Part,
@@ -123,17 +126,22 @@ export async function abortUpload(
   }
 }
 
-/** A body with all its tries has half a minute, and a second more for every 64 KiB of it. */
+/**
+ * The options of a request with a body. All its tries together may take half a minute and one second more for each 64
+ * KiB.
+ */
 function paced(signal: AbortSignal | undefined, sizeBytes: number) {
   const late = AbortSignal.timeout(30_000 + Math.ceil(sizeBytes / 64));
   return { abortSignal: signal === undefined ? late : AbortSignal.any([signal, late]) };
 }
 
+/** The body of a request with the checksum and the length that S3 needs. */
 export function bodyOf(Body: Buffer) {
   const ContentMD5 = createHash('md5').update(Body).digest('base64');
   return { Body, ContentMD5, ContentLength: Body.length };
 }
 
+/** Reads exactly `length` bytes. Throws when the file became shorter, as no complete object could be made from it. */
 async function readRange(file: FileHandle, start: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;

@@ -1,15 +1,15 @@
 import { AppError } from '../../kernel/errors.ts';
 
-/** Where an S3 store is. */
+/** Where an S3 store is, as `SVC_BLOB_URL` says. */
 export type S3Place = {
   readonly bucket: string;
-  /** Without `/` at its ends; '' for the whole bucket. */
+  /** The folder in the bucket, without `/` at its ends; the empty string for the whole bucket. */
   readonly prefix: string;
-  /** Undefined for Amazon's own. */
+  /** The URL of a compatible server; undefined for Amazon's own. */
   readonly endpoint: string | undefined;
-  /** Undefined: what the SDK finds in its environment. */
+  /** The region; undefined when the SDK is to find it in its environment. */
   readonly region: string | undefined;
-  /** `endpoint/bucket/key` instead of `bucket.endpoint/key`. */
+  /** Whether a URL is `endpoint/bucket/key` instead of `bucket.endpoint/key`. */
   readonly pathStyle: boolean;
 };
 
@@ -19,7 +19,7 @@ const known = ['endpoint', 'region', 'pathStyle'];
 export function parseS3Url(text: string): S3Place {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 's3:') throw invalidBlobUrl('is not a URL that begins with s3://');
-  // Not repeated: it would end in a log.
+  // The message does not repeat the URL, because the credentials would end up in a log.
   if (url.username !== '' || url.password !== '') {
     throw invalidBlobUrl(
       'holds credentials: give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile',
@@ -40,13 +40,13 @@ export function parseS3Url(text: string): S3Place {
     bucket: url.hostname,
     prefix: readPrefix(url.pathname),
     endpoint,
-    // What compatible servers call theirs when they are not told another name.
+    // Compatible servers call their region `us-east-1` unless somebody gave it another name.
     region: region ?? (endpoint === undefined ? undefined : 'us-east-1'),
     pathStyle: readBoolean(url.searchParams.get('pathStyle')) ?? endpoint !== undefined,
   };
 }
 
-/** The setting is wrong, and how; begins after `SVC_BLOB_URL `. */
+/** Makes the error for a wrong SVC_BLOB_URL. `fault` follows the words `SVC_BLOB_URL ` in the message. */
 export function invalidBlobUrl(fault: string, cause?: unknown): AppError {
   return new AppError('settings_invalid', { detail: `SVC_BLOB_URL ${fault}`, cause });
 }

@@ -19,15 +19,16 @@ import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-ma
 import { abortUpload, optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 
+/** How long a request to S3 may take, and how often it is tried. */
 export type S3Limits = {
-  /** Tries of one request, the first one counted. */
+  /** How often one request is tried, counting the first try. */
   readonly attempts: number;
   readonly connectMillis: number;
-  /** From the first byte sent to the first byte of the answer. */
+  /** The time from the first byte of the request to the first byte of the answer. */
   readonly answerMillis: number;
-  /** Without any byte either way. */
+  /** The longest time in which no byte moves in either direction. */
   readonly idleMillis: number;
-  /** A read with all its tries, and a second more for every 256 KiB that came. */
+  /** The time for a read with all its tries. It may take one second more for each 256 KiB that came. */
   readonly readMillis: number;
 };
 
@@ -42,16 +43,16 @@ const usualLimits: S3Limits = {
 const leastBytesPerMilli = 256;
 
 /**
- * Objects in a bucket of S3 or of a server that speaks it, below
- * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. Credentials come from where the SDK
- * looks for them: environment, profile, role. Throws `settings_invalid`.
+ * Keeps objects in a bucket of S3, or of a server that speaks its protocol, below
+ * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. The credentials come from where the SDK looks for
+ * them: the environment, a profile or a role. Throws `settings_invalid`.
  */
 export async function createS3Store(
   url: string,
   limits: S3Limits = usualLimits,
 ): Promise<ObjectStore> {
   const place = parseS3Url(url);
-  // 60 ms and 20 MB that nobody pays who does not use S3.
+  // The SDK costs 60 ms and 20 MB, so it is loaded only by those who use S3.
   const sdk = await import('@aws-sdk/client-s3');
   const client = createClient(sdk, place, limits);
   await client.config.region().catch((error: unknown) => {
@@ -125,7 +126,8 @@ export async function createS3Store(
           async () => (await readMarker(beside, signal))?.text ?? null,
         ),
       async swap(expected, text, signal) {
-        // Before the first one: what is not refused would count as done.
+        // The store is tried before the first swap: a server that ignores the condition would make every swap look as
+        // if it had succeeded.
         if (!isTried) await tryWrite(signal);
         return guarded(`The marker of ${location} cannot be written`, signal, () =>
           swapMarker(beside, { expected, text }, signal),
@@ -160,9 +162,9 @@ function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
     ...(region === undefined ? {} : { region }),
     forcePathStyle: pathStyle,
     maxAttempts: limits.attempts,
-    // By themselves the newer SDKs send a CRC in a trailer behind an aws-chunked body, and ask for one
-    // with every answer: older MinIO and Ceph, R2 and Garage refuse one or the other. Content-MD5, which
-    // every upload carries, is checked by all of them; what comes back is checked by its SHA-256.
+    // By default newer SDKs send a CRC in a trailer after an aws-chunked body, and ask for one with every answer. Older
+    // MinIO and Ceph, R2 and Garage refuse one or the other. All of them check the Content-MD5 that every upload
+    // carries, and what is downloaded is checked by its SHA-256.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
@@ -174,7 +176,10 @@ function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
   });
 }
 
-/** An abort is thrown as its reason, all else as a 503 that says what could not be done. */
+/**
+ * Throws the reason of the signal when the work was aborted, and any other error as a 503 that says what could not be
+ * done.
+ */
 async function guarded<T>(
   what: string,
   signal: AbortSignal | undefined,
@@ -191,7 +196,10 @@ async function guarded<T>(
 
 type Reading<T> = (signal: AbortSignal, onBytes: (count: number) => void) => Promise<T>;
 
-/** Ends a read whose store hangs: with all its tries it would take minutes. One that goes on may be long. */
+/**
+ * Ends a read when the store hangs, because all tries together would take minutes. A read whose bytes keep coming may
+ * take long.
+ */
 async function inTime<T>(
   what: string,
   signal: AbortSignal | undefined,
@@ -222,6 +230,7 @@ async function inTime<T>(
   }
 }
 
+/** Uploads a file and asks for its size afterwards, because some servers acknowledge what they did not keep whole. */
 async function put(store: S3Store, { key, path, signal }: Transfer): Promise<void> {
   const { sdk, client } = store;
   const sizeBytes = await uploadFile({ sdk, client, target: targetOf(store, key), path, signal });
@@ -233,7 +242,7 @@ async function put(store: S3Store, { key, path, signal }: Transfer): Promise<voi
   );
 }
 
-/** Tries again when the body breaks off, which the SDK leaves to us. */
+/** Downloads an object. It tries again when the body breaks off, because the SDK retries only until the body begins. */
 async function get(
   store: S3Store,
   transfer: Transfer,
@@ -284,10 +293,10 @@ async function head(
     return { key, sizeBytes: ContentLength ?? 0 };
   } catch (error) {
     if (statusOf(error) !== 404) throw error;
-    // The answer to a HEAD has no body: that the whole bucket is missing looks the same.
+    // The answer to a HEAD has no body, so a missing object and a missing bucket look the same.
     const bucket = new sdk.HeadBucketCommand({ Bucket: place.bucket });
     await client.send(bucket, optionsOf(signal)).catch((fault: unknown) => {
-      // Not everybody who may read an object may ask for its bucket.
+      // A user may be allowed to read objects without being allowed to ask for their bucket.
       if (statusOf(fault) === 403) return;
       throw statusOf(fault) === 404
         ? Object.assign(new Error(`there is no bucket ${place.bucket}`), { code: 'NoSuchBucket' })
@@ -315,7 +324,7 @@ async function listPage(
     optionsOf(signal),
   );
   const objects = (page.Contents ?? []).flatMap(({ Key, Size }) =>
-    // Some tools store empty objects as folders.
+    // Some tools store empty objects as folders, with a `/` at the end. The marker is not an object either.
     Key === undefined || Key.endsWith('/') || Key.startsWith(`${root}${markerName}`)
       ? []
       : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
@@ -339,7 +348,7 @@ async function listUploadsPage(
     optionsOf(signal),
   );
   const uploads = (page.Uploads ?? []).flatMap(({ Key, UploadId, Initiated }) =>
-    // Some servers take the prefix for a hint.
+    // Some servers take the prefix only as a hint and list other keys too.
     Key === undefined || UploadId === undefined || !Key.startsWith(`${root}${prefix}`)
       ? []
       : [

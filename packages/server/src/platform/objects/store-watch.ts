@@ -5,20 +5,20 @@ import { repeat } from '../work/repeat.ts';
 import { fenced, isFenced, readOnly, type StoreFence, type StoreStanding } from './fence.ts';
 import { type ObjectStore, storeUnavailable } from './objects.ts';
 
-/** What is known of a store. */
+/** What is known of the store. */
 export type StoreFinding = {
   readonly state: StoreState;
   readonly marked: StoreStanding['marked'];
-  /** What keeps cold data from being written, perhaps from being read; null = nothing does. */
+  /** What keeps cold data from being written and perhaps from being read; null when nothing does. */
   readonly problem: AppError | null;
 };
 
-/** What is known of the store, without asking it. */
+/** Knows the state of the store, so that routes and metrics need not ask the store itself. */
 export type StoreWatch = {
   state(): StoreFinding;
-  /** Looks now. */
+  /** Looks now and returns what it found. */
   look(signal?: AbortSignal): Promise<StoreFinding>;
-  /** Begins to look by itself. */
+  /** Begins to look every 30 seconds. */
   start(): void;
   stop(): Promise<void>;
 };
@@ -27,8 +27,9 @@ const lookMillis = 30_000;
 const answerMillis = 15_000;
 
 /**
- * Looks whether the store can be listed and written and whose it is, at the start and from then on: a wrong
- * bucket or a read-only folder must not wait for the first run to be found. Puts the marker where none is.
+ * Looks at the start and from then on whether the store can be listed and written, and whose it is: a wrong bucket or a
+ * read-only folder must not stay unnoticed until the first retention run. It writes the marker to a store that has
+ * none.
  */
 export function createStoreWatch(parts: {
   store: ObjectStore;
@@ -37,7 +38,8 @@ export function createStoreWatch(parts: {
 }): StoreWatch {
   const { store, fence, log } = parts;
   let state: StoreFinding = { state: 'unknown', marked: null, problem: null };
-  // Once is enough while all is well: it costs three requests, and a version each where a bucket keeps them.
+  // While all is well, one try is enough. It costs three requests, and leaves a version for each of them in a bucket
+  // that keeps versions.
   let isWritable = false;
 
   async function tryStore(outer: AbortSignal | undefined): Promise<StoreFinding> {
@@ -76,7 +78,7 @@ export function createStoreWatch(parts: {
 
   async function look(signal?: AbortSignal): Promise<StoreFinding> {
     const next = await tryStore(signal);
-    // A database that is away says nothing about the store.
+    // When the database does not answer, that says nothing about the store, so the earlier finding stays.
     if (next.problem?.code === 'database_unavailable') return state;
     const { problem } = next;
     if (problem !== null && problem.detail !== state.problem?.detail) {

@@ -1,19 +1,19 @@
-/** Work that is done again and again, never twice at once. */
+/** Work that is done again and again, but never twice at the same time. */
 export type Repeated = {
-  /** Does it now, or once more right after what is under way. */
+  /** Does the work now. If it is under way already, it is done once more right afterwards. */
   poke(): void;
-  /** Aborts what is under way, and ends when that has. */
+  /** Aborts the work that is under way and returns when that has ended. */
   stop(): Promise<void>;
 };
 
-/** Work of a process that begins once its database is ready. */
+/** Background work of a process. It is started only when the database is ready. */
 export type Work = Repeated & { start(): void };
 
 type Working<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
- * Does `work` whenever poked, and this long after it last ended, or sooner if it answers with fewer
- * milliseconds. What it throws goes to `onError`.
+ * Does `work` whenever it is poked, and `everyMillis` after it last ended. If `work` returns a smaller number of
+ * milliseconds, it is done again after that time. What it throws is given to `onError`, and the repetition goes on.
  */
 export function repeat(
   work: Working<void> | Working<number | undefined>,
@@ -27,6 +27,7 @@ export function repeat(
 
   async function workOff(): Promise<void> {
     let waitMillis = options.everyMillis;
+    // Pokes that come while the work runs are merged: the loop runs once more for all of them.
     while (isPoked && !signal.aborted) {
       isPoked = false;
       waitMillis = options.everyMillis;

@@ -2,20 +2,23 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Database } from '../postgres/database.ts';
 import { type AdvisoryLock, tryLock, unlockAll } from '../postgres/locks.ts';
 
-/** Another session has the lock. */
+/** Returned when another session has the lock. */
 export const busy = Symbol('busy');
 
 type LockedWork<T> = {
   readonly signal: AbortSignal;
-  /** What losing the lock means to whoever asked for the work, as a sentence. */
+  /** A sentence that tells whoever asked for the work what the loss of the lock means to them. */
   readonly lost: string;
-  /** Is given a signal that is aborted by the caller's, and by 503 `database_unavailable` when the lock is lost. */
+  /**
+   * The work. Its signal aborts with the caller's signal, and with 503 `database_unavailable` when the lock is lost.
+   */
   readonly work: (signal: AbortSignal) => Promise<T>;
 };
 
 /**
- * Works while nobody else does who takes the same lock, in whatever process; `of` tells locks of one name apart. The
- * lock is that of a session: it ends with the process, however that ends, and is lost with the connection.
+ * Does the work while holding a lock, so that no other process does it at the same time. Returns `busy` when another
+ * session has the lock. `of` tells locks of the same name apart. The lock belongs to a session of the database: it ends
+ * with the process, however that ends, and is lost with the connection.
  */
 export async function withSessionLock<T>(
   db: Pick<Database, 'openSession'>,

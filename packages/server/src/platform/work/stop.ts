@@ -4,18 +4,19 @@ import type { Log } from '../log.ts';
 /** What ends the things that were started, in the order in which they were. */
 export type Closers = (() => Promise<unknown>)[];
 
-/** What can be cut when the service ends; each does nothing before there is something to cut. */
+/** What can be cut when the service must end. Each function does nothing until there is something to cut. */
 export type Cuts = { requests(): void; attempts(): void; database(): void };
 
-/** After which shares of its time a stop cuts what. */
+/** At a stop, each of these is cut after this share of the time that the stop may take. */
 export const cutShares = { requests: 2 / 3, attempts: 3 / 4, database: 9 / 10 };
 const cutAgainMillis = 100;
 
 /**
- * Ends what was started, the last first. After two thirds of the time requests are cut, and the connections to
- * the database once: whoever waits in vain is free, and whoever has an outcome to write connects anew,
- * however far away the database is. Webhooks may take a little longer, so that what was answered counts. At
- * last whoever still tries the database loses each connection. What even that does not end ends with the process.
+ * Calls the closers, the last one first, within `millis`. After two thirds of that time requests are cut, and the
+ * connections to the database are cut once. That frees whoever waits for an answer that will not come, while work with
+ * an outcome to write can connect again, however far away the database is. Webhooks are cut a little later, so that an
+ * answer which has arrived is still recorded. From nine tenths on every connection to the database is cut again and
+ * again. Whatever does not end even then ends with the process.
  */
 export async function endInTime(
   closers: Closers,
