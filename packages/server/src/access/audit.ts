@@ -13,7 +13,7 @@ import { deleteOldAuditEntries, insertAuditEntry } from './queries.ts';
 
 const maxUserAgentLength = 200;
 
-/** Writes entries to the audit log, without any secret that `before` or `after` may hold. */
+/** Makes the function that writes entries to the audit log. It removes any secret that `before` or `after` may hold. */
 export function createAudit(): Audit {
   return async (db, { actor, request, action, target, before, after, ...whom }) =>
     insertAuditEntry(db, {
@@ -30,7 +30,7 @@ export function createAudit(): Audit {
     });
 }
 
-/** Writes that nobody was let in: once with its request, or a number of times. */
+/** Writes that a sign-in was refused: one refusal with its request, or several as a number in `after`. */
 export async function auditRefusal(
   db: Queryable,
   { address, request, after }: { address: string | null; request?: FastifyRequest; after: unknown },
@@ -48,7 +48,7 @@ function userAgentOf({ headers }: FastifyRequest): string | null {
   return headers['user-agent']?.slice(0, maxUserAgentLength) ?? null;
 }
 
-/** Writes what was done without the API, on the machine that holds the database settings. */
+/** Writes what was done without the API, on the machine that has the settings of the database. */
 export async function auditLocally(
   db: Queryable,
   name: string,
@@ -72,8 +72,9 @@ export async function auditLocally(
 const prunedAtOnce = 10_000;
 
 /**
- * Removes entries of more than `days`, the oldest first, in batches. Each leaves an entry in the same transaction that
- * says how many went and up to when: what is missing from the log is told by the log.
+ * Removes entries that are older than `days`, the oldest first, at most `limit` in one transaction. Each of these
+ * transactions also writes an entry that says how many entries went and up to which time, so the log itself tells what
+ * is missing from it.
  */
 export async function pruneAudit(
   db: Database,
@@ -93,8 +94,9 @@ export async function pruneAudit(
 }
 
 /**
- * Whose admins see the entry. What an actor aims at tenants beyond its reach is an act on nothing of theirs: it
- * concerns the actor's own tenants, and must not show its name and address to others.
+ * Decides which tenants an entry concerns; their admins see it. An actor who aims at tenants beyond its reach does
+ * nothing to them: such an entry concerns the actor's own tenants and must not show the actor's name and address to the
+ * others.
  */
 function concerned(
   actor: Actor,
@@ -115,7 +117,7 @@ function toJson(value: unknown): string | null {
 
 const secretNames = new Set(['token', 'secret', 'previous_secrets', 'hash']);
 
-/** A secret must not reach the log even if whoever writes an entry forgets to leave it out. */
+/** Leaves secrets out, so that none reaches the log even when the code that writes an entry forgets to do so. */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (secretNames.has(name)) return undefined;
   const isSecret =
@@ -123,7 +125,7 @@ function withoutSecrets(name: string, value: unknown): unknown {
   return isSecret ? '(secret)' : value;
 }
 
-/** One page of the audit log, newest first. Throws 400 `request_invalid`, `cursor_invalid`. */
+/** One page of the audit log, the newest entries first. Throws 400 `request_invalid` or `cursor_invalid`. */
 export async function listAuditLog(
   db: Queryable,
   cursorKey: Buffer,
@@ -153,7 +155,7 @@ function checkDays(from: string | undefined, to: string | undefined): void {
   }
 }
 
-/** Of other tenants that an entry concerns, a reader with this reach must not learn. */
+/** An entry as this reader may see it: tenants outside the reader's reach are left out. */
 function toEntry(
   { token_id, token_name, ...row }: queries.AuditRow,
   reach: readonly string[] | null,

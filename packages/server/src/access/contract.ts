@@ -73,7 +73,7 @@ export const signInSchema = Type.Object(
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
 );
 
-/** The access token of a console session, given once more. */
+/** What confirms a console session: its access token, given once more. */
 export const confirmationSchema = Type.Object(
   { token: Type.String({ maxLength: 200, description: 'the one that the session stands for' }) },
   { additionalProperties: false },
@@ -81,7 +81,7 @@ export const confirmationSchema = Type.Object(
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
-/** One entry of the audit log. */
+/** One entry of the audit log, as it is answered. */
 export const auditEntrySchema = Type.Object({
   id: Type.String(),
   at: instantSchema,

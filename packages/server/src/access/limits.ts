@@ -8,28 +8,33 @@ import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { auditRefusal } from './audit.ts';
 
-/** Tries that may fail from one address, or in one session, in a minute. */
+/** How many tries may fail within a minute, from one address or in one session. */
 export const failuresPerMinute = 20;
-/** Of so many addresses a minute failures are told each; of more only their sum. */
+/**
+ * In a minute, failures are written down for at most this many addresses. The failures of all others are written as one
+ * sum.
+ */
 const maxAddresses = 100;
 const minuteMillis = 60_000;
 
 export type SignInGuard = {
   /**
-   * Does what gives a secret to get in. Throws what it throws, or 429 `sign_in_limited` once too many failed from
-   * this address: then also for who would be let in. In a session, of which the caller has shown the secret, its
-   * own failures count instead: strangers at the same address, be it a proxy's, shut nobody out of it.
+   * Does work that takes a secret to let the caller in. Throws what the work throws, or 429 `sign_in_limited` once too
+   * many tries from this address have failed; then the right secret is refused too. With `session`, the id of a session
+   * whose secret the caller has shown, only the failures of that session count: strangers at the same address, which
+   * may be a proxy's, cannot shut its owner out.
    */
   attempt<T>(request: FastifyRequest, work: () => Promise<T>, session?: string): Promise<T>;
-  /** Writes what is counted but not told yet. */
+  /** Writes to the audit log what has been counted but not written yet. */
   flush(): Promise<void>;
 };
 
 type Failures = { readonly address: string; untold: number; code: string };
 
 /**
- * Limits the sign-ins that fail and tells of them in the audit log: of an address the first in a minute at once,
- * the others as a number when the minute is over, so that nobody fills the log. Per process, in bounded memory.
+ * Limits failed sign-ins and writes them to the audit log. The first failure of an address in a minute is written at
+ * once, the others as a number when the minute is over, so that nobody can flood the log. The counts are kept for each
+ * process, in bounded memory.
  */
 export function createSignInGuard(
   db: Queryable,
@@ -42,7 +47,7 @@ export function createSignInGuard(
   let timer: NodeJS.Timeout | undefined;
 
   const tell = async (entry: Parameters<typeof auditRefusal>[1]) => {
-    // Who is refused stays refused, whether or not that can be written down.
+    // The caller stays refused whether or not the refusal can be written down.
     await auditRefusal(db, entry).catch((error: unknown) =>
       log.warn(
         { err: error, address: entry.address, after: entry.after },
@@ -106,8 +111,8 @@ export function createSignInGuard(
 type Bucket = { left: number; filledAtMillis: number };
 
 /**
- * A bucket for each key: a minute's share may be used in a burst and refills evenly. In bounded memory: of
- * more keys than that the least used start anew.
+ * One bucket for each key. The share of a minute may be used at once, and refills evenly. Memory is bounded: when there
+ * are more keys than buckets, the bucket that was not used for the longest time is dropped and starts full again.
  */
 function createBuckets(perMinute: number, clock: Clock) {
   const buckets = new LRUCache<string, Bucket>({ max: 10_000 });
@@ -121,7 +126,7 @@ function createBuckets(perMinute: number, clock: Clock) {
     return bucket;
   };
   return {
-    /** Takes one; answers 0, or how many seconds to wait when there is none. */
+    /** Takes one from the bucket. Returns 0, or the number of seconds to wait when the bucket is empty. */
     take(key: string): number {
       const bucket = refilled(key);
       if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perMilli / 1000));
@@ -134,7 +139,10 @@ function createBuckets(perMinute: number, clock: Clock) {
   };
 }
 
-/** The share of each access token, per process. `perMinute` 0 = no limit. Throws 429 `rate_limited`. */
+/**
+ * Limits the requests of each access token, in this process. `perMinute` 0 means no limit. The result throws 429
+ * `rate_limited`.
+ */
 export function createRateLimit(perMinute: number, clock: Clock): (actor: Actor) => void {
   if (perMinute === 0) return () => {};
   const buckets = createBuckets(perMinute, clock);

@@ -20,14 +20,14 @@ const columns = sql`id, name, scopes, tenants, ${instantText('access_tokens.crea
   (select json_build_object('id', made.id, 'name', made.name) from access_tokens made
     where made.id = access_tokens.creator_id) as creator`;
 
-/** A token as it stands now. */
+/** A token as it stands now, by the clock of the database. */
 export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | 'expires_at'> & {
   is_expired: boolean;
   is_revoked: boolean;
   is_use_stale: boolean;
 };
 
-// Looked up at every request: only what an actor is made of.
+// This is read at every request, so it holds only what an actor is made of.
 const state = sql`id, name, scopes, tenants,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
@@ -49,7 +49,9 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
   return rows[0];
 }
 
-/** The token that a live session stands for, and until when the session is confirmed if it is. */
+/**
+ * The token that a live session stands for, and the time until which the session is confirmed, or null if it is not.
+ */
 export async function findTokenBySession(
   db: Queryable,
   hash: Buffer,
@@ -62,7 +64,10 @@ export async function findTokenBySession(
   return rows[0];
 }
 
-/** Confirms a live session from now on; answers until when, or undefined if there is no such session. */
+/**
+ * Confirms a live session for so many seconds. Returns the time until which it is confirmed, or undefined if there is
+ * no such session.
+ */
 export async function confirmSession(
   db: Queryable,
   hash: Buffer,
@@ -75,7 +80,7 @@ export async function confirmSession(
   return rows[0]?.confirmed_until;
 }
 
-/** Clears away what has ended, too: there are few, and nobody else does. */
+/** Inserts a session and removes those that have ended. There are few of them, and nothing else removes them. */
 export async function insertSession(
   db: Queryable,
   hash: Buffer,
@@ -88,7 +93,7 @@ export async function insertSession(
     values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
 }
 
-/** Answers whether there was one. */
+/** Returns whether there was such a session. */
 export async function deleteSession(db: Queryable, hash: Buffer): Promise<boolean> {
   const rows = await db.query(sql`delete from sessions where hash = ${hash} returning token_id`);
   return rows.length > 0;
@@ -106,7 +111,7 @@ export async function insertSignInLink(
     values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
 }
 
-/** The token of a link, which is used up by this. */
+/** Uses a link up and returns the id of its token; undefined when there is no such link or it is too old. */
 export async function takeSignInLink(db: Queryable, hash: Buffer): Promise<string | undefined> {
   const rows = await db.query<{ token_id: string; is_alive: boolean }>(sql`
     delete from sign_in_links where hash = ${hash}
@@ -114,6 +119,7 @@ export async function takeSignInLink(db: Queryable, hash: Buffer): Promise<strin
   return rows[0]?.is_alive ? rows[0].token_id : undefined;
 }
 
+/** The id of the oldest admin token that is valid and not limited to tenants. */
 export async function findOldestAdminToken(db: Queryable): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(sql`
     select id from access_tokens
@@ -143,7 +149,9 @@ export async function insertToken(
   return rows[0];
 }
 
-/** `reach`: only tokens limited to these tenants; null = all. */
+/**
+ * The tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null lists all.
+ */
 export async function listLiveTokens(
   db: Queryable,
   reach: readonly string[] | null,
@@ -155,8 +163,9 @@ export async function listLiveTokens(
 }
 
 /**
- * The token and all that are revoked with it: what it made, and what these made, unless the maker was
- * unlimited and without expiry. Empty if there is none such, not yet revoked. To be called under the lock.
+ * Revokes a token and all tokens that must go with it: those that it made, those that these made and so on, except
+ * below a maker that is neither limited to tenants nor expires. Returns the revoked tokens; none when there is no such
+ * token within `reach` that is not yet revoked. Call it under `lockTokens`.
  */
 export async function revokeToken(
   db: Queryable,
@@ -175,6 +184,7 @@ export async function revokeToken(
     where id in (select bound.id from bound) and revoked_at is null returning ${columns}`);
 }
 
+/** Notes that a token is in use, at most once a minute, so that busy tokens do not cause a write for each request. */
 export async function touchToken(db: Queryable, id: string): Promise<void> {
   await db.query(sql`
     update access_tokens set last_used_at = now()
@@ -187,14 +197,14 @@ export async function countTokens(db: Queryable): Promise<number> {
 }
 
 /**
- * Held until the end of the transaction: one at a time makes or revokes tokens, so that there is one first
- * token, and none is made by a token that is being revoked.
+ * Takes a lock until the end of the transaction. Only one transaction at a time makes or revokes tokens, so there is
+ * only one first token, and no token is made by a token that is being revoked.
  */
 export async function lockTokens(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokens})`);
 }
 
-/** The key of that name, made by the first process that asks. */
+/** The key of this name. The first process that asks stores `fresh`; all later ones get that same key. */
 export async function findOrMakeSigningKey(
   db: Queryable,
   name: string,
@@ -212,7 +222,7 @@ export async function findOrMakeSigningKey(
 
 /** An entry as it is written; `before` and `after` are JSON text. */
 export type NewAuditRow = {
-  /** Null: on the machine that holds the database settings. */
+  /** Null when the act was done on the machine that has the settings of the database. */
   tokenId: string | null;
   tokenName: string;
   action: string;
@@ -234,7 +244,10 @@ export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promi
       ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
 }
 
-/** The oldest first; answers how many, and the time of the last of them. */
+/**
+ * Deletes the oldest entries that are older than `days`. Returns how many, and the time of the newest of them, null
+ * when there are none.
+ */
 export async function deleteOldAuditEntries(
   db: Queryable,
   { days, limit }: { days: number; limit: number },
@@ -267,17 +280,17 @@ export type AuditRow = {
 
 export type AuditFilter = {
   tokenId?: string | undefined;
-  /** Whole, or what it begins with: then it ends with a dot. */
+  /** A whole action, or the beginning of one, which then ends with a dot. */
   action?: string | undefined;
   tenant?: string | undefined;
-  /** Days, inclusive. */
+  /** Days of UTC, both inclusive. */
   from?: string | undefined;
   to?: string | undefined;
-  /** Only entries of these tenants; null = all entries. */
+  /** Only entries that concern these tenants; null means all entries. */
   reach: readonly string[] | null;
 };
 
-/** The entries older than `after` (at and id of the last one seen), newest first. */
+/** The entries that are older than `after` (time and id of the last entry seen), the newest first. */
 export async function listAuditEntries(
   db: Queryable,
   filter: AuditFilter,
@@ -299,10 +312,10 @@ function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilt
   const conditions: Sql[] = [];
   if (tokenId !== undefined) conditions.push(sql`token_id = ${tokenId}`);
   if (action?.endsWith('.')) {
-    // U+10FFFF is the last character in byte order.
+    // U+10FFFF is the last character in the order of bytes, so this finds everything that begins with the text.
     conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
   } else if (action !== undefined) conditions.push(sql`action = ${action}`);
-  // What an entry concerns beside the reader's tenants must not be found out by asking for it.
+  // Asking for a foreign tenant must not reveal that an entry concerns it beside one of the reader's tenants.
   const isForeign = tenant !== undefined && reach !== null && !reach.includes(tenant);
   if (isForeign) conditions.push(sql`false`);
   if (tenant !== undefined) conditions.push(concerns([tenant]));

@@ -24,6 +24,10 @@ export type AccessOptions = {
   readonly publicUrl?: PublicUrl;
 };
 
+/**
+ * Adds the routes of sessions, tokens and the audit log. What changes a token and its entry in the audit log share a
+ * transaction.
+ */
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
   const { audit, clock, cursorKey, guard, publicUrl } = options;
   http.route(accessContract.signIn, async ({ body, request, reply }) => {

@@ -9,7 +9,7 @@ import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, toActor } from './tokens.ts';
 
-/** What is written down of a request that changes a session. */
+/** What is needed to write down a request that changes a session. */
 type Audited = {
   readonly request: FastifyRequest;
   readonly audit: Audit;
@@ -18,17 +18,20 @@ type Audited = {
 
 export type Credentials = Pick<FastifyRequest, 'method' | 'headers' | 'protocol'>;
 
-/** Where browsers reach the console: an origin, or undefined for wherever a request came to. */
+/** The origin at which browsers reach the console; undefined means wherever a request came to. */
 export type PublicUrl = string | undefined;
 
-/** A session ends a day after sign-in, however busy it is. */
+/** A session ends a day after it was opened, however busy it is. */
 const sessionSeconds = 24 * 60 * 60;
 const linkSeconds = 60 * 60;
-/** How long a session that has given its token again may do what is destructive. */
+/** How long a session may do what is destructive after it has given its token again. */
 const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
 
-/** The caller behind a request: an access token in the header, or else a console session. Throws 401. */
+/**
+ * Finds the caller of a request: by the access token in its header, or else by its console session. Throws 401, and 403
+ * `cross_site_refused` when another site's page used the session.
+ */
 export async function authenticate(
   db: Database,
   request: Credentials,
@@ -46,7 +49,10 @@ export async function authenticate(
   return { ...actor, session: { confirmedUntil: row.confirmed_until } };
 }
 
-/** Opens a session for a token or a one-time sign-in code; answers who it is and the cookie to set. */
+/**
+ * Opens a session for a token or for the code of a one-time sign-in link. Returns who the caller is and the cookie to
+ * set. Throws 401.
+ */
 export async function openSession(
   db: Database,
   { token, code }: { token?: string; code?: string },
@@ -71,8 +77,8 @@ export async function openSession(
 }
 
 /**
- * Confirms the session of a request with its token, given once more; answers until when. Throws 401, also
- * for a token that is not the one of the session.
+ * Confirms the session of a request with its token, given once more, and returns until when it is confirmed. Throws
+ * 401, also when the token is valid but is not the one of the session.
  */
 export async function confirmSession(
   db: Database,
@@ -105,7 +111,7 @@ export async function confirmSession(
   });
 }
 
-/** Ends the session of a request, if it has one; answers the cookie that clears it. */
+/** Ends the session of a request, if it has one. Returns the cookie that clears the browser's. */
 export async function closeSession(
   db: Database,
   { request, audit, publicUrl }: Audited,
@@ -124,7 +130,9 @@ export async function closeSession(
   return cookieText('', 0, isSecure(request, publicUrl));
 }
 
-/** A code that signs in once, within an hour, as the oldest unlimited admin token; null if there is none. */
+/**
+ * Makes a code that signs in once, within an hour, as the oldest unlimited admin token; null if there is no such token.
+ */
 export async function createSignInCode(db: Queryable): Promise<string | null> {
   const tokenId = await queries.findOldestAdminToken(db);
   if (tokenId === undefined) return null;
@@ -133,7 +141,9 @@ export async function createSignInCode(db: Queryable): Promise<string | null> {
   return code;
 }
 
-/** The actor of a token that asked for something to happen later, checked anew. Throws 401, 403. */
+/**
+ * Checks again the token that earlier asked for something to happen later, and returns its actor. Throws 401 or 403.
+ */
 export async function actorOfToken(db: Database, id: string, scope: Scope): Promise<Actor> {
   const actor = await toActor(db, await queries.findTokenById(db, id));
   requireScope(actor, scope);
@@ -154,13 +164,13 @@ function sessionEnded(): AppError {
 }
 
 /**
- * The cookie is SameSite=Strict, so a browser does not send it along from another site; this refuses
- * what one that does not know SameSite would send.
+ * Refuses a session that another site's page sends. The cookie is SameSite=Strict, so browsers do not send it along
+ * from other sites; this is for a browser that does not know SameSite.
  */
 function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
   const site = headers['sec-fetch-site'];
   const { origin, host } = headers;
-  // Behind a proxy the host may be another; only its name can be compared without a public URL.
+  // Behind a proxy the scheme may be another one, so without a public URL only the host can be compared.
   const isOwnOrigin = (text: string) =>
     publicUrl === undefined
       ? URL.canParse(text) && new URL(text).host === host
@@ -174,17 +184,19 @@ function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl)
   });
 }
 
-/** Whether the browser that sent a request did so by https, perhaps to a proxy before us. */
+/** Whether the browser sent the request by https, perhaps to a proxy before us. */
 function isSecure({ protocol }: Credentials, publicUrl: PublicUrl): boolean {
   return publicUrl === undefined ? protocol === 'https' : publicUrl.startsWith('https:');
 }
 
-/** With __Host- a browser takes the cookie by https alone, and from no other host of the domain. */
+/** With the prefix __Host- a browser accepts the cookie by https only, and from no other host of the domain. */
 function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-svc_session' : 'svc_session';
 }
 
-/** Tells the session of a request from others, without being its secret; undefined when it shows none. */
+/**
+ * A name for the session of a request that does not give away its secret; undefined when the request shows no session.
+ */
 export function sessionHash(request: Credentials, publicUrl: PublicUrl): string | undefined {
   const secret = readCookie(request, publicUrl);
   return secret === undefined ? undefined : hashSecret(secret).toString('base64url');

@@ -19,9 +19,10 @@ export type NewToken = {
 };
 
 /**
- * Makes a token; the answer is the only place where it ever shows. It reaches no further than its creator
- * and expires no later; null = made on the machine itself, and bound by nothing. In a transaction of its own.
- * Throws `request_invalid`, 401 when the creator has been revoked meanwhile.
+ * Makes a token; the result is the only place where its secret ever shows. The token reaches no further than its
+ * creator and expires no later. A creator of null means that it is made on the machine itself and bound by nothing.
+ * Call it in a transaction of its own, because it takes a lock. Throws `request_invalid`, 403 `scope_missing`, and 401
+ * when the creator has been revoked meanwhile.
  */
 export async function createToken(
   db: Queryable,
@@ -63,7 +64,7 @@ export async function createToken(
   return { ...row, token };
 }
 
-/** When it expires: as asked, or else with its creator; null = never. */
+/** When the token expires: as asked for, or else together with its creator. Null means never. */
 function expiryOf(
   { expires_at: asked }: NewToken,
   creator: Actor | null,
@@ -82,8 +83,8 @@ function expiryOf(
 }
 
 /**
- * The caller behind an `Authorization` header. Looked up in the database at every request, so that a
- * revoked token is dead at once in every process. Throws 401 `token_*`.
+ * The caller behind an `Authorization` header. The token is looked up in the database at every request, so that a
+ * revoked token is refused at once in every process. Throws 401 `token_*`.
  */
 export async function authenticateToken(
   db: Database,
@@ -110,10 +111,10 @@ function requireAlive(row: queries.TokenState | undefined): asserts row is queri
   if (row.is_expired) throw new AppError('token_expired');
 }
 
-/** The actor of a token that is alive, whose use is noted to the minute. Throws 401 `token_*`. */
+/** The actor of a token that is valid. Its use is noted to the minute. Throws 401 `token_*`. */
 export async function toActor(db: Database, row: queries.TokenState | undefined): Promise<Actor> {
   requireAlive(row);
-  // Whether its use can be noted (a full disk, a lock) is no reason to turn the caller away.
+  // The caller is not turned away when the use cannot be noted, as with a full disk or a locked row.
   if (row.is_use_stale) await queries.touchToken(db, row.id).catch(() => {});
   return actorOf(row);
 }
@@ -123,8 +124,8 @@ export function actorOf({ id, name, scopes, tenants, expires_at }: queries.Token
 }
 
 /**
- * Answers the token as it was, and those that were revoked with it. Throws 404 `token_not_found`, also for a
- * token that reaches tenants which the caller does not. In a transaction of its own.
+ * Revokes a token. Returns it as it was, with those that were revoked with it. Throws 404 `token_not_found`, also for a
+ * token that reaches tenants which the caller does not reach. Call it in a transaction of its own.
  */
 export async function revokeToken(
   db: Queryable,
@@ -139,9 +140,9 @@ export async function revokeToken(
 }
 
 /**
- * The first start of all makes an admin token and writes it to `<data dir>/admin-token` (mode 0600).
- * The file is in place before the token is committed: a crash in between leaves no token nobody knows.
- * Answers the file's path, or null when there were tokens already.
+ * Makes an admin token on the very first start and writes it to `<data dir>/admin-token` (mode 0600). Returns the path
+ * of the file, or null when there were tokens already. The file is in place before the token is committed: a crash in
+ * between leaves no token that nobody knows.
  */
 export async function makeFirstAdminToken(
   db: Database,

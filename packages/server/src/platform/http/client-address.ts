@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Whom a request came from: the peer, or the right-most address in X-Forwarded-For that no trusted proxy has.
- * Some proxies put a port behind it, others the word "unknown": then the peer is all that is known.
+ * The address that a request came from: that of the peer, or the right-most one in X-Forwarded-For that is no trusted
+ * proxy's. Some proxies add a port, which is removed; others write the word "unknown", and then only the peer is known.
  */
 export function clientAddress({ ip, socket }: FastifyRequest): string {
   if (ipaddr.isValid(ip)) return ip;
@@ -12,7 +12,10 @@ export function clientAddress({ ip, socket }: FastifyRequest): string {
   return ipaddr.isValid(bare) ? bare : (socket.remoteAddress ?? '');
 }
 
-/** What shares are counted by. The addresses of an IPv6 network of 64 bits are one: a host can have all of them. */
+/**
+ * The key by which limits are counted for an address. All addresses of an IPv6 network of 64 bits count as one, because
+ * a single host can use all of them. An invalid address counts under the empty key.
+ */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return '';
   const parsed = ipaddr.process(address);
@@ -24,12 +27,15 @@ export function networkOf(address: string | undefined): string {
     : parsed.toString();
 }
 
-/** Proxies on this machine, and whoever could as well read its memory. */
+/**
+ * Whether the address is this machine's own. Who calls from it is a proxy or a program that could read the service's
+ * memory as well.
+ */
 export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 }
 
-/** Whether an address lies in one of these networks, given as CIDRs. */
+/** Makes a function that says whether an address lies in one of these networks, which are given as CIDRs. */
 export function isWithin(networks: readonly string[]): (address: string) => boolean {
   const ranges = networks.map((network) => ipaddr.parseCIDR(network));
   return (address) => {

@@ -3,31 +3,35 @@ import type { Socket } from 'node:net';
 import { isLoopback, networkOf } from './client-address.ts';
 import { refuseConnection } from './problem.ts';
 
+/** How many connections a server holds and how long a request may take to arrive. */
 export type ConnectionLimits = {
-  /** Open at once. */
+  /** How many connections may be open at the same time. */
   readonly total: number;
-  /** Of them, from one address. */
+  /** How many of them may come from one address. */
   readonly perAddress: number;
-  /** Whether many clients stand behind an address, so that it may have all of them. */
+  /** Whether many clients may stand behind this address, so that it may use all connections. */
   isShared(address: string): boolean;
-  /** How long a body may take, and a second more for each KiB of it that came. */
+  /** How long the body of a request may take. One second is added for each KiB that has come. */
   readonly bodySeconds: number;
 };
 
 export type Connections = {
-  /** The request was let in: its connection stays whatever comes. `ownPace`: its handler times its body. */
+  /**
+   * Tells that a request was let in, so its connection is not closed to make room. `ownPace` means that its handler
+   * decides how long the body may take.
+   */
   admit(request: IncomingMessage, options?: { ownPace: boolean }): void;
   /**
-   * Ends without cutting a request: closes at once every connection that carries none, and each other one
-   * after its answer. Node's own closeIdleConnections overlooks connections that never sent a request, and
-   * leaves those that finish later open until their keep-alive ends.
+   * Ends the connections without cutting a request: every connection that carries none is closed at once, and each
+   * other one after its answer. Node's own closeIdleConnections overlooks connections that never sent a request, and
+   * leaves connections that finish later open until their keep-alive ends.
    */
   drain(): void;
-  /** Cuts what is left. */
+  /** Cuts the connections that are left. */
   cut(): void;
 };
 
-/** For a server that only its own callers reach. */
+/** The limits for a server that only its own callers reach. */
 export const usualLimits: ConnectionLimits = {
   total: 2048,
   perAddress: 512,
@@ -38,7 +42,7 @@ export const usualLimits: ConnectionLimits = {
 type Exchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** When what is left of its body is given up; null: its handler says when. */
+  /** When the rest of its body is given up, in milliseconds of `performance.now()`; null when its handler decides. */
   bodyEndsAt: number | null;
   readonly bytesBefore: number;
   isAdmitted: boolean;
@@ -46,25 +50,26 @@ type Exchange = {
 
 type Connection = { readonly address: string; readonly exchanges: Set<Exchange> };
 
-/** Requests of a connection that are not answered yet: a client that sends more reads no answers. */
+/** How many requests of a connection may wait for an answer. A client that sends more does not read its answers. */
 const mostPipelined = 32;
 const lookMillis = 500;
 const leastBytesPerSecond = 1024;
-/** A reader that takes nothing of its answer for so long is gone. */
+/** A reader that has taken nothing of its answer for so long counts as gone. */
 const answerMillis = 30_000;
 
 /**
- * Who may hold a connection to a server, and for how long. Whoever comes gets one as long as another carries
- * no request that was let in: the one with the oldest request is closed for it. So a flood closes its own
- * connections, and health is answered under it.
+ * Decides who may hold a connection to a server, and for how long. A new connection is accepted as long as there is
+ * another one without a request that was let in; of those, the one whose last request is the oldest is closed. So a
+ * flood closes its own connections, and health checks are still answered.
  */
 export function guardConnections(server: Server, limits: ConnectionLimits): Connections {
-  /** In the order of their last requests. */
+  /** The connections in the order of their last requests, the oldest first. */
   const connections = new Map<Socket, Connection>();
   const counts = new Map<string, number>();
   const admitted = new WeakMap<IncomingMessage, Exchange>();
   let isDraining = false;
 
+  /** Closes the first connection that fits and has no admitted request. Returns false when there is none. */
   function makeRoom(fits: (connection: Connection) => boolean): boolean {
     for (const [socket, connection] of connections) {
       if (!fits(connection) || [...connection.exchanges].some((own) => own.isAdmitted)) continue;
@@ -105,13 +110,14 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     socket.once('close', () => forget(socket));
   });
 
-  // Before whoever answers it.
+  // This listener must run before those that answer the request.
   server.prependListener('request', (request, response) => {
     const { socket } = request;
     const connection = connections.get(socket);
     if (connection === undefined) return;
     if (connection.exchanges.size >= mostPipelined) {
-      // Node goes on through the bytes that it has: whoever answers looks at the socket first.
+      // Node still parses the bytes that it has read, so the hook that answers checks first whether the socket is
+      // destroyed.
       socket.destroy();
       return;
     }
@@ -126,15 +132,15 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     };
     connection.exchanges.add(exchange);
     admitted.set(request, exchange);
-    // From its last byte on until it is sent; Node ends this with the next request.
+    // The time-out runs from the answer's last byte until it is sent. Node resets it with the next request.
     response.once('prefinish', () => socket.setTimeout(answerMillis));
     response.once('close', () => {
       exchange.isAdmitted = false;
-      // The next one may be under way already, and take its time.
+      // The next request of this connection may be under way already and may take its time.
       if ([...connection.exchanges].some((own) => !own.response.closed)) socket.setTimeout(0);
       exchange.bodyEndsAt ??= performance.now() + limits.bodySeconds * 1000;
       if (request.complete) connection.exchanges.delete(exchange);
-      // Ends after what is still on its way out.
+      // The socket ends after what is still to be sent.
       if (isDraining && [...connection.exchanges].every((own) => own.response.closed)) socket.end();
     });
   });

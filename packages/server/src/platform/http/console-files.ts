@@ -6,8 +6,8 @@ import type { HttpServer } from './server.ts';
 const filesDir = fileURLToPath(new URL('../../../../console/dist/', import.meta.url));
 
 /**
- * Nothing from other hosts and no inline script. Inline styles are needed: the components place things
- * by style attributes.
+ * The pages of the console may load nothing from other hosts and run no inline script. Inline styles must be allowed,
+ * because the components place things with style attributes.
  */
 const policy = [
   "default-src 'none'",
@@ -28,7 +28,10 @@ const securityHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** The console's files. Those under assets/ carry a hash in their name and are kept for a year. */
+/**
+ * Serves the files of the console. Those under assets/ carry a hash in their name, so browsers keep them for a year. If
+ * the console was not built, the origin leads to the reference instead.
+ */
 export function addConsole({ fastify }: HttpServer): void {
   if (!existsSync(filesDir)) {
     fastify.get('/', async (_request, reply) => reply.redirect('/docs'));
@@ -38,7 +41,7 @@ export function addConsole({ fastify }: HttpServer): void {
     root: filesDir,
     wildcard: false,
     cacheControl: false,
-    // Made beside them by the build.
+    // The build writes the compressed files beside the others.
     preCompressed: true,
     globIgnore: ['**/*.br', '**/*.gz', '.built'],
     setHeaders(response, path) {

@@ -4,8 +4,8 @@ import type { Scope } from '../../kernel/values.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * A route as data: what validates it, documents it (OpenAPI) and types its handler and its clients.
- * `path` is relative to the base URL, parameters as `:id`.
+ * Describes a route as data. The same description validates its input, documents it in OpenAPI, and gives its handler
+ * and its clients their types. `path` is relative to the base URL and writes parameters as `:id`.
  */
 export type RouteContract = {
   readonly id: string;
@@ -14,19 +14,19 @@ export type RouteContract = {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Scope needed; `any` = any valid token; null = open to all. */
+  /** The scope that the call needs; `any` means any valid token, null means that the call is open to everybody. */
   readonly scope: Scope | 'any' | null;
   /**
-   * For what is destructive: a console session must have given its access token again within ten minutes.
-   * `when`: only where this field of the body says so, by being there and not false.
+   * Set on what is destructive: a console session must have given its access token again within ten minutes. With
+   * `when`, this holds only if that field of the body is present and not false.
    */
   readonly stepUp?: true | { readonly when: string };
   readonly params?: TSchema;
-  /** An object of text, integer and boolean properties. */
+  /** The query parameters: an object of text, integer and boolean properties. */
   readonly query?: TSchema;
-  /** JSON body, validated before the handler runs. */
+  /** The JSON body, which is validated before the handler runs. */
   readonly body?: TSchema;
-  /** Bodies the handler reads itself as a stream, by media type: documented, not validated here. */
+  /** Bodies that the handler reads itself as a stream, by media type. They are documented but not validated here. */
   readonly streamedBody?: Readonly<Record<string, TSchema>>;
   readonly responses: Readonly<Record<number, ResponseContract>>;
 };
@@ -34,7 +34,7 @@ export type RouteContract = {
 export type ResponseContract = {
   readonly description: string;
   readonly schema?: TSchema;
-  /** application/json unless said. */
+  /** The media type of the answer, `application/json` by default. */
   readonly mediaType?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -42,7 +42,7 @@ export type ResponseContract = {
 type Part<C, K extends string> =
   C extends Readonly<Record<K, infer S extends TSchema>> ? Static<S> : undefined;
 
-/** What a handler of this contract receives, already checked. */
+/** What a handler of this contract receives. It has been checked already. */
 export type InputOf<C extends RouteContract> = {
   readonly params: Part<C, 'params'>;
   readonly query: Part<C, 'query'>;

@@ -1,16 +1,19 @@
-/** Text that is HTML already. Only `html` makes it, so that nothing goes out unescaped. */
+/** Text that is HTML already. Only `html` makes it, so nothing can be sent without being escaped. */
 export type Html = { readonly html: string };
 
 export type HtmlValue = Html | string | number | readonly HtmlValue[] | null | undefined | false;
 
-/** A template whose values are escaped unless they are Html; lists are joined, nothing is nothing. */
+/**
+ * A template for HTML. Its values are escaped unless they are Html themselves; lists are joined, and null, undefined
+ * and false become nothing.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';
   for (const [index, value] of values.entries()) text += toHtml(value) + (strings[index + 1] ?? '');
   return { html: text };
 }
 
-/** Text with `code` in backticks, as descriptions have it. */
+/** Makes HTML of text in which backticks mark `code`, as descriptions use them. */
 export function inlineCode(text: string): Html {
   const parts = text.split(/`([^`]+)`/);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`;

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { ResponseContract, RouteContract } from './contract.ts';
 import { problem, problemSchema } from './schemas.contract.ts';
 
-/** A JSON Schema (2020-12) as it stands in the document. */
+/** A JSON Schema (2020-12), as far as the document uses it. */
 export type Schema = {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -49,7 +49,7 @@ export type Operation = {
   readonly summary: string;
   readonly description: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  /** Scope the token needs; `any` = any valid token; null = open to all. */
+  /** The scope that the token needs; `any` means any valid token, null means that the call is open to everybody. */
   readonly 'x-required-scope': string | null;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: {
@@ -69,7 +69,7 @@ export type OpenApiDocument = {
   readonly components: object;
 };
 
-/** What holds for every call: a title and its sentences (Markdown: paragraphs and `code`). */
+/** What holds for every call: titles with their sentences, in Markdown (paragraphs and `code`). */
 export const conventions = [
   {
     title: 'JSON and names',
@@ -93,11 +93,14 @@ export const conventions = [
   },
 ] as const;
 
-/** The first tokens of a service's life: how a caller gets one, and sends it. */
+/** How a caller gets a token, beginning with the first one in the life of a service, and how it is sent. */
 export const authentication =
   'Send an access token as `Authorization: Bearer svc_…`. The first start of the service writes an admin token to `admin-token` in its data folder; an admin makes others with `svcctl tokens create` or `POST /api/v1/tokens`. A token holds scopes, and may be limited to tenants: what belongs to other tenants then looks as if it did not exist.';
 
-/** What a status says on every route that may answer it; a route's own words come first. */
+/**
+ * What a status means on every route that may answer with it. Where a route has words of its own, those are used
+ * instead.
+ */
 export const statusMeanings: Readonly<Record<number, string>> = {
   400: 'A parameter or the body is not valid; `errors` says where.',
   401: 'The token is missing, mistyped, unknown, expired or revoked.',
@@ -114,7 +117,7 @@ export const statusMeanings: Readonly<Record<number, string>> = {
 };
 
 /**
- * The OpenAPI 3.1 document of the routes: the schemas that validate are the ones that document.
+ * Makes the OpenAPI 3.1 document of the routes. The schemas that validate the input are the ones that document it.
  * Paths are relative to the server URL `/api/v1`.
  */
 export function buildOpenApi(
@@ -199,7 +202,7 @@ function scopeSentence(scope: RouteContract['scope']): string {
   return scope === 'any' ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
 }
 
-/** Out of the path itself, so that no parameter can be missing; the schema adds what it knows. */
+/** Takes the parameters from the path itself, so that none can be missing; the schema adds what it knows of them. */
 function pathParameters(contract: RouteContract): Parameter[] {
   const { properties = {} } = (contract.params ?? {}) as Schema;
   return [...contract.path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
@@ -257,7 +260,7 @@ function responsesOf(contract: RouteContract): Record<string, Response> {
   return responses;
 }
 
-/** The errors that the server itself answers, whatever the handler of the route does. */
+/** The statuses of errors that the server itself answers with, whatever the handler of the route does. */
 function commonStatuses(contract: RouteContract): number[] {
   const { scope, query, body, streamedBody } = contract;
   const hasBody = body !== undefined || streamedBody !== undefined;
@@ -297,7 +300,7 @@ function schemaOf(schema: TSchema | undefined): Schema {
   return schema ?? {};
 }
 
-/** Drops what JSON has no word for: `undefined`, and the hidden marks of the schema library. */
+/** Drops what JSON cannot hold: `undefined`, and the hidden marks of the schema library. */
 function plain(document: OpenApiDocument): OpenApiDocument {
   return JSON.parse(JSON.stringify(document));
 }

@@ -7,15 +7,17 @@ import { faultCodes } from './validate.ts';
 
 export type OriginOptions = {
   metrics: Metrics;
-  /** Throws unless requests can be served now. */
+  /** Throws an AppError unless requests can be served now. */
   assertReady(): Promise<void>;
-  /** What is not as it should be though requests can be served. */
+  /** What is wrong although requests can be served. */
   warnings(): readonly { readonly code: ErrorCode }[];
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;
 };
 
-/** What hangs off the origin and needs no token: health, metrics, the reference and the OpenAPI document. */
+/**
+ * Adds what lies directly below the origin and needs no token: health, metrics, the reference and the OpenAPI document.
+ */
 export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
   const { fastify } = http;
   const openApi = buildOpenApi(http.contracts, { version: '0.1.0' });
@@ -30,7 +32,7 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     await options.assertReady();
     const warnings = options.warnings().map(({ code }) => ({
       code,
-      // No more to whoever asks without a token: the detail names places.
+      // Whoever asks without a token learns only the title, because the detail names places.
       title: options.errors[code].title,
     }));
     return { status: 'ready', ...(warnings.length > 0 && { warnings }) };
@@ -39,7 +41,7 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     reply.type(options.metrics.registry.contentType);
     return options.metrics.registry.metrics();
   });
-  // Written once: to write it for each of many requests is what a flood of them would cost.
+  // The text is made once. Making it again for each request would let a flood of requests cost much time.
   const openApiText = JSON.stringify(openApi);
   fastify.get(`${basePath}/openapi.json`, async (_request, reply) => {
     reply.type('application/json; charset=utf-8');

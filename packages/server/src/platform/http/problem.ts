@@ -4,12 +4,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 
-/** Sends an error as RFC 9457 `application/problem+json`; what is not an AppError stays in the log. */
+/**
+ * Sends an error as RFC 9457 `application/problem+json`. An error that is no AppError becomes `internal_error`, and
+ * only the log says what it was.
+ */
 export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toAppError(raw, request);
   const { code } = error;
   if (error.status === 500) request.log.error({ err: raw }, error.message);
-  // A passing fault, perhaps of a hundred requests at once: its cause in a line, without stacks.
+  // This fault will pass, and a hundred requests may meet it at once, so the log gets one line without stacks.
   else if (error.status > 500)
     request.log.warn({ code, cause: String(error.cause) }, error.message);
   else request.log.debug({ code }, error.message);
@@ -32,7 +35,7 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
     );
 }
 
-/** Answers what is not HTTP, or not whole: there is no request to answer. */
+/** Answers bytes that are not HTTP or not a whole request, for which there is no request object to answer. */
 export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET') {
     socket.destroy();
@@ -47,7 +50,7 @@ export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   });
 }
 
-/** Answers whatever was or will be asked on a connection, and ends it. */
+/** Answers whatever was or will be asked on a connection, and ends the connection. */
 export function refuseConnection(
   socket: Socket,
   { status, code, detail }: { status?: number; code: ErrorCode; detail: string },
@@ -77,7 +80,7 @@ export function refuseConnection(
     `content-length: ${Buffer.byteLength(body)}`,
     ...(row.retryable ? ['retry-after: 1'] : []),
   ];
-  // Not only our half: who never closes the other would keep the connection.
+  // The socket is destroyed as well: a client that never closes its side would keep the connection.
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
@@ -111,7 +114,7 @@ function toAppError(raw: unknown, request: FastifyRequest): AppError {
         cause: raw,
       });
     case 'ECONNRESET':
-      // While its body was read; a lost connection of ours comes as an AppError.
+      // The client hung up while its body was being read. A connection of ours that is lost comes here as an AppError.
       if (!request.raw.complete) return new AppError('request_aborted', { cause: raw });
   }
   return new AppError('internal_error', { cause: raw });

@@ -1,6 +1,6 @@
 import type { OpenApiDocument, Operation, Parameter, Schema } from './openapi.ts';
 
-/** One row of a table: a parameter, or a field of a body at its path (`records[].tenant`). */
+/** One row of a table: a parameter, or a field of a body named by its path (`records[].tenant`). */
 export type Field = {
   readonly name: string;
   readonly type: string;
@@ -13,7 +13,7 @@ export type Body = { readonly mediaType: string; readonly fields: readonly Field
 export type OperationText = {
   readonly id: string;
   readonly method: string;
-  /** With the base path, as it is called. */
+  /** The whole path as it is called, with the base path. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
@@ -22,7 +22,7 @@ export type OperationText = {
   readonly parameters: readonly (Field & { readonly place: 'path' | 'query' })[];
   readonly bodies: readonly Body[];
   readonly answers: readonly Answer[];
-  /** A call to paste into a shell, with SVC_URL and SVC_TOKEN set. */
+  /** A call to paste into a shell in which SVC_URL and SVC_TOKEN are set. */
   readonly example: string;
 };
 
@@ -34,7 +34,7 @@ export type Answer = {
   readonly body: Body | null;
 };
 
-/** The operations of a document as a reader wants them: tables and examples instead of schemas. */
+/** Describes the operations of a document as a reader wants them: with tables and examples instead of schemas. */
 export function describeOperations(document: OpenApiDocument): OperationText[] {
   const base = document.servers[0]?.url ?? '';
   return Object.entries(document.paths).flatMap(([path, item]) =>
@@ -52,7 +52,7 @@ function describeOperation(operation: Operation, method: string, path: string): 
     path,
     tag: operation.tags[0] ?? '',
     summary: operation.summary,
-    // The last paragraph says the scope, which a reader of this sees beside the path.
+    // The last paragraph names the scope, which a reader of this page sees beside the path.
     paragraphs: operation.description.split('\n\n').slice(0, -1),
     scope: operation['x-required-scope'],
     parameters: (operation.parameters ?? []).map(describeParameter),
@@ -83,7 +83,7 @@ function bodyOf(mediaType: string, schema: Schema): Body {
   return { mediaType, fields: fieldsOf(schema, '') };
 }
 
-/** The fields of an object and, each under its path, of the objects within. */
+/** The fields of an object and, each named by its path, those of the objects in it. */
 function fieldsOf(schema: Schema, prefix: string): Field[] {
   const { properties = {}, required = [] } = schema;
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -102,7 +102,7 @@ function fieldsOf(schema: Schema, prefix: string): Field[] {
 
 function fieldOf(name: string, schema: Schema, required: boolean, description: string): Field {
   const type = typeText(schema);
-  // Limits that the description spells out already are not said twice.
+  // A limit that the description already spells out is not repeated in the type.
   const [limits, text] = /, ((?:≤ )?\S+ characters)/.exec(type) ?? [];
   const isSaid = limits !== undefined && text !== undefined && description.includes(text);
   return { name, type: isSaid ? type.replace(limits, '') : type, required, description };
@@ -113,12 +113,13 @@ function innerObject(schema: Schema): [inner: Schema, suffix: string] {
   return value.type === 'array' ? [nonNull(value.items ?? {}), '[]'] : [value, ''];
 }
 
+/** A schema that may also be null, without the null; any other schema as it is. */
 function nonNull(schema: Schema): Schema {
   const others = (schema.anyOf ?? []).filter((each) => each.type !== 'null');
   return (others.length === 1 && others[0]) || schema;
 }
 
-/** A type in words: `integer 1–500, default 100`, `machine | spreadsheet`, `array (1–9) of time`. */
+/** A type in words, such as `integer 1–500, default 100`, `machine | spreadsheet` or `array (1–9) of time`. */
 export function typeText(schema: Schema): string {
   const limits = schema.default === undefined ? '' : `, default ${JSON.stringify(schema.default)}`;
   return baseType(schema) + limits;
@@ -164,8 +165,8 @@ function count(text: string): string {
 }
 
 /**
- * What examples are filled with, by name. An optional parameter or field shows in the example when it
- * stands here; a required one that does not gets a value by its schema.
+ * The values for examples, by name. An optional parameter or field is shown in an example only when it stands here. A
+ * required one that does not stand here gets a value that fits its schema.
  */
 const exampleValues: Readonly<Record<string, unknown>> = {
   tenant: 'TX',
@@ -197,7 +198,7 @@ function exampleCall(operation: Operation, method: string, path: string): string
     .join('\n\n');
 }
 
-/** An answer that is not JSON goes to a file. */
+/** An answer that is not JSON is written to a file. */
 function outputLine(operation: Operation): string[] {
   const [answer] = Object.values(operation.responses);
   const [mediaType = 'application/json'] = Object.keys(answer?.content ?? {});

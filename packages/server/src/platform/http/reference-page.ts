@@ -10,7 +10,7 @@ import {
   type OperationText,
 } from './reference-model.ts';
 
-/** What the page may load: its stylesheet, nothing else. */
+/** The page may load its stylesheet and nothing else. */
 export const referencePagePolicy =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -18,15 +18,15 @@ export { referenceCss } from './reference-css.ts';
 
 export type ReferenceCodes = {
   readonly errors: typeof errorCatalogue;
-  /** Codes of single faults of the input, with their meaning. */
+  /** The codes of single faults of the input, with their meaning. */
   readonly faultCodes: Readonly<Record<string, string>>;
-  /** Codes of rejected records, with their meaning. */
+  /** The codes of rejected records, with their meaning. */
   readonly rejectCodes: Readonly<Record<string, string>>;
 };
 
 /**
- * The reference for people, one page of HTML for `/docs`: how to call, each operation, each code.
- * Each error code is an anchor: problem documents link to `/docs#code`. Wants `/docs/style.css`.
+ * Makes the reference for people, one page of HTML for `/docs`: how to call the service, each operation and each code.
+ * Each error code is an anchor, because problem documents link to `/docs#code`. The page needs `/docs/style.css`.
  */
 export function renderReferencePage(document: OpenApiDocument, codes: ReferenceCodes): string {
   const operations = describeOperations(document);
@@ -182,7 +182,10 @@ ${
 ${body && body.fields.length > 0 && fieldTable('Fields of the answer', body.fields, { isCaptionHidden: true })}`;
 }
 
-/** Statuses link to what they mean everywhere; only where a call means something else are they explained. */
+/**
+ * The statuses of errors link to what they mean on every call. They are explained here only where this call means
+ * something else.
+ */
 function errorList(answers: readonly Answer[]): Html {
   const problems = answers.filter((answer) => answer.isProblem);
   const own = problems.filter((answer) => answer.description !== meaningOf(answer));

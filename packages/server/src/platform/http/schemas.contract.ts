@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-// The pieces that several features' contracts share.
+// These are the schemas that the contracts of several features share.
 
-/** One of these words. */
+/** A schema for exactly one of these words. */
 export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
   Type.Unsafe<T[number]>({
     type: 'string',
@@ -13,18 +13,18 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
 export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()]);
 
-/** No control characters and no "/": what tenants and stores are named with. */
+/** The names of tenants and stores hold no control characters and no "/". */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
 /** Half a surrogate pair is not a character, and the database cannot hold U+0000. */
 const noNullCharacter = '^[^\\u0000\\ud800-\\udfff]*$';
 
-/** A kind, a source, a model. */
+/** The name of a kind, a source or a model. */
 export const labelSchema = Type.String({
   maxLength: 200,
   pattern: noNullCharacter,
   description: 'at most 200 characters, no U+0000',
 });
-/** The pipeline’s id of an event. */
+/** The id that the pipeline gave an event. */
 export const eventIdSchema = Type.String({
   minLength: 1,
   maxLength: 200,
@@ -41,14 +41,14 @@ export const tenantSchema = Type.String({
 });
 export const storeSchema = tenantSchema;
 
-/** `*` is the key of the default policy, `.` and `..` are folders. */
+/** Whether a name is reserved: `*` is the key of the default policy, and `.` and `..` are folders. */
 export function isReservedName(name: string): boolean {
   return name === '*' || name === '.' || name === '..';
 }
 export const newNameLimits = `${nameLimits}, not "*", "." or ".."`;
 /**
- * A tenant or a store for which something is stored or allowed. What was stored under a reserved name before
- * they were refused can be read, exported, moved and erased as ever: that takes the schemas above.
+ * A tenant or a store for which something is to be stored or allowed. The schemas above still take reserved names: what
+ * was stored under one before they were refused can be read, exported, moved and erased as before.
  */
 export const newTenantSchema = Type.String({
   minLength: 1,

@@ -24,13 +24,13 @@ import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** A JSON body as it was sent: JSON.parse bends large integers and the spelling of numbers. */
+    /** The JSON body as it was sent, because JSON.parse changes large integers and the spelling of numbers. */
     jsonText: string;
   }
 }
 
 export const basePath = '/api/v1';
-/** Whoever has no token may send this much, and there may be many of them. */
+/** A caller without a token may send only this much, because there may be many such callers. */
 const openBodyMaxBytes = 4096;
 
 export type Handler<C extends RouteContract> = (
@@ -40,7 +40,10 @@ export type Handler<C extends RouteContract> = (
 export type HttpServer = {
   readonly fastify: FastifyInstance;
   readonly contracts: readonly RouteContract[];
-  /** Serves a route of the API. What the handler returns is the JSON answer, with the first 2xx status. */
+  /**
+   * Serves a route of the API. What the handler returns becomes the JSON answer, with the first status of the
+   * contract's responses.
+   */
   route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
   /** Resets the connections of all requests that are under way. */
   cutConnections(): void;
@@ -48,38 +51,39 @@ export type HttpServer = {
 
 export type HttpOptions = {
   log: Log;
-  /** Throws 401 unless the request carries a valid token or session. */
+  /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
   authenticate(request: FastifyRequest): Promise<Actor>;
-  /** Throws 429 when the token has used up its share. */
+  /** Throws 429 when the token has used up its share of requests. */
   admit(actor: Actor): void;
-  /** JSON bodies other than ingest's, at most; of calls that need no token 4 KiB. */
+  /** The largest JSON body in bytes, other than those of ingest. Calls that need no token take 4 KiB. */
   jsonBodyMaxBytes: number;
   connections?: ConnectionLimits;
-  /** Whether an address is a proxy’s whose X-Forwarded-For and -Proto count. */
+  /** Whether an address belongs to a proxy whose X-Forwarded-For and X-Forwarded-Proto count. */
   isTrusted?: (address: string) => boolean;
-  /** Whether browsers reach it by https alone. */
+  /** Whether browsers reach the service by https only. */
   isSecure?: boolean;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
 };
 
-/** A fastify server whose every answer carries `x-request-id` and whose every error is a problem document. */
+/** Makes a fastify server. Every answer carries `x-request-id`, and every error is a problem document. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const fastify = Fastify({
-    // Its own word on listening is not needed: the app says when it is ready.
+    // Fastify's message about listening is left out, because the app says when it is ready.
     loggerInstance: quiet(options.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.jsonBodyMaxBytes,
     trustProxy: options.isTrusted ?? false,
     genReqId: () => `req_${randomText(16)}`,
     forceCloseConnections: false,
-    // An upload may take hours. The header must not, and an idle socket is closed; bodies: connections.ts.
+    // An upload may take hours, so a whole request has no limit. The headers have one, an idle socket is closed, and
+    // connections.ts limits the bodies.
     requestTimeout: 0,
     keepAliveTimeout: 72_000,
-    // While it closes, what still comes in on an open connection is answered like anything else.
+    // While the server closes, what still arrives on an open connection is answered as usual.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
-      // It has passed no hook.
+      // Such a request has passed no hook, so its headers must be set here.
       setCommonHeaders(request, reply);
       sendProblem(error, request, reply);
     },
@@ -91,7 +95,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 
   const { server } = fastify;
   const connections = guardConnections(server, options.connections ?? usualLimits);
-  // Without listeners Node says 100 before anything is checked, 417 without a body, and nothing at all.
+  // Without listeners Node answers an Expect header before anything is checked: with 100, or with a 417 that has no
+  // body. A CONNECT would get no answer at all.
   server.on('checkContinue', (...exchange) => server.emit('request', ...exchange));
   server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
   server.on('connect', (_request, socket: Socket) =>
@@ -99,31 +104,32 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   );
   fastify.addHook('preClose', async () => connections.drain());
   fastify.addHook('onRequest', async (request, reply) => {
-    // Cut since it was read, as one of very many that came at once.
+    // The connection was cut after the request was read, as one of very many that came at the same time.
     if (request.raw.socket.destroyed) return reply.hijack();
     setCommonHeaders(request, reply);
     if (options.isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
-    // Before the body of a path that is not there is read, by whoever sends it.
+    // This comes before the body is read: on a path that does not exist, anybody could send one.
     if (request.is404) {
       throw new AppError('route_not_found', {
         detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
       });
     }
   });
-  // Only who may send its body is told to go on; who is refused has no need to send it.
+  // Only a caller whose body is wanted is told to continue. One who is refused need not send it.
   fastify.addHook('preParsing', async ({ headers, raw }, reply) => {
     if (headers.expect !== undefined && !raw.complete) reply.raw.writeContinue();
   });
   fastify.addHook('onSend', async ({ headers, raw }, reply) => {
-    // Whether its body comes all the same cannot be told from a next request.
+    // The client may send its body all the same, and that could not be told from the next request, so the connection
+    // closes.
     if (headers.expect !== undefined && !raw.complete) reply.header('connection', 'close');
   });
   fastify.addHook('onSend', compressAnswer);
   fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
   fastify.decorateRequest('jsonText', '');
-  // A call with an empty body and a JSON content type (a DELETE of many clients) is not an error.
+  // Many clients send a DELETE with an empty body and a JSON content type; that is not an error.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(
     'application/json',
@@ -144,7 +150,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     route(contract, handler) {
       contracts.push(contract);
       if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
-      // The handler reads the body itself, whatever its type.
+      // The handler reads the body itself, whatever its type is.
       else
         fastify.register(async (own) => {
           own.removeAllContentTypeParsers();
@@ -155,6 +161,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   };
 }
 
+/** Keeps only warnings and errors of fastify itself, unless the log shows details. */
 function quiet(log: Log): FastifyBaseLogger {
   return log.isLevelEnabled('debug') ? log : log.child({}, { level: 'warn' });
 }
@@ -173,7 +180,7 @@ function addRoute<C extends RouteContract>(
   const check = (schema: RouteContract['query'], place: '?' | '/'): Check =>
     schema === undefined ? () => {} : validator.compile(schema, place);
   const checkQuery = check(contract.query ?? emptyObject, '?');
-  // A route without a body takes an empty one: many clients send {} along.
+  // A route without a body accepts an empty object, because many clients send {} along.
   const checkBody =
     'streamedBody' in contract ? () => {} : check(contract.body ?? emptyObject, '/');
   const status = Number(Object.keys(contract.responses)[0] ?? 200);
@@ -185,12 +192,12 @@ function addRoute<C extends RouteContract>(
     url: basePath + contract.path,
     exposeHeadRoute: contract.method === 'GET',
     ...(contract.scope === null && { bodyLimit: openBodyMaxBytes }),
-    // In the order the contract promises: 401, 429, 403, then the input, then the rest.
+    // The checks run in the order that the contract promises: 401, 429, 403, then the input, then the rest.
     onRequest: async (request) => {
       options.assertReady();
       if (contract.scope !== null) {
         const actor = await options.authenticate(request);
-        // Before anything else is looked at: what is refused costs as much as what is done.
+        // The share is checked before anything else, because a refused request costs as much as one that is served.
         options.admit(actor);
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
@@ -220,21 +227,27 @@ function addRoute<C extends RouteContract>(
   });
 }
 
-/** Looks at a body that is not checked yet: 403 comes before 400. */
+/** Looks at a body that is not checked yet, because 403 must come before 400. */
 function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
   if (typeof stepUp !== 'object' || typeof body !== 'object' || body === null) return false;
   const value: unknown = Object.getOwnPropertyDescriptor(body, stepUp.when)?.value;
   return value !== undefined && value !== false;
 }
 
-/** On the raw answer: exports and downloads write to that. What is made for others says so itself. */
+/**
+ * Sets headers on the raw answer, because exports and downloads write to that one. Routes that may be cached overwrite
+ * them.
+ */
 function setCommonHeaders(request: FastifyRequest, { raw }: FastifyReply): void {
   raw.setHeader('x-request-id', request.id);
   raw.setHeader('x-content-type-options', 'nosniff');
   raw.setHeader('cache-control', 'no-store');
 }
 
-/** RFC 9112, 3.2: Node takes the first, and a proxy before us may have taken the other. */
+/**
+ * Refuses a request with two Host headers (RFC 9112, 3.2). Node would take the first one, while a proxy before us may
+ * have taken the other.
+ */
 function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
   if (hosts.length <= 1) return;
@@ -248,7 +261,7 @@ function refuseUnknownExpectation(expect: string | undefined): void {
   });
 }
 
-/** All behind the first question mark. */
+/** Everything after the first question mark. */
 function searchOf(url: string): string {
   const mark = url.indexOf('?');
   return mark < 0 ? '' : url.slice(mark + 1);

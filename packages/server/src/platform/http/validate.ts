@@ -6,9 +6,9 @@ import { AppError, type InputFault, invalidInput } from '../../kernel/errors.ts'
 import { repeatedName } from '../../kernel/json-slices.ts';
 
 /**
- * Query text to the object its schema checks: whole numbers and true/false become what they say where
- * the schema wants them; anything else stays text and fails its type. A repeated name is refused, and so is
- * what is not UTF-8: read as U+FFFD, it would ask for something else.
+ * Turns the query of a URL into the object that its schema checks. Whole numbers and true/false become values where the
+ * schema wants them; anything else stays text and fails the check of its type. Throws 400 `request_invalid` for a
+ * repeated name, and for what is not UTF-8: decoded to U+FFFD it would ask for something else.
  */
 export function parseQuery(search: string, schema: TSchema | undefined): Record<string, unknown> {
   const object: { properties?: Record<string, { type?: string }> } | undefined = schema;
@@ -29,7 +29,7 @@ export function parseQuery(search: string, schema: TSchema | undefined): Record<
   return query;
 }
 
-/** Null when it is not UTF-8, percent-encoded. */
+/** The decoded text; null when it is not percent-encoded UTF-8. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -44,13 +44,17 @@ function typed(value: string, type: string | undefined): unknown {
   return value;
 }
 
-/** A JSON body: its text, which JSON.parse bends, and its value. Throws 400 `json_invalid`, `request_invalid`. */
+/**
+ * Reads a JSON body. Returns its value and its text, because the value loses large integers and the spelling of
+ * numbers. Throws 400 `json_invalid` or `request_invalid`.
+ */
 export function parseJson(body: Buffer): { text: string; value: unknown } {
   if (!isUtf8(body)) throw new AppError('json_invalid', { detail: 'The body is not UTF-8.' });
   const text = body.toString();
   try {
     const value: unknown = JSON.parse(text);
-    // Of two JSON.parse takes the last and others the first. What lies deeper is the caller's own.
+    // If a name stands twice, JSON.parse takes the last one, and other readers the first. Only the top level is
+    // checked: what lies deeper belongs to the caller.
     const repeated = repeatedName(text);
     if (repeated !== undefined) {
       throw invalidInput(`/${repeated}`, 'is given more than once', 'field_repeated');
@@ -62,23 +66,24 @@ export function parseJson(body: Buffer): { text: string; value: unknown } {
   }
 }
 
-/** Where an input came from: `?` = query parameter, `/` = body. */
+/** Where an input came from: `?` is the query, `/` the body. */
 type Place = '?' | '/';
 
+/** Throws `request_invalid` when the value does not fit the schema. */
 export type Check = (value: unknown) => void;
 
-/** Builds checks out of schemas. Nothing is coerced and nothing unknown is dropped in silence. */
+/** Makes checks out of schemas. They convert nothing, and nothing unknown is dropped silently. */
 export class Validator {
   readonly #first = createAjv({ allErrors: false });
   readonly #all = createAjv({ allErrors: true });
 
-  /** The check throws `request_invalid` with an entry per fault, the first twenty. */
+  /** The check throws 400 `request_invalid` with one entry for each fault, for at most the first twenty faults. */
   compile(schema: TSchema, place: Place): Check {
     const validate: ValidateFunction = this.#first.compile(schema);
     const validateAll: ValidateFunction = this.#all.compile(schema);
     return (value) => {
       if (validate(value)) return;
-      // Of a large body only the first: a megabyte of faults would be a hundred of answer.
+      // Of a large body only the first fault is reported: for a megabyte of faults the answer would have a hundred.
       const errors = isSmall(value) && !validateAll(value) ? validateAll.errors : validate.errors;
       const faults = readable(errors ?? [])
         .slice(0, maxFaults)
@@ -100,20 +105,20 @@ function isSmall(value: unknown): boolean {
   try {
     return JSON.stringify(value).length <= maxBytesForAll;
   } catch {
-    // Nested deeper than the stack is.
+    // The value is nested so deeply that the stack does not suffice.
     return false;
   }
 }
 
 function createAjv(options: { allErrors: boolean }): Ajv2020 {
-  // `verbose` gives each error its schema, whose description says what fits.
+  // With `verbose` each error holds its schema, whose description says what would fit.
   const ajv = new Ajv2020({ ...options, strict: true, allowUnionTypes: true, verbose: true });
-  // The CommonJS default export arrives wrapped under Node's ESM.
+  // In Node's ES modules the default export of a CommonJS package is wrapped once more.
   (addFormats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv);
   return ajv;
 }
 
-/** Codes of single faults: stable, and documented in docs/errors.md. */
+/** The codes of single faults. They never change, and docs/errors.md documents them. */
 export const faultCodes = {
   field_unknown: 'No such parameter or field.',
   field_required: 'Missing.',
@@ -124,8 +129,8 @@ export const faultCodes = {
 } as const;
 
 /**
- * One fault a place: of a value that may be of several shapes, what keeps it from the shape whose type it
- * has, else the types that it may have.
+ * Keeps one fault for each place. If a value may have several shapes, this is the fault that keeps it from the shape
+ * whose type it has; if it has the type of none of them, the fault lists the allowed types.
  */
 function readable(errors: readonly ErrorObject[]): ErrorObject[] {
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf');
@@ -140,7 +145,7 @@ function isWithin(error: ErrorObject, union: ErrorObject): boolean {
   return error.schemaPath.startsWith(`${union.schemaPath}/`);
 }
 
-/** The value has the type of this shape, and fails something else of it. */
+/** Whether the value has the type of this shape but fails another rule of it. */
 function isNearMiss(error: ErrorObject, union: ErrorObject): boolean {
   const isOfType = error.keyword === 'type' && error.instancePath === union.instancePath;
   return isWithin(error, union) && !isOfType && error.keyword !== 'anyOf';
@@ -178,7 +183,7 @@ function describe(error: ErrorObject, place: Place): InputFault {
 
 type Sentence = (error: ErrorObject) => string;
 
-/** What would fit, for each keyword that a contract may use; the library's own words are never passed on. */
+/** Says what would fit, for each keyword that a contract may use. The library's own words are never sent. */
 const sentences: Readonly<Record<string, Sentence>> = {
   type: ({ params, data }) => `must be ${typeText([params.type].flat())}, not ${kindOf(data)}`,
   anyOf: ({ schema, data }) => {
@@ -226,7 +231,7 @@ function typeText(types: readonly string[]): string {
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
-  // A number that is not whole enough is told as it stands.
+  // A number or a truth value is repeated as it is: "not 1.5" says more than "not a number".
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeTexts[typeof value] ?? typeof value;
 }

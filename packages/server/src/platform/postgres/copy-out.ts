@@ -6,8 +6,9 @@ import { type Connection, longestTimerMillis } from './database.ts';
 import { inlineSql } from './sql-text.ts';
 
 /**
- * CSV as PostgreSQL writes it (LF, NULL as nothing at all), with the given columns always quoted; with
- * another quote and delimiter if given.
+ * Streams the rows of a query as PostgreSQL writes CSV: lines end with LF, and NULL is an empty cell without quotes.
+ * The columns in `quoted` are always quoted. `dialect` may change the quote and the delimiter. The connection is busy
+ * until the stream ends.
  */
 export function copyCsv(
   connection: Pick<Connection, 'client'>,
@@ -28,7 +29,7 @@ export function copyCsv(
     `copy (${inlineSql(query)}) to stdout with (format csv, header ${header}${force}${signs})`,
     { highWaterMark: 256 * 1024 },
   );
-  // Also when its reader has gone: an error that nobody listens for ends the process.
+  // An error event without a listener would end the process, also after the reader of the stream has gone.
   copy.on('error', () => {});
   const timed: TimedQuery = Object.assign(copy, { query_timeout: longestTimerMillis });
   copy.once('close', () => timed.callback?.());
@@ -36,7 +37,7 @@ export function copyCsv(
 }
 
 /**
- * The client gives up on a statement that takes longer than its `query_timeout`, and never learns that a
- * COPY has ended: a large export would fail at that time. Calling the callback that it puts here ends its timer.
+ * The client gives up on a statement that takes longer than its `query_timeout`, and it never learns that a COPY has
+ * ended: a large export would fail at that time. Calling the callback that the client stores here ends its timer.
  */
 type TimedQuery = { query_timeout: number; callback?: () => void };

@@ -6,42 +6,46 @@ import { AppError } from '../../kernel/errors.ts';
 
 type Row = Record<string, unknown>;
 
-/** Whatever runs one statement: the pool, or the one connection of a transaction. */
+/** Whatever can run one statement: the pool, or the one connection of a transaction. */
 export type Queryable = {
-  /** Runs a statement, prepared once per connection and text. Throws AppError `database_*`. */
+  /**
+   * Runs a statement, which each connection prepares once for each text. Throws an AppError such as
+   * `database_unavailable`, `database_full` or `query_timeout` when the database cannot answer now.
+   */
   query<R extends Row>(statement: Sql): Promise<R[]>;
 };
 
 export type Database = Queryable & {
   readonly pool: pg.Pool;
   /**
-   * Runs `work` in a transaction, undone when `work` throws. Serialization failures, deadlocks and locks
-   * not got are tried again, up to five times: `work` must change nothing outside the database.
+   * Runs `work` in a transaction, which is rolled back when `work` throws. After a serialization failure, a deadlock or
+   * a lock that was not obtained it is tried again, at most five times in all. So `work` must change nothing outside
+   * the database.
    */
   transaction<T>(
     work: (connection: Connection) => Promise<T>,
     options?: { isolation?: 'read committed' | 'repeatable read' },
   ): Promise<T>;
   /**
-   * Lends a connection. If `work` throws, the connection is destroyed rather than handed to the next
-   * caller: nobody knows what it is in the middle of.
+   * Lends a connection. If `work` throws, the connection is destroyed instead of being lent again, because nobody knows
+   * what it is in the middle of.
    */
   withConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
   /**
-   * Opens a connection outside the pool, for what lives as long as a connection: locks, notifications. The
-   * server ends it once its process has said nothing for `silenceSeconds`, 45 unless told otherwise, so that
-   * one that is frozen, or whose machine is gone, keeps its locks no longer than that. An answer is waited for
-   * as long as usual, or `answerMillis`.
+   * Opens a connection outside the pool, for what lives as long as a connection does: locks and notifications. The
+   * server ends the connection when its process has said nothing for `silenceSeconds` (45 by default), so that a
+   * process that is frozen, or whose machine is gone, keeps its locks no longer than that. An answer is awaited for
+   * `answerMillis`, or as long as on any other connection.
    */
   openSession(options?: { silenceSeconds?: number; answerMillis?: number }): Promise<Session>;
   close(): Promise<void>;
-  /** Breaks every connection, also of sessions: whoever waits for an answer gets an error instead. */
+  /** Breaks every connection, those of sessions included. Whoever waits for an answer gets an error instead. */
   cut(): void;
 };
 
-/** A connection of its own. Its advisory locks and its listening end with it. */
+/** A connection of its own. Its advisory locks and its subscription to notifications end with it. */
 export type Session = Queryable & {
-  /** Aborted when the connection is lost or closed. */
+  /** Aborts when the connection is lost or closed. */
   readonly lost: AbortSignal;
   onNotification(handler: (payload: string) => void): void;
   close(): Promise<void>;
@@ -50,35 +54,43 @@ export type Session = Queryable & {
 export type Connection = Queryable & {
   readonly client: pg.PoolClient;
   /**
-   * Ends what the connection is doing: dropping it alone would leave its backend holding the snapshot until
-   * it next writes. It is not lent again, as what is cancelled too late would be the next caller's.
+   * Cancels what the connection is doing. Closing the connection alone would not do: its backend would keep the
+   * snapshot until it next writes. The connection is not lent again, because a cancellation that arrives too late would
+   * hit the next caller's statement.
    */
   cancel(): Promise<void>;
 };
 
-/** Serialization failure, deadlock, lock not available. */
+/** These are serialization failure, deadlock and lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
 
-/** Whether what failed for the sake of another transaction is to be tried again. */
+/** Whether work that failed because of another transaction should be tried again after this attempt, counted from 1. */
 export function mayTryAgain(error: unknown, attempt: number): boolean {
   return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
 }
 
-/** What no short statement takes: the server gives up after the first, we after the second. */
+/** No short statement takes this long. The server gives up after the first time, and this process after the second. */
 const statementMillis = 60_000;
 const usualAnswerMillis = 70_000;
-/** As `query_timeout` of what may take as long as it takes. */
+/** The `query_timeout` of a statement that may take as long as it needs. */
 export const longestTimerMillis = 2 ** 31 - 1;
 const lockMillis = 10_000;
 /**
- * A process that is frozen half-way keeps what it has locked no longer than this: between two statements of
- * a transaction, and while it does not read the answer to one.
+ * A process that is frozen halfway keeps its locks no longer than this. The limit holds between two statements of a
+ * transaction, and while the process does not read an answer.
  */
 const frozenMillis = 60_000;
 const sessionSilenceSeconds = 45;
-/** The pool closes what nobody has used for so long; of a frozen process the server does, and its locks go too. */
+/**
+ * The pool closes a connection that nobody has used for so long. If the process is frozen the server does it instead, a
+ * little later, and frees the locks.
+ */
 const unusedMillis = 60_000;
 
+/**
+ * Opens a pool of connections. None is made before the first statement, so a database that does not answer is noticed
+ * only then. `onError` is told about connections that break while nobody uses them.
+ */
 export function openDatabase(options: {
   url: string;
   maxConnections: number;
@@ -96,9 +108,9 @@ export function openDatabase(options: {
     application_name: `svcctl:${process.pid}`,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    // Compiling costs more than these short statements take.
+    // `jit` is off, because compiling takes longer than these short statements do.
     options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis} -c idle_session_timeout=${1.5 * unusedMillis}`,
-    // A server that hangs rather than dies would hang us with it.
+    // A server that hangs instead of dying would otherwise make this process hang too.
     query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
   };
@@ -108,7 +120,7 @@ export function openDatabase(options: {
     idleTimeoutMillis: unusedMillis,
     Client: HeardClient,
   });
-  // A connection that breaks while idle: the pool drops it and makes another.
+  // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed.
   pool.on('error', options.onError);
 
   const database: Database = {
@@ -145,9 +157,9 @@ export function openDatabase(options: {
 }
 
 /**
- * A client whose errors are heard from its birth to its end. PostgreSQL may end a connection at any moment,
- * also while nobody waits for an answer: without a listener, Node ends the process. The pool listens while
- * a connection is idle only. Whoever uses a broken connection is told by the statement that fails.
+ * A client that has a listener for errors from its birth to its end. PostgreSQL may end a connection at any moment,
+ * even while nobody waits for an answer, and without a listener Node then ends the process. The pool listens only while
+ * a connection is idle. Whoever uses a broken connection learns it from the statement that fails.
  */
 class HeardClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
@@ -156,7 +168,10 @@ class HeardClient extends pg.Client {
   }
 }
 
-/** Lends a connection. When `work` fails it goes back to the pool if `canGoOn` says so, else it is destroyed. */
+/**
+ * Lends a connection of the pool. When `work` fails, the connection goes back to the pool if `canGoOn` says so;
+ * otherwise it is destroyed.
+ */
 async function lend<T>(
   pool: pg.Pool,
   work: (connection: Connection) => Promise<T>,
@@ -191,7 +206,7 @@ async function lend<T>(
 /** How long the server may take to undo what a transaction did. */
 const rollbackMillis = 5000;
 
-/** Whether the connection has left the transaction that failed, and can be lent to the next. */
+/** Whether the connection has left the failed transaction and can be lent to the next caller. */
 async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!hasAnswered(client, error)) return false;
   try {
@@ -203,18 +218,20 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean>
 }
 
 /**
- * A statement that this connection prepared is gone (26000), or answers other columns than it did (0A000), since
- * a migration ran: it would fail for as long as the connection lives.
+ * A migration has made a statement that this connection prepared unusable: it is gone (26000), or its result would have
+ * other columns (0A000). It would fail for as long as the connection lives.
  */
 const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);
 
 /**
- * Whether the server has ended what it was sent: it refused it, or the fault is none of the database. Not
- * so when an answer took too long, a COPY was cut half-way, or the connection broke.
+ * Whether the server has finished with what it was sent, because it refused the statement or because the fault has
+ * nothing to do with the database. It has not when an answer took too long, a COPY was cut halfway or the connection
+ * broke.
  */
 function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   const refusal = databaseError(error);
-  // The server says that it is ready a moment after it refused something.
+  // The server says that it is ready for the next statement only a moment after it has refused one, so `readyForQuery`
+  // cannot be asked here.
   if (refusal !== undefined) {
     return refusal.severity === 'ERROR' && !staleStatements.has(refusal.code ?? '');
   }
@@ -240,7 +257,7 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
     const onAnswer = () => {
       isBeating = false;
     };
-    // Nobody knows whether a session that does not answer still has its locks.
+    // Nobody knows whether a session that does not answer still has its locks, so it counts as lost.
     client.query('select 1').then(onAnswer, () => lost.abort());
   }, silenceSeconds * 250);
   beat.unref();
@@ -251,15 +268,16 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
     onNotification: (handler) => client.on('notification', ({ payload }) => handler(payload ?? '')),
     async close() {
       lost.abort();
-      // A connection that is broken already has nothing left to end.
+      // Ending a connection that is already broken fails, and there is nothing left to end.
       await client.end().catch(() => {});
     },
   };
 }
 
 /**
- * By the server's clock, so that it does not matter what the process does; said by a statement, as poolers
- * don't pass options on. Keep-alives find a machine that is gone sooner.
+ * Makes the server end a session that is silent. The server's clock decides, so it does not matter what the process
+ * does. It is set with a statement, because poolers do not pass options on. Keep-alives find a machine that is gone
+ * sooner.
  */
 async function endWhenSilent(client: pg.Client, silenceSeconds: number): Promise<void> {
   await client.query(
@@ -279,7 +297,10 @@ async function run<R extends Row>(on: pg.ClientBase, statement: Sql): Promise<R[
   }
 }
 
-/** The SQLSTATE of an error that came from PostgreSQL, itself or as the cause of ours. */
+/**
+ * The SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of ours;
+ * undefined when the error did not come from there.
+ */
 export function sqlState(error: unknown): string | undefined {
   return databaseError(error)?.code;
 }
@@ -289,7 +310,10 @@ function databaseError(error: unknown): pg.DatabaseError | undefined {
   return error instanceof Error ? databaseError(error.cause) : undefined;
 }
 
-/** Statements are prepared under a name per text. Values never are part of a text, so there are few. */
+/**
+ * The name under which a statement is prepared; it follows from the text. Values are never part of a text, so there are
+ * few names.
+ */
 function statementName(text: string): string {
   return hash('md5', text, 'base64url');
 }
@@ -297,16 +321,21 @@ function statementName(text: string): string {
 const int8 = 20;
 const dateTypes = new Set([1082, 1114, 1184]);
 
-/** bigint comes as a number (counts and bytes stay below 2^53), dates and times as their text. */
+/**
+ * Makes a number of a bigint, because counts and sizes stay below 2^53, and keeps dates and times as the text that
+ * PostgreSQL sent.
+ */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8) return Number;
   if (dateTypes.has(oid)) return (value: string) => value;
   return pg.types.getTypeParser(oid, format);
 }
 
-// https://www.postgresql.org/docs/current/errcodes-appendix.html
+// The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
-/** Cancelled, lock not available; serialization failures and deadlocks that came again and again. */
+/**
+ * These mean: cancelled, lock not available, and serialization failures and deadlocks that came again in every attempt.
+ */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
 const fullCodes = new Set(['53100', '53200', '53000']);
 const networkCodes = new Set([
@@ -327,15 +356,15 @@ const clientMessages = [
 ];
 
 /**
- * Makes a passing fault of the database an AppError that tells the caller to come back; anything else
- * is returned as it came, and ends as `internal_error`.
+ * Makes an AppError of a fault of the database that will pass, so that the caller is told to come back. Any other error
+ * is returned as it came, and becomes `internal_error`.
  */
 function translateDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (error instanceof pg.DatabaseError) {
     if (unavailableCodes.has(code) || code.startsWith('08')) return unavailable(error);
-    // A database that is closed for a while, as while it is cloned.
+    // The database accepts no connections for a while, as while it is being cloned.
     if (code === '55000' && error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });

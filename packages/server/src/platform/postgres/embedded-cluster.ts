@@ -17,18 +17,18 @@ import { describe, type Owner, type ProgramUser, runProgram } from './embedded-u
 
 const initdbTimeoutMillis = 120_000;
 const passwordName = 'svcctl-password';
-/** Unfinished clusters; anything under such a name is garbage once `postgres` exists. */
+/** The prefix of unfinished clusters. Whatever has such a name may be deleted once `postgres` exists. */
 const unfinishedPrefix = 'postgres.new';
-/** Beside the cluster while its files change hands. */
+/** This file lies beside the cluster while the owner of its files is being changed. */
 const changingOwnerName = 'postgres.changing-owner';
 
 /**
  * Makes `<dataDir>/postgres` unless it exists, and returns its password.
  *
- * Everything is prepared beside it and renamed in one step, so a crash leaves garbage but never half
- * a cluster. Of two processes doing this at once the second rename fails (the target is not empty):
- * that process drops its own cluster and uses the other. The password lies inside the cluster for
- * the same reason: it cannot belong to the loser's.
+ * Everything is prepared beside it and renamed in one step, so a crash may leave unused files but never half a cluster.
+ * If two processes do this at the same time, the second rename fails because the target is not empty; that process
+ * deletes its own cluster and uses the other one. The password lies inside the cluster for the same reason: so it
+ * cannot be the password of the deleted cluster.
  */
 export async function prepareCluster(options: {
   dataDir: string;
@@ -57,9 +57,9 @@ export async function prepareCluster(options: {
 }
 
 /**
- * Gives every file of a cluster to the user who is about to run it; PostgreSQL insists on owning them.
- * Only while no server runs on it. A kill in between leaves the mark, and the next start, whoever it
- * runs as, goes through all files again.
+ * Gives every file of a cluster to the user who is about to run it, because PostgreSQL insists on owning its files.
+ * Call it only while no server runs on the cluster. If it is killed halfway, the mark stays, and the next start,
+ * whichever user runs it, goes through all files again.
  */
 export async function giveCluster(clusterDir: string, owner: Owner): Promise<void> {
   const dataDir = path.dirname(clusterDir);
@@ -82,9 +82,9 @@ export async function giveCluster(clusterDir: string, owner: Owner): Promise<voi
 }
 
 /**
- * A folder after what is in it: while we are in there its old owner alone may change it. Links are
- * given themselves, never followed: what they lead to may be anybody's. Files may vanish: another
- * process that starts, too, may be ahead of us, and its server at work already.
+ * Changes the owner of a folder after everything in it: until then only the old owner may change the folder. Links
+ * themselves change their owner and are never followed, because they may lead to anybody's files. Files may vanish
+ * meanwhile: another process that starts may be ahead, and its server may already be at work.
  */
 async function giveTree(dir: string, owner: Owner): Promise<void> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(unless('ENOENT'));
@@ -96,7 +96,9 @@ async function giveTree(dir: string, owner: Owner): Promise<void> {
   await lchown(dir, owner.uid, owner.gid).catch(unless('ENOENT'));
 }
 
-/** Removes what crashed or overtaken processes left. Failing is harmless: the next start tries again. */
+/**
+ * Removes what processes left that crashed or came second. A failure does no harm, because the next start tries again.
+ */
 export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   const names = await readdir(dataDir);
   for (const name of names.filter((entry) => entry.startsWith(unfinishedPrefix))) {
@@ -134,7 +136,7 @@ async function createCluster(
   }
 }
 
-/** For `catch`: lets an error of this code pass as undefined. */
+/** For use in `catch`: turns an error with this code into undefined and throws any other. */
 function unless(code: string): (error: unknown) => undefined {
   return (error) => {
     if (!isCode(error, code)) throw error;
@@ -170,6 +172,10 @@ function unreadable(clusterDir: string, cause: unknown): Error {
   );
 }
 
+/**
+ * Writes a new file that only its owner can read. Its content is on the disk when it returns. Throws EEXIST when the
+ * file exists.
+ */
 async function writeDurably(file: string, content: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {

@@ -17,6 +17,7 @@ export type EmbeddedPostgresLog = (
   fields?: Record<string, unknown>,
 ) => void;
 
+/** What is known of a cluster before a server runs on it. */
 export type Cluster = {
   readonly dir: string;
   readonly logFile: string;
@@ -25,11 +26,13 @@ export type Cluster = {
   readonly password: string;
   readonly settings: Readonly<Record<string, string>>;
   readonly log: EmbeddedPostgresLog;
-  /** application_name of our hold. */
+  /** The application_name of our own hold, by which other processes recognize it. */
   readonly holdName: string;
 };
 
-/** An open connection that tells other processes we need the server, and us when it dies. */
+/**
+ * An open connection. It tells other processes that this one needs the server, and tells this one when the server dies.
+ */
 export type Hold = {
   readonly client: Client;
   readonly socket: Socket;
@@ -44,13 +47,13 @@ const pollMillis = 10;
 const firstRetryMillis = 100;
 const lastRetryMillis = 5_000;
 const closeTimeoutMillis = 2_000;
-/** How long the connections of an ended process may take to go, at most. */
+/** The connections of a process that has ended may take this long to go. */
 const lingerMillis = 2_000;
 
 /**
- * Loops until we hold a connection to a server of this cluster. Who starts it is decided by
- * PostgreSQL's own lock file, which no crash can leave locked: the loser's postmaster exits and the
- * loop then finds the winner's.
+ * Tries until it holds a connection to a server of this cluster, for at most a minute; then it throws
+ * `database_unusable`. PostgreSQL's own lock file, which no crash can leave locked, decides which process starts the
+ * server: the postmaster of the other process exits, and the loop finds the one that runs.
  */
 export async function attachOrStart(
   cluster: Cluster,
@@ -105,14 +108,16 @@ export async function attachOrStart(
     }
     throw error;
   }
-  // Left running: a long recovery goes on, and the next start attaches to it.
+  // The server is left running: a long recovery goes on, and the next start attaches to it.
   throw unusable(
     `PostgreSQL in ${cluster.dir} was not available within ${availableWithinMillis / 1000} s, waiting ` +
       `for: ${waitingFor}. See ${cluster.logFile} and start again.`,
   );
 }
 
-/** Connects as our hold. Returns the error when trying again can help. */
+/**
+ * Connects as our hold. Returns the error when trying again can help, and throws `database_unusable` when it cannot.
+ */
 export async function holdConnection(
   cluster: Cluster,
   { pid, port }: { pid: number; port: number },
@@ -131,7 +136,7 @@ export async function holdConnection(
     query_timeout: 10_000,
   });
   const ended = new Promise((resolve) => client.once('end', resolve));
-  // Without a listener a lost connection would end the process; 'end' follows and is handled.
+  // Without this listener a lost connection would end the process. The event 'end' follows, and that one is handled.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -140,7 +145,7 @@ export async function holdConnection(
       throw new Error(`port ${port} serves ${rows[0]?.data_directory}`);
     }
     await ensureDatabase(client);
-    // A process that forgets stop() can still exit.
+    // A process that forgets to call `stop` can still exit.
     socket.unref();
     return { client, socket, pid, port, ended };
   } catch (error) {
@@ -161,7 +166,7 @@ async function ensureDatabase(client: Client): Promise<void> {
   try {
     await client.query('create database svcctl');
   } catch (error) {
-    // Another process was faster; the unique index may notice before the name check does.
+    // Another process was faster. The unique index may notice that before the check of the name does.
     if (!isCode(error, '42P04', '23505')) throw error;
   }
   const lz4 = await client.query(
@@ -172,7 +177,7 @@ async function ensureDatabase(client: Client): Promise<void> {
   }
 }
 
-/** Ends the hold. Returns how many others use the server, undefined when it cannot be asked. */
+/** Ends the hold. Returns how many other connections use the server, or undefined when it cannot be asked. */
 export async function leave({ client, socket }: Hold): Promise<number | undefined> {
   socket.ref();
   const others = await countOthers(client).catch(() => undefined);
@@ -182,9 +187,9 @@ export async function leave({ client, socket }: Hold): Promise<number | undefine
 }
 
 /**
- * Connections of others: of other processes, and other holds of this one. We first take ourselves
- * out of the count; so of two processes that stop at once, the later to ask sees nobody. What a process
- * that has just ended or was killed leaves behind is given a moment to go: a user who stays has a hold.
+ * Counts the connections of other processes and the other holds of this one. It takes this hold out of the count first,
+ * so of two processes that stop at the same time the one that asks later sees nobody. The connections of a process that
+ * has just ended or was killed are given a moment to go; they are told apart because a process that stays has a hold.
  */
 async function countOthers(client: Client): Promise<number> {
   await client.query("set application_name to 'svcctl-leaving'");

@@ -10,18 +10,18 @@ import { type ProgramUser, programOptions, runProgram } from './embedded-user.ts
 export type Postmaster = {
   readonly pid: number;
   readonly port: number;
-  /** It accepts connections (as opposed to starting, recovering or shutting down). */
+  /** Whether it accepts connections, and is not starting, recovering or shutting down. */
   readonly isReady: boolean;
   readonly isRunning: boolean;
 };
 
-/** A postmaster we spawned. It outlives us unless stopped. */
+/** A postmaster that this process started. It goes on when this process ends, unless it is stopped. */
 export type LaunchedPostmaster = {
   readonly pid: number | undefined;
   hasExited(): boolean;
-  /** Why it exited: the end of its log. `isTransient`: trying again can help. */
+  /** Says why it exited, from the end of its log. `isTransient` means that trying again can help. */
   failure(): Promise<{ reason: string; isTransient: boolean }>;
-  /** Fast shutdown of one that is not yet in use. */
+  /** Shuts down a postmaster that nobody uses yet. */
   cancel(): Promise<void>;
 };
 
@@ -30,13 +30,14 @@ const logTailBytes = 4096;
 const emptyLockFileMillis = 10_000;
 
 const transientFailures = [
-  'lock file', // another process was faster, or is just stopping
-  'shared memory block', // backends of a killed postmaster still have it for a moment
-  'could not bind', // the port was taken since we looked
+  'lock file', // another process was faster, or its server is just stopping
+  'shared memory block', // the backends of a killed postmaster still hold it for a moment
+  'could not bind', // another program took the port after it was found free
   'could not create any TCP/IP sockets',
   'terminated by signal',
 ];
 
+/** Reads the lock file of a cluster; undefined when there is none, or when a power cut has left it empty. */
 export async function readPostmaster(clusterDir: string): Promise<Postmaster | undefined> {
   const file = path.join(clusterDir, 'postmaster.pid');
   let content: string;
@@ -46,9 +47,9 @@ export async function readPostmaster(clusterDir: string): Promise<Postmaster | u
     if (isCode(error, 'ENOENT')) return undefined;
     throw error;
   }
-  // Lines: pid, data directory, start time, port, socket directory, address, shared memory, status.
+  // The lines are: pid, data directory, start time, port, socket directory, address, shared memory, status.
   const lines = content.split('\n').map((line) => line.trim());
-  // Negative: a single-user backend.
+  // The number is negative when a single-user backend holds the lock.
   const pid = Math.abs(Number(lines[0]));
   if (!Number.isInteger(pid) || pid === 0) {
     await removeEmptyLockFile(file, content);
@@ -62,7 +63,7 @@ export async function readPostmaster(clusterDir: string): Promise<Postmaster | u
   };
 }
 
-/** Starts the server in a session of its own, so that Ctrl-C in our terminal does not reach it. */
+/** Starts the server in a session of its own, so that Ctrl-C in the terminal of this process does not reach it. */
 export async function launchPostmaster(options: {
   postgres: string;
   user: ProgramUser;
@@ -85,9 +86,9 @@ export async function launchPostmaster(options: {
     }
     const [file = options.postgres, ...args] = words;
     const common = programOptions(options.user);
-    // After a reboot the pid in a leftover lock file may be anybody's, in a container without init a
-    // zombie's, and PostgreSQL would refuse to start for ever. This variable, made for pg_ctl, tells
-    // it to disregard that one pid; its check of the shared memory still guards the data.
+    // The pid in a lock file that was left over may belong to any process after a reboot, or to a zombie in a container
+    // without init, and PostgreSQL would then refuse to start for ever. This variable, which exists for pg_ctl, makes
+    // PostgreSQL disregard that one pid; its check of the shared memory still protects the data.
     if (stale?.isRunning === false) common.env.PG_GRANDPARENT_PID = String(stale.pid);
     const child = spawn(file, args, {
       ...common,
@@ -123,7 +124,10 @@ export async function launchPostmaster(options: {
   }
 }
 
-/** Fast shutdown; an immediate one (recovered at the next start) when that takes over 30 s. */
+/**
+ * Stops the server with a fast shutdown. After 30 s it orders an immediate one, from which the next start recovers.
+ * Throws `database_unusable` when the server does not stop within 5 s more.
+ */
 export async function stopPostmaster(
   cluster: { dir: string; user: ProgramUser },
   pid: number,
@@ -141,8 +145,8 @@ export async function stopPostmaster(
 }
 
 /**
- * A free port, the last one if possible: another process may be restarting this server at the same
- * moment on the port that its clients know.
+ * Finds a free port and prefers the last one: another process may be restarting this server at the same moment, on the
+ * port that its clients know.
  */
 export async function choosePort(clusterDir: string): Promise<number> {
   const last = await readFile(path.join(clusterDir, 'postmaster.opts'), 'utf8').catch(() => '');
@@ -152,7 +156,7 @@ export async function choosePort(clusterDir: string): Promise<number> {
   return port;
 }
 
-/** Polls every 20 ms; false when time is up. */
+/** Checks the condition every 20 ms until it is true. Returns false when the time is up. */
 export async function waitUntil(
   condition: () => boolean | Promise<boolean>,
   timeoutMillis: number,
@@ -165,7 +169,10 @@ export async function waitUntil(
   return true;
 }
 
-/** Whether `pid` is a live process working in `clusterDir`: pids are reused, zombies do not serve. */
+/**
+ * Whether `pid` is a live process that works in `clusterDir`. The number alone is not enough: numbers are used again,
+ * and a zombie serves nobody.
+ */
 async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   if (process.platform !== 'linux') {
     if (!mayBeSignalled(pid)) return false;
@@ -181,17 +188,21 @@ async function isServing(pid: number, clusterDir: string): Promise<boolean> {
       return (await readlink(`${proc}/cwd`)) === dir;
     } catch (error) {
       if (!isCode(error, 'EACCES', 'EPERM')) throw error;
-      // Another uid's, and containers lack CAP_SYS_PTRACE. The command line is open to all.
+      // The process belongs to another user, and containers lack CAP_SYS_PTRACE. Everybody may read its command line.
       const words = (await readFile(`${proc}/cmdline`, 'utf8')).split('\0');
       return words.includes(dir) || words.includes(clusterDir);
     }
   } catch (error) {
-    // ENOENT: a zombie or just gone. Otherwise /proc is closed to us: connecting will tell.
+    // ENOENT means a zombie or a process that has just gone. Any other error means that /proc is closed to us; then
+    // connecting will tell.
     return !isCode(error, 'ENOENT', 'ESRCH');
   }
 }
 
-/** A server of another uid may be signalled by that uid, if not by us: root may lack CAP_KILL. */
+/**
+ * Sends a signal. If this process may not signal a server of another user, because root may lack CAP_KILL, the command
+ * is run as that user.
+ */
 async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals): Promise<void> {
   try {
     process.kill(pid, signal);
@@ -211,14 +222,17 @@ function mayBeSignalled(pid: number): boolean {
   }
 }
 
-/** Left by a power cut. A postmaster fills its lock file at once; PostgreSQL never removes it. */
+/**
+ * Removes an empty lock file, which a power cut leaves behind. A postmaster fills its lock file at once, and PostgreSQL
+ * never removes an empty one.
+ */
 async function removeEmptyLockFile(file: string, content: string): Promise<void> {
   if (content.trim() !== '') return;
   const { mtimeMs } = await stat(file);
   if (Date.now() - mtimeMs > emptyLockFileMillis) await rm(file, { force: true });
 }
 
-/** The port if it is free now (port 0: any); undefined when it is taken. */
+/** Returns the port if it is free now (0 takes any free port), or undefined when it is taken. */
 function listenOnce(port: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -239,6 +253,7 @@ async function rotateLog(file: string): Promise<void> {
   }
 }
 
+/** The last part of a log since `start`, or since its beginning when the log has been rotated. */
 async function readTail(file: string, start: number): Promise<string> {
   const handle = await open(file, 'r');
   try {

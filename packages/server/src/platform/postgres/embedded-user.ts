@@ -5,11 +5,14 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { isCode, unusable } from './embedded-binaries.ts';
 
-/** How to run PostgreSQL's programs: they refuse uid 0. */
+/** How to run PostgreSQL's programs, which refuse to run as uid 0. */
 export type ProgramUser = {
-  /** Words put before the program, empty for none. */
+  /** The words to put before the program; empty when none are needed. */
   readonly prefix: readonly string[];
-  /** Set when we are root: who has to own the cluster's files. Without a prefix, whom to run as. */
+  /**
+   * Present when this process is root: the user who must own the cluster's files and, without a prefix, run the
+   * programs.
+   */
   readonly owner?: Owner;
 };
 
@@ -21,13 +24,15 @@ const nobody = 65534;
 const probeTimeoutMillis = 10_000;
 
 /**
- * Chooses the user for `postgres` and the cluster in `<dataDir>/postgres` (which need not exist yet).
+ * Chooses the user for `postgres` and the cluster in `<dataDir>/postgres`, which need not exist yet.
  *
- * An ordinary user runs it as is. Root runs it in a user namespace that maps root to an ordinary
- * uid: no file changes hands, and they may lie where only root may enter. Where namespaces are
- * forbidden (containers under their default seccomp profile, any chroot) it runs as another uid, which
- * keeps the one capability that leads through closed folders. The cluster's files must be given to the
- * owner this answers with before a server is started on them.
+ * An ordinary user runs PostgreSQL directly. Root runs it in a user namespace that maps root to an ordinary uid: no
+ * file changes its owner, and the files may lie in a folder that only root may enter. Where namespaces are forbidden
+ * (in containers with the default seccomp profile, in any chroot) it runs as another uid, with the one capability that
+ * lets it pass closed folders. Before a server is started, the cluster's files must be given to the owner in the
+ * result.
+ *
+ * Throws `database_unusable` when root can use none of these ways.
  */
 export async function chooseProgramUser(options: {
   initdb: string;
@@ -48,8 +53,8 @@ export async function chooseProgramUser(options: {
     : [{ prefix: namespace }];
   const failures: unknown[] = [];
   for (const user of candidates) {
-    // Neither does anything, but both look for their files, as the user they would run as. initdb asks for
-    // that user's name as well, which the owner of a cluster that is there need not have.
+    // Neither program changes anything, but both look for their files as the user they would run as. initdb also asks
+    // for that user's name, which the owner of an existing cluster need not have.
     const isTheirs = owner !== undefined && owner.uid === user.owner?.uid;
     const program = isTheirs ? [postgres, '-C', 'data_directory'] : [initdb, '--show'];
     const probe = ['-c', 'cd "$0" && exec "$@"', dataDir, ...program, '-D', clusterDir];
@@ -72,7 +77,10 @@ export async function chooseProgramUser(options: {
   );
 }
 
-/** In order of preference. Whose the cluster is decides first: then its files stay as they are. */
+/**
+ * The possible users in the order of preference. The owner of an existing cluster comes first: then its files stay as
+ * they are.
+ */
 async function listUsersForRoot(
   made: Owner | undefined,
   namespace: readonly string[],
@@ -88,27 +96,27 @@ async function listUsersForRoot(
 }
 
 /**
- * Another user whom closed folders let pass. Of the two capabilities for that, the lesser if we have it;
- * containers have only the other. setpriv is part of util-linux, as unshare is.
+ * The prefix that runs a program as another user whom closed folders let pass. Two capabilities allow that. The lesser
+ * one is used if this process has it; containers have only the other one. setpriv is part of util-linux, as unshare is.
  */
 async function otherUserPrefix({ uid, gid }: Owner): Promise<string[]> {
   const held = await readCapabilities();
   const capability = held & (1n << 2n) ? 'dac_read_search' : 'dac_override';
   const words = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
   words.push(`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`);
-  // access(2), by which PostgreSQL looks at its own programs, asks for the rights that the real uid would
-  // have: without capabilities, unless this bit is set. That takes CAP_SETPCAP.
+  // PostgreSQL looks at its own programs with access(2), which asks for the rights of the real uid. These include no
+  // capabilities unless this bit is set, and setting it takes CAP_SETPCAP.
   if (held & (1n << 8n)) words.push('--securebits=+no_setuid_fixup');
   return [...words, '--'];
 }
 
-/** Ours, as bits: see capabilities(7). */
+/** The effective capabilities of this process as bits, numbered as in capabilities(7). */
 async function readCapabilities(): Promise<bigint> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   return BigInt(`0x${/^CapEff:\t(\w+)/m.exec(status)?.[1] ?? '0'}`);
 }
 
-/** Runs a program to its end and returns its output; throws with the output when it fails. */
+/** Runs a program to its end and returns what it wrote to stdout. Throws with its output when it fails. */
 export async function runProgram(
   user: ProgramUser,
   [program, ...args]: readonly [string, ...string[]],
@@ -121,7 +129,7 @@ export async function runProgram(
   return String(stdout);
 }
 
-/** Options for `spawn` and `execFile`. The environment is ours alone: no PGDATA, no secrets. */
+/** The options for `spawn` and `execFile`. The environment is made here, so no PGDATA and no secret is inherited. */
 export function programOptions(user: ProgramUser): {
   cwd: string;
   env: Record<string, string>;
@@ -129,20 +137,20 @@ export function programOptions(user: ProgramUser): {
   gid?: number;
 } {
   const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-  // '/': the current directory may be closed to the other user. LC_ALL: English messages, which
-  // the start loop reads, and a locale that macOS needs to keep postgres single-threaded.
+  // The folder is '/', because the current directory may be closed to the other user. LC_ALL gives the English messages
+  // that the start loop reads, and a locale with which PostgreSQL stays single-threaded on macOS.
   const env = { PATH: searchPath, LC_ALL: 'C', TZ: 'UTC' };
   return { cwd: '/', env, ...(user.prefix.length === 0 ? user.owner : {}) };
 }
 
-/** The last words of a failed program, for a message. */
+/** The last lines that a failed program wrote, for use in a message. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const stderr = 'stderr' in error ? String(error.stderr).trim() : '';
   return stderr === '' ? error.message : stderr.split('\n').slice(-5).join('\n');
 }
 
-/** initdb looks its user up by name; `docker run --user 12345` has none. */
+/** Whether this user has a name. initdb looks it up, and with `docker run --user 12345` there is none. */
 function hasName(): boolean {
   try {
     return userInfo().username !== '';
@@ -151,13 +159,13 @@ function hasName(): boolean {
   }
 }
 
-/** A user to be mapped to. Not 65534: files of unmapped users look like its own. */
+/** A user to be mapped to. It is not 65534, because files of unmapped users look as if they belonged to that one. */
 async function findOrdinaryUid(): Promise<number> {
   const uids = (await listNamedUsers()).map(({ uid }) => uid).filter((uid) => uid !== nobody);
   return uids.includes(1000) ? 1000 : (uids[0] ?? 1000);
 }
 
-/** A user to run as: nobody, or else any that initdb finds a name for. */
+/** A user to run as: nobody, or else any other user that has a name, as initdb needs one. */
 async function findUnprivileged(): Promise<Owner> {
   const users = await listNamedUsers();
   return users.find(({ uid }) => uid === nobody) ?? users[0] ?? { uid: nobody, gid: nobody };

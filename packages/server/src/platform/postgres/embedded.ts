@@ -16,24 +16,24 @@ import { readPostmaster, stopPostmaster } from './embedded-postmaster.ts';
 import { chooseProgramUser } from './embedded-user.ts';
 
 export type EmbeddedPostgresOptions = {
-  /** The cluster lives in `<dataDir>/postgres`, its log is `<dataDir>/postgres.log`. */
+  /** The folder that holds the cluster, `<dataDir>/postgres`, and its log, `<dataDir>/postgres.log`. */
   readonly dataDir: string;
   readonly log: EmbeddedPostgresLog;
-  /** Default true. False loses data in a power cut: only for tests. */
+  /** True by default. With false a power cut loses data, so false is only for tests. */
   readonly fsync?: boolean;
-  /** More server settings; they win over ours. Ignored when the server is already running. */
+  /** Further settings of the server, which override ours. They are ignored when the server is already running. */
   readonly settings?: Record<string, string>;
-  /** Gives up the start. Afterwards use `stop`. */
+  /** Gives up the start. Once the start has succeeded, use `stop`. */
   readonly signal?: AbortSignal;
 };
 
 export type EmbeddedPostgres = {
-  /** `postgres://svcctl:<password>@127.0.0.1:<port>/svcctl`, valid until `stop`. */
+  /** `postgres://svcctl:<password>@127.0.0.1:<port>/svcctl`. It is valid until `stop`. */
   readonly url: string;
   /**
-   * Lets go of the server: stops it (fast shutdown), unless another svcctl process still uses it,
-   * that is holds a connection whose application_name starts with `svcctl`. Name the connections of
-   * this process `svcctl:<process.pid>`. Idempotent.
+   * Lets go of the server. It is stopped with a fast shutdown, unless another svcctl process still uses it: that is one
+   * that has a connection whose application_name begins with `svcctl`. The connections of this process must be named
+   * `svcctl:<process.pid>`. Calling it again does no harm.
    */
   stop(): Promise<void>;
 };
@@ -43,9 +43,9 @@ const lastRetryMillis = 5_000;
 const calmMillis = 60_000;
 
 /**
- * Starts the built-in PostgreSQL on the cluster in `dataDir`, creating it on first use, or attaches
- * to one that runs there already: another svcctl process's, or one orphaned by kill -9. While it is
- * held it is restarted on the same port whenever it dies. Throws with what to do next.
+ * Starts the built-in PostgreSQL on the cluster in `dataDir`, which is made on first use, or attaches to a server that
+ * runs there already, started by another svcctl process or left over after kill -9. As long as it is held, the server
+ * is restarted on the same port whenever it dies. Throws `database_unusable` with what to do next.
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
@@ -76,7 +76,10 @@ export async function startEmbeddedPostgres(
   };
 }
 
-/** Returns the real path: the server reports its directory by the name it was started with. */
+/**
+ * Makes the data folder and returns its real path, because the server reports its directory by the name it was started
+ * with.
+ */
 async function makeDataDir(dataDir: string): Promise<string> {
   try {
     await mkdir(dataDir, { recursive: true });
@@ -105,13 +108,13 @@ function serverSettings(fsync: boolean, extra: Record<string, string> = {}) {
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // synchronous_commit stays on: without fsync it costs little, and a kill -9 loses nothing.
+    // `synchronous_commit` stays on: in tests without fsync it costs little, and kill -9 loses nothing.
     ...(fsync ? {} : { fsync: 'off', full_page_writes: 'off' }),
     ...extra,
   };
 }
 
-/** Takes the hold again whenever it is lost, until the returned function stops everything. */
+/** Takes the hold again whenever it is lost, until the returned function is called, which stops everything. */
 function supervise(cluster: Cluster, first: Hold): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -129,7 +132,7 @@ function supervise(cluster: Cluster, first: Hold): () => Promise<void> {
   const recover = async () => {
     const { port } = first;
     cluster.log('warn', 'the connection to PostgreSQL was lost, recovering it', { port });
-    // A server that dies again and again is restarted ever more slowly.
+    // A server that dies again and again is restarted after longer and longer pauses.
     if (performance.now() - heldSince > calmMillis) retryMillis = firstRetryMillis;
     while (!signal.aborted) {
       await delay(retryMillis, undefined, { signal, ref: false }).catch(() => {});
@@ -175,13 +178,13 @@ async function holdAgain(
   }
 }
 
-/** Stops the server unless others hold it. */
+/** Stops the server unless other processes hold it. */
 async function release(cluster: Cluster, hold: Hold): Promise<void> {
   const postmaster = await readPostmaster(cluster.dir);
   let others = await leave(hold);
   if (!postmaster?.isRunning) return;
   if (others === undefined) {
-    // Our connection was lost just now; others may already be back.
+    // The connection was lost just now, and other processes may already be connected again.
     const again = await holdConnection(cluster, postmaster);
     others = again instanceof Error ? undefined : await leave(again);
   }

@@ -2,11 +2,11 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from './database.ts';
 
 /**
- * The advisory locks of svcctl, all in one place so that no two are the same by mistake. Processes of two
- * releases exclude each other by these numbers while one replaces the other: a number never changes.
+ * The advisory locks of svcctl. They stand in one place, so that no two are the same by mistake. While one release
+ * replaces another, processes of both exclude each other by these numbers, so a number never changes.
  */
 export const advisoryLocks = {
-  // One number each.
+  // These locks have one number each.
   migrations: 7_340_117_001,
   tokens: 7_340_117_002,
   partitions: 7_340_117_003,
@@ -14,7 +14,7 @@ export const advisoryLocks = {
   retentionRuns: 7_340_120,
   versionCounts: 7_340_121,
   storeFence: 7_340_123,
-  // The first of two numbers: the second says which lane, tenant or job.
+  // These numbers are the first of two; the second says which lane, tenant or job is meant.
   pins: 734_012,
   tags: 734_013,
   exportJobs: 734_014,
@@ -28,7 +28,7 @@ export const advisoryLocks = {
 
 export type AdvisoryLock = keyof typeof advisoryLocks;
 
-/** Of the rows of pg_locks, those that are one of these locks, held by a session on this database. */
+/** Selects those rows of pg_locks that are one of these locks, held by a session on this database. */
 export function isHeldLock(...names: readonly AdvisoryLock[]): Sql {
   const numbers = names.map((name) => advisoryLocks[name]);
   return sql`locktype = 'advisory' and granted
@@ -37,8 +37,8 @@ export function isHeldLock(...names: readonly AdvisoryLock[]): Sql {
 }
 
 /**
- * Whether the lock was free and is this session's now, for as long as it lives. `of`: the tenant or job that a lock
- * of two numbers is about.
+ * Takes a lock if it is free. Returns whether the session has it now; it keeps it for as long as the session lives.
+ * `of` names the tenant or job that a lock of two numbers is about.
  */
 export async function tryLock(
   session: Queryable,
@@ -54,7 +54,9 @@ export async function tryLock(
   return rows[0]?.is_locked ?? false;
 }
 
-/** At once: the end of a connection frees them only when the server comes to it. */
+/**
+ * Frees the locks of a session at once. When only the connection is closed, they stay until the server notices its end.
+ */
 export async function unlockAll(session: Queryable): Promise<void> {
   await session.query(sql`select pg_advisory_unlock_all()`);
 }

@@ -12,18 +12,19 @@ const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
 type Migration = { name: string; text: string; checksum: string };
 
 /**
- * Brings the schema to this version: each new file of migrations/ in its own transaction, in order of
- * name, under one lock however many processes start. Throws `database_unusable` when the database was
- * made by a newer version or an applied file has changed.
+ * Brings the schema to this version and returns the names of the migrations that it applied. Each new file of
+ * migrations/ runs in a transaction of its own, in the order of the names. One lock makes sure that only one process
+ * migrates, however many start. Throws `database_unusable` when a newer version made the database or when an applied
+ * file has changed.
  */
 export async function migrate(database: Database): Promise<string[]> {
   const migrations = await readMigrations();
   return database.withConnection(async (connection) => {
-    // Waiting for another process, and changing a large table, may take long.
+    // Waiting for another process and changing a large table may both take long.
     await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
     await runPatiently(connection, `select pg_advisory_lock(${advisoryLocks.migrations})`);
     const applied = await applyMissing(connection, migrations);
-    // If it fails, the connection is thrown away, and the lock with it.
+    // If this fails, the connection is destroyed and the lock goes with it.
     await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
     await connection.client.query('reset statement_timeout; reset lock_timeout');
     return applied;
@@ -55,6 +56,7 @@ async function applyMissing(connection: Connection, migrations: Migration[]): Pr
   return missing.map((migration) => migration.name);
 }
 
+/** Runs a statement without the client's usual time-out. */
 function runPatiently({ client }: Connection, text: string) {
   return client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }

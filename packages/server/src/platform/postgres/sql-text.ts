@@ -1,12 +1,15 @@
 import pg from 'pg';
 import { raw, type Sql } from 'sql-template-tag';
 
-/** SQL for the contract's form of a time: RFC 3339, UTC, six fraction digits. `column` is code, not input. */
+/**
+ * SQL that spells a time as the contract does: RFC 3339, UTC, six fraction digits. `column` must be code and never
+ * input, because it goes into the statement as it is.
+ */
 export function instantText(column: string): Sql {
   return raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`);
 }
 
-/** A statement with its values written into it, for COPY, which takes no parameters. */
+/** A statement with its values written into the text. COPY needs this, because it takes no parameters. */
 export function inlineSql(statement: Sql): string {
   return statement.strings.reduce(
     (text, part, i) => text + literal(statement.values[i - 1]) + part,

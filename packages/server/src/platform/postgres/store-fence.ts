@@ -2,25 +2,25 @@ import sql from 'sql-template-tag';
 import type { Database, Queryable } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 
-/** Which tokens of the store this database knows as its own: see platform/objects/fence.ts. */
+/** The tokens of the store that this database knows as its own; platform/objects/fence.ts explains them. */
 export type Fence = {
   readonly confirmed: string | null;
-  /** Of attempts of which it is not known whether the store took them. */
+  /** The tokens of attempts for which it is unknown whether the store took them, newest first. */
   readonly pending: readonly string[];
-  /** Another one with each change. */
+  /** A number that changes whenever the row changes. */
   readonly version: number;
 };
 
-/** Each attempt that failed leaves one; the next that succeeds clears them. */
+/** Each attempt that fails leaves a token here, and the next attempt that succeeds removes them all. */
 const mostPending = 1000;
 
 /**
- * Less than others wait for a lock: they hardly notice one that is frozen while the store is asked. Who loses the lock
- * in between fails, and harms nobody.
+ * This is less than others wait for a lock, so they hardly notice a process that is frozen while it asks the store. A
+ * process that loses the lock meanwhile fails and does no harm.
  */
 const silenceSeconds = 6;
 
-/** One process of the database at a time takes the token forward. */
+/** Does the work under a lock, so that one process at a time moves the token of this database forward. */
 export async function withFenceLock<T>(
   db: Pick<Database, 'openSession'>,
   work: (session: Queryable) => Promise<T>,
@@ -41,13 +41,16 @@ export async function readFence(db: Queryable): Promise<Fence> {
   return fence;
 }
 
+/**
+ * Writes a token down before the store is asked to take it. Of very many failed attempts the oldest tokens are dropped.
+ */
 export async function addPending(db: Queryable, token: string): Promise<void> {
   await db.query(sql`
     update store_fence set version = version + 1,
       pending = (array[${token}::text] || pending)[1:${mostPending}::int]`);
 }
 
-/** The store took this one: it can take none of the others any more. */
+/** Notes that the store has taken this token: it can no longer take any of the pending ones. */
 export async function confirm(db: Queryable, token: string): Promise<void> {
   await db.query(sql`
     update store_fence set version = version + 1, confirmed = ${token}, pending = '{}'`);
