@@ -20,7 +20,10 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { datasetNames, levels, orders, tiers } from './values.ts';
 
-/** Which records: of a tenant, a store, a month or whole days. The same words in every list and export. */
+/**
+ * Says which records are meant: those of a tenant, a store, a month or whole days. Every list and every export uses the
+ * same words.
+ */
 export const sliceProperties = {
   tenant: Type.Optional(tenantSchema),
   store: Type.Optional(storeSchema),
@@ -115,7 +118,7 @@ export const ingestAnswerSchema = Type.Object({
 });
 export type IngestAnswer = Static<typeof ingestAnswerSchema>;
 
-/** How far a stream came that broke off, in the problem document beside what ended it. */
+/** When a stream breaks off, the problem document says beside the error how far the stream came. */
 const ingestProblem = {
   description:
     'A problem document (RFC 9457); `code` is stable. Of a JSON batch nothing is stored. Of a stream, what its further members say is stored, and durable.',
@@ -141,7 +144,7 @@ export type IngestProgress = IngestAnswer & {
   next_byte: number;
 };
 
-/** Codes of rejected records: stable, documented in docs/errors.md. */
+/** The codes of rejected records. They never change, and docs/errors.md documents them. */
 export const rejectCodes = {
   record_invalid: 'The element is not a JSON object.',
   record_too_large: 'The line or element is longer than any record may be.',

@@ -21,7 +21,10 @@ export type DatasetsRequest = {
   cursor?: string;
 };
 
-/** One page of the tree's rows at a level, from the counters of one moment. Throws 400 `cursor_invalid`. */
+/**
+ * One page of the rows of the tree at one level. All its counters are read at one moment. Throws 400 `cursor_invalid`,
+ * and `request_invalid` for daily counts at another level than `month`.
+ */
 export async function listDatasets(
   db: Database,
   cursorKey: Buffer,
@@ -42,7 +45,7 @@ export async function listDatasets(
     async (snapshot) => {
       const rows = await queries.listDatasets(snapshot, level, filter, keyset);
       const { data: shown, next_cursor } = toPage(page, rows, names);
-      // A tenant's row holds the store that is filtered on, though it does not name it.
+      // The row of a tenant sums only the store that is filtered on, though it does not name that store.
       const counted = shown.map((row) => ({ ...row, store: row.store ?? store ?? null }));
       const coverage = await readCoverage(snapshot, counted);
       const data = shown.map((row, i) => toDatasetRow(row, coverage[i]));
@@ -69,7 +72,8 @@ function toDatasetRow(row: queries.DatasetCounters, coverage: Coverage | undefin
     month: row.month,
     count: row.count,
     bytes: row.bytes,
-    // 1 only when exact: the quotient of integers below 2^53 that differ does not round to it.
+    // The coverage is 1 only when every record is covered: the quotient of two different integers below 2^53 does not
+    // round to 1.
     coverage: row.count === 0 ? null : covered / row.count,
     covered,
     by_dataset: { training, fine_tuning },
@@ -81,7 +85,7 @@ function toDatasetRow(row: queries.DatasetCounters, coverage: Coverage | undefin
   };
 }
 
-/** Adds to each leaf one count per day of its month, zero where there are none. */
+/** Adds one count for each day of the month to each leaf; a day without records has 0. */
 async function addDays(db: Queryable, leaves: DatasetRow[]): Promise<void> {
   const keys = leaves.map(({ tenant, store, month }) => ({
     tenant,

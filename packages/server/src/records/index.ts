@@ -1,4 +1,4 @@
-// The door for those who read records: exports, and `app.ts`. What moves or removes them comes in by segments.ts.
+// Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead.
 
 export { createIngest, type Ingest } from './ingest/ingest.ts';
 export type { RecordRow } from './queries.ts';

@@ -12,17 +12,18 @@ import {
 import type { Slice } from './slice/slice.ts';
 import type { Level } from './values.ts';
 
+/** The counters of one row of the tree. `store` and `month` are null at the levels above them. */
 export type DatasetCounters = {
   tenant: string;
   store: string | null;
   month: string | null;
   count: number;
   bytes: number;
-  /** Decimal text, 0 … 2^64-1. */
+  /** The sum of the digests as decimal text, 0 to 2^64 − 1. */
   digest: string;
   first_at: string | null;
   last_at: string | null;
-  /** The share that lies in segments, and the bytes it takes there. */
+  /** How many of the records lie in segments, their bytes, and the bytes that they take there. */
   cold_count: number;
   cold_bytes: number;
   cold_stored_bytes: number;
@@ -32,12 +33,12 @@ export type DatasetFilter = {
   tenant?: string | undefined;
   store?: string | undefined;
   month?: string | undefined;
-  /** Prefix of the name at the level. */
+  /** The prefix of the name at the level. */
   q?: string | undefined;
   tenants: readonly string[] | null;
 };
 
-/** The rows of one level after `after` (the names of the last row seen), in key order. */
+/** The rows of one level that follow `after` (the names of the last row seen), in the order of their keys. */
 export async function listDatasets(
   db: Queryable,
   level: Level,
@@ -66,7 +67,7 @@ const levelKeys = {
   month: ['tenant', 'store', 'month'],
 } as const satisfies Record<Level, readonly string[]>;
 
-/** The smallest roll-up that still has the columns filtered on. */
+/** The smallest table of counters that still has the columns that are filtered on. */
 function datasetTable(level: Level, filter: DatasetFilter): string {
   if (level === 'month' || filter.month !== undefined) return 'leaf_months';
   return level === 'store' || filter.store !== undefined ? 'leaf_stores' : 'leaf_tenants';
@@ -84,15 +85,15 @@ function datasetConditions(filter: DatasetFilter, name: Sql): Sql[] {
   const conditions = tenantConditions(filter);
   if (filter.month !== undefined) conditions.push(sql`month = ${filter.month}`);
   if (filter.q !== undefined) {
-    // U+10FFFF is the last character in byte order.
+    // U+10FFFF is the last character in the order of bytes, so this finds every name that begins with the prefix.
     conditions.push(sql`${name} >= ${filter.q} and ${name} <= ${`${filter.q}\u{10FFFF}`}`);
   }
   return conditions;
 }
 
 /**
- * For each of the given leaves its days that have records, as text: `0:12,3:7` = 12 on the first, 7 on
- * the fourth. A row a day took twice the time: 14,000 rows for 500 leaves.
+ * Lists the days that have records of each given leaf, as one text: `0:12,3:7` means 12 on the first day and 7 on the
+ * fourth. One row for each day took twice the time, because 500 leaves have 14,000 of them.
  */
 export async function listLeafDays(
   db: Queryable,
@@ -110,7 +111,7 @@ export async function listLeafDays(
     ) counted`);
 }
 
-/** Records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
+/** The records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
 export async function sumLeafDays(
   db: Queryable,
   slice: Slice,
@@ -122,12 +123,12 @@ export async function sumLeafDays(
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
-/** Counts and sums the hot records of a slice that the counters cannot tell; digest as decimal text. */
+/** Counts and sums the hot records of a slice for which the counters cannot answer. The digest is decimal text. */
 export async function sumRecords(
   db: Queryable,
   slice: Slice,
 ): Promise<{ count: number; bytes: number; digest: string }> {
-  // Stored digests are signed, and so is the remainder of their sum.
+  // The stored digests are signed, so the remainder of their sum may be negative and is made positive.
   const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
       mod(mod(coalesce(sum(digest), 0), 18446744073709551616) + 18446744073709551616,
@@ -136,7 +137,7 @@ export async function sumRecords(
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
-/** A record as text: what the answer is put together from, to the letter. */
+/** A record as text. Answers are put together from it, and every value stays spelled as it was sent. */
 export type RecordRow = {
   tenant: string;
   store: string;
@@ -151,22 +152,24 @@ export type RecordRow = {
   enrichment: string;
 };
 
-/** Identity of a record, and its place in the order of reading: tenant, store, occurred_at, event_id. */
+/** The identity of a record, which is also its place in the order of reading: tenant, store, occurred_at, event_id. */
 export type RecordKey = readonly [string, string, string, string];
 
 export type ScanOptions = {
-  /** Read on beyond this record, or from it on. */
+  /** The record after which reading goes on. With `isInclusive` it begins at that record itself. */
   after: RecordKey | null;
   isInclusive?: boolean | undefined;
   descending: boolean;
   limit: number;
-  /** Rows looked at behind the filters kind and source, at most; null = no such filter. */
+  /** How many rows a page with the filters kind and source looks at; null without such a filter. */
   scanLimit: number | null;
-  /** Reads these stretches of the slice only, which come in the order of reading. */
+  /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
 };
 
-/** Records of a store from one time to another, both with; none before the cursor's time. */
+/**
+ * The records of a store from one time to another, both inclusive. No stretch reaches back before the cursor's time.
+ */
 export type Stretch = {
   readonly store: string;
   readonly first_at: string;
@@ -177,10 +180,10 @@ const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')}
   ${instantText('recorded_at')} as recorded_at, kind, source, model, confidence, bytes,
   enrichment::text as enrichment`;
 
-/** A page holds so many bytes of records at most, or one record: 500 large ones would be 128 MB. */
+/** A page holds at most this many bytes of records, but at least one record: 500 large ones would be 128 MB. */
 export const pageBytes = 8 * 1024 * 1024;
 
-/** One page of a slice, in key order or its reverse; cut short at `pageBytes`. */
+/** One page of a slice, in the order of the keys or in reverse. It ends early when `pageBytes` are reached. */
 export async function listRecords(
   db: Queryable,
   slice: Slice,
@@ -188,6 +191,8 @@ export async function listRecords(
 ): Promise<RecordRow[]> {
   const order = recordOrder(options.descending);
   const isFiltered = options.scanLimit !== null;
+  // The labels are filtered outside the limit: a page looks at `scanLimit` rows and then ends, even if none of them
+  // fits. Otherwise a rare label would make one page read a whole slice.
   const rows = scanRows(isFiltered ? unfiltered(slice) : slice, options);
   const page = isFiltered
     ? sql`select * from (${rows} limit ${options.scanLimit}) record ${where(labelConditions(slice))}
@@ -199,7 +204,7 @@ export async function listRecords(
     ) record where bytes_before < ${pageBytes} order by ${order}`);
 }
 
-/** The last of the `scanLimit` records that a filtered page looked at; undefined at the end of the slice. */
+/** The last of the `scanLimit` records that a filtered page looked at; undefined when the slice ended before. */
 export async function findScanEnd(
   db: Queryable,
   slice: Slice,
@@ -233,7 +238,7 @@ function unfiltered(slice: Slice): Slice {
   };
 }
 
-/** The records of a slice beyond the cursor, in the order of reading. */
+/** The records of a slice that follow the cursor, in the order of reading. */
 function scanRows(slice: Slice, options: ScanOptions): Sql {
   const order = recordOrder(options.descending);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
@@ -241,25 +246,26 @@ function scanRows(slice: Slice, options: ScanOptions): Sql {
     ${where(scanConditions(slice, options))} order by ${order}`;
 }
 
-/** Steps from stretch to stretch along the key's index, however much lies between them. */
+/** Goes from stretch to stretch along the index of the key, so what lies between them costs nothing. */
 function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanOptions): Sql {
   const of = (name: keyof Stretch) => stretches.map((stretch) => stretch[name]);
   const times = [...of('first_at'), ...of('last_at')].sort();
   const conditions = [
     sql`tenant = ${slice.tenant} and store = stretch.store`,
     sql`occurred_at between stretch.first_at and stretch.last_at`,
-    // Says nothing new, but lets PostgreSQL leave out whole months.
+    // This condition follows from the others, but with it PostgreSQL can leave out whole months.
     sql`occurred_at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz`,
   ];
   if (options.after !== null) {
-    // The stretches begin at the cursor's time. As a row comparison it would lead the index scan astray.
+    // The stretches begin at the cursor's time, so only the records of that very time must be told apart. A comparison
+    // of rows instead would make PostgreSQL choose a worse index scan.
     const [, store, occurredAt, eventId] = options.after;
     const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
     conditions.push(
       sql`(occurred_at <> ${occurredAt}::timestamptz or store <> ${store} or event_id ${isBeyond} ${eventId})`,
     );
   }
-  // A limit given as a parameter, or none, would make the planner expect whole months of each stretch.
+  // Without a limit, or with one given as a parameter, the planner would expect whole months in each stretch.
   const wanted = options.scanLimit ?? options.limit;
   const most = raw(String(innerLimits.find((size) => size >= wanted) ?? wanted));
   return sql`select record.* from (
@@ -272,7 +278,7 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanO
     ) record order by stretch.number, ${recordOrder(options.descending)}`;
 }
 
-/** Few, so that few statements are prepared. */
+/** There are only a few limits, so that only a few statements are prepared. */
 const innerLimits = [101, 501, 10_000];
 
 function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
@@ -284,14 +290,17 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
     sql`(tenant, store, occurred_at, event_id) ${isBeyond} (${tenant}, ${store}, ${occurredAt}::timestamptz, ${eventId})`,
   );
   if (slice.tenant !== undefined && slice.store !== undefined) {
-    // Says the same again in a form that lets PostgreSQL leave out whole months.
+    // This repeats the condition in a form that lets PostgreSQL leave out whole months.
     const bound = raw(options.descending ? '<=' : '>=');
     conditions.push(sql`occurred_at ${bound} ${occurredAt}::timestamptz`);
   }
   return conditions;
 }
 
-/** Qualified: a bare occurred_at would mean the formatted output column, and sort instead of using the key. */
+/**
+ * The columns are qualified: a bare occurred_at would mean the formatted output column, and PostgreSQL would sort
+ * instead of reading along the key.
+ */
 function recordOrder(descending: boolean): Sql {
   return raw(
     ['tenant', 'store', 'occurred_at', 'event_id']

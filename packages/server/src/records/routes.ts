@@ -10,6 +10,7 @@ import { getRecord, listRecords } from './read/pages.ts';
 import type { ColdReader } from './segments/segment.ts';
 import { tagsContract } from './tags.contract.ts';
 
+/** Adds the routes that ingest, list and read records, and those of datasets and facts. */
 export function addRecordsRoutes(
   http: HttpServer,
   db: Database,
@@ -34,7 +35,7 @@ export function addRecordsRoutes(
       const body = readBody(request.raw);
       return await (body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor));
     } catch (error) {
-      // What is left of the body cannot be told from a next request.
+      // The rest of the body could not be told from the next request, so the connection closes.
       if (!request.raw.complete) reply.header('connection', 'close');
       throw error;
     }

@@ -1,4 +1,4 @@
-// The door for those who move, replace and remove records: retention.
+// Retention, which moves, replaces and removes records, uses them through this module.
 
 export { segmentDamaged } from './segments/damage.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
 
-/** A segment as far as an operator needs it told: whose days stopped being readable, and which object to restore. */
+/** What an operator needs to know of a segment: which days cannot be read any more, and which object to restore. */
 type Told = {
   readonly tenant: string;
   readonly first_day: string;
@@ -9,9 +9,9 @@ type Told = {
   readonly object_key: string;
 };
 
-/** What the damage means to who met it, if it is more than that the days cannot be read. */
+/** What the damage means to the reader who met it, if it means more than that the days cannot be read. */
 type Meaning = {
-  /** The beginning of a sentence: `days` is "of tenant … from … to …". */
+  /** The beginning of a sentence; `days` is "of tenant … from … to …". */
   readonly problem: (days: string) => string;
   readonly remedy: string;
 };
@@ -22,8 +22,8 @@ const unreadable: Meaning = {
 };
 
 /**
- * What a read answers whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
- * ObjectMissing, an ObjectDamaged, or the DuckDbError of a file that had the right checksum.
+ * The error of a read whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
+ * ObjectMissing, an ObjectDamaged, or the DuckDbError for a file whose checksum was right.
  */
 export function segmentDamaged(
   { tenant, first_day, last_day, object_key }: Told,

@@ -6,18 +6,18 @@ import { allowLongStatements, type DayRange, listHotDays, selectHotRows } from '
 import type { DayTriple } from './segment.ts';
 
 export type SpoolOptions = DayRange & {
-  /** The file to write; what is there is replaced. */
+  /** The file to write. A file that exists is replaced. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Text is always quoted, so that an empty one is not taken for NULL. */
+/** Text is always quoted, so that an empty one is not read as NULL. */
 const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'enrichment'];
 
 /**
- * Writes the hot records of a tenant's whole days to a file, in key order, as CSV that
- * `writeSegmentFromSpool` reads; answers by store and day what the counters of the same snapshot say
- * should be in it. Store by store: each COPY runs along the key's index and none of them sorts.
+ * Writes the hot records of a tenant's whole days to a file, in the order of their keys, as the CSV that
+ * `writeSegmentFromSpool` reads. Returns by store and day what the counters of the same snapshot say the file should
+ * hold. The stores are copied one after another: each COPY then runs along the index of the key, and none has to sort.
  */
 export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
   const { tenant, firstDay, lastDay, signal } = options;

@@ -7,19 +7,19 @@ import { writeSegmentFromSegments } from './write-segment.ts';
 export type Merge = {
   /** Segments of one tenant, as local files. */
   readonly paths: readonly string[];
-  /** All that they hold, by store and day, in key order. */
+  /** All records in them, by store and day, in the order of the keys. */
   readonly days: readonly DayTriple[];
-  /** The file to write; files beside it, under its name and more, are made and removed. */
+  /** The file to write. Files whose names begin with this one's are made beside it and removed. */
   readonly target: string;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Sorted at once: with 135 MB, 128 MiB of memory were not enough, though DuckDB spills. */
+/** This much is sorted at a time: for 135 MB, 128 MiB of memory were not enough, though DuckDB can spill to disk. */
 const partBytes = 32 * 1024 * 1024;
 
 /**
- * Writes the records of several segments into one, in key order: sorts stretches of the key one after
- * another, then puts them together as they are.
+ * Writes the records of several segments into one, in the order of their keys. It sorts one stretch of the key after
+ * another and then joins the sorted files as they are.
  */
 export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void> {
   const { paths, days, target, signal } = merge;
@@ -37,10 +37,10 @@ export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void>
   }
 }
 
-/** A store and a time, in microseconds since 1970. */
+/** A store and a time in microseconds since 1970. */
 type Point = { readonly store: string; readonly micros: number };
 
-/** From a point up to another, which is not part of it. Number and bytes may be about right only. */
+/** From one point up to another, which is not part of it. The number and the bytes may be estimates. */
 type Stretch = { from: Point; until: Point; count: number; bytes: number };
 
 async function stretchesOf(duckdb: DuckDb, { paths, days, signal }: Merge): Promise<Stretch[]> {
@@ -72,7 +72,7 @@ function wholeDay({ store, day, count, bytes }: DayTriple): Stretch {
   };
 }
 
-/** Cuts a day by the times of its records into stretches of about the same number. */
+/** Cuts a day by the times of its records into stretches that hold about the same number of them. */
 async function cutDay(
   duckdb: DuckDb,
   day: DayTriple,
@@ -98,7 +98,7 @@ async function cutDay(
   }));
 }
 
-/** The stores alone let DuckDB pass over row groups; times cut the first and the last of them. */
+/** The condition on the stores alone lets DuckDB skip row groups. The times cut the first store and the last one. */
 function filterOf({ from, until }: Pick<Stretch, 'from' | 'until'>): string {
   const [first, last] = [literal(from.store), literal(until.store)];
   return `store between ${first} and ${last}

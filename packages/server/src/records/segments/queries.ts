@@ -2,10 +2,10 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 
-/** Days from the first to the last, both inclusive. */
+/** The days from the first to the last, both inclusive, as `YYYY-MM-DD`. */
 export type DayRange = { tenant: string; firstDay: string; lastDay: string };
 
-/** What a snapshot finds hot on these days, by the counters; in key order. */
+/** What is hot on these days by the counters of the snapshot, in the order of the keys. */
 export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
@@ -16,7 +16,7 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
     order by store, day`);
 }
 
-/** A store's hot records of whole days in key order, for COPY; times in microseconds since 1970. */
+/** The hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since 1970. */
 export function selectHotRows(range: DayRange & { store: string }): Sql {
   return sql`
     select store, (extract(epoch from occurred_at) * 1000000)::bigint as occurred_us,
@@ -30,8 +30,8 @@ export function selectHotRows(range: DayRange & { store: string }): Sql {
 }
 
 /**
- * Text without line breaks: U+0001 stands for one with the letter behind it, and for itself with e. The
- * other columns never have any; enrichment is compact JSON. `column` is code, not input.
+ * SQL for text without line breaks: U+0001 and a letter stand for a line break, and U+0001 with `e` stands for U+0001
+ * itself. The other columns never have line breaks; enrichment is compact JSON. `column` must be code and never input.
  */
 function oneLine(column: string): Sql {
   const has = (code: number) => `strpos(${column}, chr(${code})) > 0`;
@@ -40,7 +40,10 @@ function oneLine(column: string): Sql {
     else ${column} end as ${column}`);
 }
 
-/** For transactions that move much: a statement may take ten minutes. Reads along the key. */
+/**
+ * Prepares a transaction that moves much: a statement may take ten minutes, and reads must follow the index of the key
+ * instead of sorting.
+ */
 export async function allowLongStatements(connection: Connection): Promise<void> {
   await connection.client.query(
     `set local statement_timeout = '10min'; set local enable_sort = off`,
@@ -53,7 +56,7 @@ export type LockedDay = DayTriple & {
   readonly cold_digest: string;
 };
 
-/** Locks the counters of these days until the end of the transaction, in key order, and reads them. */
+/** Locks the counters of these days until the end of the transaction, in the order of their keys, and returns them. */
 export async function lockDays(
   connection: Connection,
   tenant: string,
@@ -69,7 +72,7 @@ export async function lockDays(
     order by counter.store, counter.day for update of counter`);
 }
 
-/** Which days of which stores these segments hold records of. */
+/** The days, by store, of which these segments hold records. */
 export async function listDaysOfSegments(
   db: Queryable,
   tenant: string,
@@ -82,7 +85,9 @@ export async function listDaysOfSegments(
 
 export type StoredDay = DayTriple & { readonly stored_bytes: number };
 
-/** Takes segments out of the catalogue; answers what they held, by store and day. */
+/**
+ * Removes segments from the catalogue. Returns the ids that were there, and what the segments held by store and day.
+ */
 export async function deleteSegments(
   db: Queryable,
   tenant: string,
@@ -131,14 +136,17 @@ export async function insertSegmentDays(
       as given(store, day, first_row, count, bytes, digest, stored_bytes, first_at, last_at)`);
 }
 
-/** What a change of segments adds to a counter: to its cold share, and to all of it (never more than 0). */
+/**
+ * What a change of segments adds to a counter: to its cold part, and to its total (never more than 0, because moving
+ * adds no records).
+ */
 export type CounterChange = {
   readonly store?: string;
   readonly day?: string;
   readonly month?: string;
   readonly count: number;
   readonly bytes: number;
-  /** Decimal text mod 2^64, as cold_digest. */
+  /** Decimal text mod 2^64, as is cold_digest. */
   readonly digest: string;
   readonly cold_count: number;
   readonly cold_bytes: number;
@@ -157,11 +165,11 @@ export type CounterTable = keyof typeof counterKeys;
 
 export type CounterChanges = {
   readonly tenant: string;
-  /** One for each counter. */
+  /** One change for each counter, in any order. */
   readonly changes: readonly CounterChange[];
 };
 
-/** The keys of the changes as columns of a table `change`, and what joins it with `counter`. */
+/** The keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. */
 function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
   const key = counterKeys[table];
   const arrays = key.map((column) => {
@@ -173,7 +181,10 @@ function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
   return { key, arrays, condition, keys };
 }
 
-/** Locks counters in key order, as ingest does: two that meet wait for each other one way only. */
+/**
+ * Locks counters in the order of their keys, as ingest does. Two transactions that meet then never wait for each other
+ * in a circle.
+ */
 export async function lockCounters(
   connection: Connection,
   table: CounterTable,
@@ -187,7 +198,10 @@ export async function lockCounters(
 
 const sums = ['count', 'bytes', 'cold_count', 'cold_bytes', 'cold_stored_bytes'] as const;
 
-/** Adds to counters that are locked. Answers how many it found, and how many make no sense now. */
+/**
+ * Adds to counters that are locked. Returns how many of them exist, and how many now make no sense, such as a cold
+ * count above the total.
+ */
 export async function changeCounters(
   connection: Connection,
   table: CounterTable,
@@ -222,7 +236,7 @@ export async function changeCounters(
   return rows[0] ?? { found: 0, wrong: 0 };
 }
 
-/** Deletes counters that are locked and count nothing any more. */
+/** Deletes counters that are locked and count no records any more. */
 export async function deleteEmptyCounters(
   connection: Connection,
   table: CounterTable,
@@ -234,8 +248,8 @@ export async function deleteEmptyCounters(
 }
 
 /**
- * Finds the first and last time of counters anew after records left for good: of days in the records of
- * both tiers, of the others in the counters one level below.
+ * Finds the first and the last time of counters again after records left for good. For days they come from the records
+ * of both tiers, for all other counters from the counters one level below.
  */
 export async function renewTimes(
   connection: Connection,
@@ -275,7 +289,10 @@ const timesBelow = {
     select below.first_at, below.last_at from leaf_stores below where below.tenant = change.tenant`,
 } as const satisfies Record<Exclude<CounterTable, 'tenant_days'>, string>;
 
-/** In one pass over the days of the tenant's stores: no index leads from a day to its stores. */
+/**
+ * Does the same for the days of a tenant in one pass over the days of its stores, because no index leads from a day to
+ * its stores.
+ */
 async function renewTenantDays(
   connection: Connection,
   { tenant, changes }: CounterChanges,
@@ -292,7 +309,7 @@ async function renewTenantDays(
     where counter.tenant = ${tenant} and counter.day = change.day`);
 }
 
-/** Deletes hot rows of a store in a span of time; answers how many. */
+/** Deletes the hot rows of a store in a span of time, the end excluded. Returns how many there were. */
 export async function deleteHotSpan(
   connection: Connection,
   span: { tenant: string; store: string; from: string; until: string },
@@ -306,7 +323,7 @@ export async function deleteHotSpan(
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes hot rows by their keys, all of one store's day; answers how many. */
+/** Deletes hot rows by their keys, which must all belong to one day of one store. Returns how many there were. */
 export async function deleteHotKeys(
   connection: Connection,
   keys: { tenant: string; store: string; day: string; occurredAt: string[]; eventIds: string[] },

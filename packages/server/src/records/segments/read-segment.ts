@@ -5,7 +5,10 @@ import { digestSql, digestSumOf, instantSql, readSegments } from './segment-sql.
 
 const timeoutMillis = 600_000;
 
-/** What a segment is not: whole, of its tenant, or in strictly ascending key order. */
+/**
+ * Thrown when a segment cannot be read (unreadable), holds records of another tenant (tenant), or has records that are
+ * not in strictly ascending order of their keys (order).
+ */
 export class SegmentFault extends Error {
   readonly kind: 'unreadable' | 'tenant' | 'order';
 
@@ -28,8 +31,8 @@ type DayOfFile = Record<'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'la
 type Misplaced = { store: string; day: string };
 
 /**
- * Reads a segment whole and answers where each store's day stands in it and its triple, computed from
- * content, in key order. Throws SegmentFault; DuckDbError when DuckDB has no space to work in.
+ * Reads a whole segment. Returns in the order of the keys where each day of a store stands in it, with its triple
+ * computed from the content. Throws SegmentFault, and DuckDbError when DuckDB has no memory or disk to work with.
  */
 export async function readSegmentDays(
   duckdb: DuckDb,
@@ -63,7 +66,7 @@ export async function readSegmentDays(
   }));
 }
 
-/** No memory or disk left: no fault of the segment. */
+/** Whether DuckDB ran out of memory or disk, which is not a fault of the segment. */
 function isForWantOfSpace(error: DuckDbError): boolean {
   return /out of memory|no space left|interrupted/i.test(error.message);
 }
@@ -75,7 +78,7 @@ function notInOrder({ store, day }: Misplaced): SegmentFault {
   );
 }
 
-/** Names come as JSON, which keeps a byte order mark at their start. */
+/** The names are returned as JSON, because that keeps a byte order mark at their start. */
 function daysSql(path: string): string {
   return `
     select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
@@ -91,8 +94,9 @@ function daysSql(path: string): string {
 }
 
 /**
- * A record that does not come behind the one before. `over ()` looks at the row before in the order of the
- * file: without sorting or keeping any, but in one thread, so that the digests are computed beside it.
+ * Finds a record that does not follow the one before it. `over ()` looks at the row before in the order of the file.
+ * That needs no sorting and no memory, but it runs in one thread, so the digests are computed by a second query at the
+ * same time.
  */
 function misplacedSql(path: string): string {
   return `
@@ -124,7 +128,7 @@ type KeysOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Reads the times and event ids of rows that stand together in a segment, some at a time. */
+/** Reads the times and the event ids of rows that stand together in a segment, 10,000 of them at a time. */
 export async function* readSegmentKeys(
   duckdb: DuckDb,
   { path, first_row, count, signal }: KeysOptions,

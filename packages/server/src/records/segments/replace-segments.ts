@@ -36,23 +36,24 @@ import {
 export type SegmentChange = {
   readonly tenant: string;
   readonly add: readonly NewSegment[];
-  /** Ids of live segments. */
+  /** The ids of segments in the catalogue. */
   readonly remove: readonly string[];
-  /** Days without a part in these segments whose hot rows `removeHot` takes. */
+  /** Days of which these segments hold nothing, but whose hot rows `removeHot` removes. */
   readonly hotDays?: readonly StoreDay[];
   /**
-   * Takes hot rows out, once the counters of all days at hand are locked. Answers, by store and day, those
-   * that leave for good: that lie in none of the added segments.
+   * Removes hot rows, once the counters of all these days are locked. Returns by store and day the rows that leave for
+   * good, which are those that lie in none of the added segments.
    */
   readonly removeHot?: (days: readonly LockedDay[]) => Promise<readonly DayTriple[]>;
-  /** Whether records of the removed segments that are in no added one leave for good. */
+  /** Whether the records of removed segments that are in no added segment leave for good. */
   readonly isErasing?: boolean;
 };
 
 /**
- * Replaces segments in the catalogue and brings the counters after: inside the caller's transaction,
- * which commits soon. Locks and changes in the order of every other writer: days, hot rows, months, stores,
- * tenants, each in key order. Answers what left for good, by store and day. Throws SourceChanged.
+ * Replaces segments in the catalogue and corrects the counters, inside the caller's transaction, which should commit
+ * soon. It locks and changes in the order of every other writer (days, hot rows, months, stores, tenants, each in the
+ * order of the keys), so that no two writers deadlock. Returns by store and day what left for good. Throws
+ * SourceChanged.
  */
 export async function replaceSegments(
   connection: Connection,
@@ -91,7 +92,7 @@ async function insertSegments(
   }
 }
 
-/** The days of a segment with their shares of the object's size. */
+/** The days of a segment, each with its share of the object's size. */
 function storedDays(segment: NewSegment) {
   const shares = shareStoredBytes(
     segment.days.map(({ bytes }) => bytes),
@@ -108,14 +109,17 @@ function missing(removed: readonly StoredDay[], added: readonly DayTriple[]): Da
     .filter(({ count }) => count !== 0);
 }
 
-/** By store and day: what left segments, what came into some, and what left for good from either tier. */
+/** By store and day: what left segments, what came into segments, and what left for good from either tier. */
 type ColdChange = {
   readonly removed: readonly StoredDay[];
   readonly added: readonly StoredDay[];
   readonly gone: readonly DayTriple[];
 };
 
-/** Changes the counters of days, months, stores, the tenant's days and the tenant, in this order and in key order. */
+/**
+ * Changes the counters of days, months, stores, the tenant's days and the tenant, in this order and each table in the
+ * order of its keys.
+ */
 async function changeCountersOf(
   connection: Connection,
   tenant: string,
@@ -133,6 +137,10 @@ async function changeCountersOf(
   }
 }
 
+/**
+ * Changes the counters of one table. A counter that is missing or would make no sense afterwards shows that the sums no
+ * longer fit the records, so nothing is changed then.
+ */
 async function changeLevel(
   connection: Connection,
   table: CounterTable,
@@ -155,7 +163,7 @@ async function changeLevel(
 type Key = Pick<CounterChange, 'store' | 'day' | 'month'>;
 type Sums = { key: Key; removed: StoredDay[]; added: StoredDay[]; gone: DayTriple[] };
 
-/** Sums a change of days up to one level. */
+/** Sums the changes of days up to one level. */
 function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterChange[] {
   const sums = new Map<string, Sums>();
   const sumsOf = (day: DayTriple): Sums => {
@@ -188,21 +196,21 @@ function storedBytes(days: readonly StoredDay[]): number {
   return days.reduce((sum, day) => sum + day.stored_bytes, 0);
 }
 
-/** Keys of records of one store's day: times as on the wire, one event id for each. */
+/** The keys of records of one day of a store: times as in answers, and one event id for each. */
 export type HotKeys = { readonly occurredAt: string[]; readonly eventIds: string[] };
 
 type HotRemoval = {
   readonly tenant: string;
   /** What was copied, by store and day. */
   readonly copied: readonly DayTriple[];
-  /** Reads the keys that were copied of a store's day, some at a time. */
+  /** Reads the keys that were copied of a store's day, a part at a time. */
   readonly readKeys: (day: DayTriple) => AsyncIterable<HotKeys>;
 };
 
 /**
- * Deletes the hot rows that were copied, under the locks of `replaceSegments`. Where a day's hot counters
- * are still those of the copy, all of its hot rows go; where late records came in between, exactly the
- * copied ones. Throws SourceChanged, and so nothing happens, when they are not all there.
+ * Deletes the hot rows that were copied, under the locks of `replaceSegments`. If the hot counters of a day are still
+ * those of the copy, all its hot rows are deleted; if late records came in between, exactly the copied ones are. Throws
+ * SourceChanged when the rows are not all there, and then the transaction changes nothing.
  */
 export async function removeHotRows(
   connection: Connection,
@@ -220,7 +228,7 @@ export async function removeHotRows(
   for (const span of spansOf(whole)) await removeSpan(connection, removal.tenant, span);
 }
 
-/** What of a locked day is hot. */
+/** The triple of the hot records of a locked day. */
 export function hotTriple(day: LockedDay) {
   return subtractTriples(day, {
     count: day.cold_count,
@@ -250,7 +258,7 @@ function notThere(store: string, from: string): Error {
 /** Whole days of a store, in milliseconds since 1970. */
 type Span = { store: string; from: number; until: number; count: number };
 
-/** Enough to keep a statement short. */
+/** A statement deletes about this many rows, so that none takes long. */
 const statementRows = 200_000;
 
 async function removeSpan(connection: Connection, tenant: string, span: Span): Promise<void> {
@@ -266,7 +274,7 @@ async function removeSpan(connection: Connection, tenant: string, span: Span): P
   if (count !== span.count) throw notThere(store, cut(0));
 }
 
-/** Days of a store that follow one another make one span, as long as it is small. */
+/** Joins days of a store that follow one another into one span, as long as it stays small. */
 function spansOf(days: readonly DayTriple[]): Span[] {
   const spans: Span[] = [];
   for (const { store, day, count } of [...days].sort(compareDays)) {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** What a file system takes as one name. */
+/** The longest name that file systems take, in bytes. */
 const maxFolderBytes = 255;
 const hashChars = 16;
 
 /**
- * Where a segment lies: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as
- * Hive-style readers expect it: below `records/` there is nothing else. An encoded name that no file system
- * takes is cut and told apart by a hash; the file itself has the tenant whole.
+ * The key of a segment's object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as readers of
+ * Hive-style data sets expect it. There is nothing else below `records/`. A tenant's name that is too long for file
+ * systems is cut and made unique with a hash; the file itself holds the whole name.
  */
 export function segmentKey(segment: {
   tenant: string;
@@ -20,15 +20,15 @@ export function segmentKey(segment: {
 }
 
 /**
- * Where a tenant's segments may lie: those that were written before `records/` lie at the store's root until
- * they are merged or written anew.
+ * The folders in which a tenant's segments may lie. Segments that were written before there was `records/` lie at the
+ * root of the store, until they are merged or written again.
  */
 export function segmentFolders(tenant: string): string[] {
   const folder = tenantFolder(tenant);
   return [`records/${folder}/`, `${folder}/`];
 }
 
-/** What a tenant's folder is called, below `records/` and below `exports/`. */
+/** The name of a tenant's folder below `records/` and below `exports/`. */
 export function tenantFolder(tenant: string): string {
   const folder = `tenant=${encode(tenant)}`;
   if (folder.length <= maxFolderBytes) return folder;
@@ -37,7 +37,10 @@ export function tenantFolder(tenant: string): string {
   return `${cut}~${hash}`;
 }
 
-/** encodeURIComponent leaves `*`, which readers take for a wildcard, and some that shells trip over. */
+/**
+ * Percent-encodes more than encodeURIComponent does: it leaves `*`, which readers take for a wildcard, and characters
+ * that shells interpret.
+ */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

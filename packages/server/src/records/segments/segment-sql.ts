@@ -1,11 +1,11 @@
 import { literal } from '../../platform/duckdb.ts';
 
-// What a segment looks like inside, as DuckDB's SQL.
+// This file says what a segment looks like inside, in the SQL of DuckDB.
 
 /**
- * Columns of a segment. Times are UTC instants to the microsecond, `confidence` the decimal text that
- * was sent, `enrichment` JSON text to the letter. The tenant stands in the path too, so that Hive-style
- * readers can skip by it, and in the file, so that each file is whole by itself.
+ * The columns of a segment. Times are UTC instants to the microsecond, `confidence` is the decimal text that was sent,
+ * and `enrichment` is JSON text exactly as it was sent. The tenant stands in the path, so that readers of Hive-style
+ * data sets can skip files by it, and in the file as well, so that each file is complete by itself.
  */
 export const segmentColumns = [
   'tenant',
@@ -21,27 +21,27 @@ export const segmentColumns = [
   'enrichment',
 ] as const;
 
-/** The order of its rows. Text compares by its UTF-8 bytes, as in PostgreSQL under "C". */
+/** The order of the rows. Text compares by its UTF-8 bytes, as it does in PostgreSQL under the collation "C". */
 export const segmentOrder = 'store, occurred_at, event_id';
 
-/** A multiple of DuckDB's vector of 2,048. With 20,480 a file was 30 % larger. */
+/** A multiple of DuckDB's vector of 2,048 rows. With 20,480 rows in a group a file was 30 % larger. */
 export const rowGroupRows = 61_440;
 
 /**
- * Options of `copy … to … (…)` for so many records of so many bytes: large ones stand fewer together, for
- * memory's sake.
+ * The options of `copy … to … (…)` for this many records with this many bytes. The larger the records are, the fewer
+ * stand in a row group, because DuckDB holds whole groups in memory.
  */
 export function segmentFormatFor(count: number, bytes: number): string {
   const fitting = Math.floor(rowGroupBytes / Math.max(1, bytes / Math.max(1, count)) / vectorRows);
   return formatWith(Math.min(rowGroupRows, Math.max(1, fitting) * vectorRows));
 }
 
-/** The fewest rows that DuckDB puts into a row group, unless a file has fewer. */
+/** DuckDB never puts fewer rows into a row group, unless the file has fewer. */
 export const vectorRows = 2048;
-/** DuckDB holds several while it writes: with 64 MiB, 160 MiB of memory were not enough. */
+/** DuckDB holds several row groups while it writes: with groups of 64 MiB, 160 MiB of memory were not enough. */
 export const rowGroupBytes = 16 * 1024 * 1024;
 
-/** Options that take the least memory. */
+/** The options that take the least memory. */
 export const smallestGroups = formatWith(vectorRows);
 
 function formatWith(rows: number): string {
@@ -49,27 +49,29 @@ function formatWith(rows: number): string {
 }
 
 /**
- * The rows of segments, with `file_row_number`, counted from 0: a filter on it reads only the row groups
- * that it needs. Hive partitioning is off: the tenant is read from the file.
+ * The rows of segments with the column `file_row_number`, counted from 0; a filter on it reads only the row groups that
+ * it needs. Hive partitioning is off, because the tenant is read from the file.
  */
 export function readSegments(paths: readonly string[]): string {
   return `read_parquet([${paths.map(literal).join(', ')}], file_row_number = true, hive_partitioning = false)`;
 }
 
-/** A time as its text on the wire; `at time zone` would take twice as long. */
+/** A time as the text that answers use. With `at time zone` it would take twice as long. */
 export function instantSql(column: string): string {
   return `strftime(make_timestamp(epoch_us(${column})), '%Y-%m-%dT%H:%M:%S.%fZ')`;
 }
 
-/** The digest of a record as kernel/digest.ts computes it, a ubigint. */
+/** The digest of a record, the same as kernel/digest.ts computes, as a ubigint. */
 export const digestSql = `('0x' || left(md5(concat_ws(chr(31), tenant, store, epoch_us(occurred_at),
   event_id, coalesce(kind, chr(1)), coalesce(source, chr(1)), coalesce(model, chr(1)),
   coalesce(confidence, chr(1)), enrichment)), 16))::ubigint`;
 
-/** The digest of a set of records as decimal text; sums of ubigint are exact in hugeint. */
+/**
+ * The digest of a set of records as decimal text. Sums of ubigint are exact, because DuckDB makes a hugeint of them.
+ */
 export const digestSumSql = digestSumOf(digestSql);
 
-/** The same of a column that holds the digests. */
+/** The same for a column that already holds digests. */
 export function digestSumOf(column: string): string {
   return `(sum(${column}) % 18446744073709551616::hugeint)::varchar`;
 }

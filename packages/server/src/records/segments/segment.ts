@@ -2,25 +2,28 @@ import { sumDigests } from '../../kernel/digest.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 
-/** A day of a store of the tenant at hand. Days are `YYYY-MM-DD`, UTC. */
+/** A day of a store; the tenant is known from the context. Days are `YYYY-MM-DD`, UTC. */
 export type StoreDay = { readonly store: string; readonly day: string };
 
-/** What proves a copy: records, their bytes, and the sum of their digests mod 2^64 as decimal text. */
+/**
+ * What proves that a copy is complete: the number of records, their bytes, and the sum of their digests mod 2^64 as
+ * decimal text.
+ */
 export type DayTriple = StoreDay & {
   readonly count: number;
   readonly bytes: number;
   readonly digest: string;
 };
 
-/** Where the records of a store's day stand in a segment. Times as on the wire. */
+/** Where the records of a store's day stand in a segment. Times are spelled as in answers. */
 export type SegmentDay = DayTriple & {
-  /** Counted from 0; its rows stand together. */
+  /** The first row, counted from 0. The rows of a day stand together. */
   readonly first_row: number;
   readonly first_at: string;
   readonly last_at: string;
 };
 
-/** A segment as the catalogue has it. */
+/** A segment as the catalogue stores it. */
 export type NewSegment = {
   readonly id: string;
   readonly object_key: string;
@@ -33,7 +36,7 @@ export type Triple = Pick<DayTriple, 'count' | 'bytes' | 'digest'>;
 
 export const emptyTriple: Triple = { count: 0, bytes: 0, digest: '0' };
 
-/** The triple of disjoint sets taken together. */
+/** The triple of the union of disjoint sets. */
 export function sumTriples(triples: Iterable<Triple>): Triple {
   let [count, bytes, digest] = [0, 0, 0n];
   for (const triple of triples) {
@@ -44,7 +47,7 @@ export function sumTriples(triples: Iterable<Triple>): Triple {
   return { count, bytes, digest: digest.toString() };
 }
 
-/** The triple of what is in `whole` and not in its subset `part`; counts go below 0 if it is none. */
+/** The triple of what is in `whole` but not in its subset `part`. The counts become negative if `part` is no subset. */
 export function subtractTriples(whole: Triple, part: Triple): Triple {
   return {
     count: whole.count - part.count,
@@ -57,7 +60,7 @@ export function isSameTriple(a: Triple, b: Triple): boolean {
   return a.count === b.count && a.bytes === b.bytes && BigInt(a.digest) === BigInt(b.digest);
 }
 
-/** Triples by store and day; those of one store's day are summed. */
+/** Groups triples by store and day; those of the same day are summed. */
 export function sumByDay(triples: Iterable<DayTriple>): Map<string, DayTriple> {
   const sums = new Map<string, DayTriple>();
   for (const triple of triples) {
@@ -68,14 +71,15 @@ export function sumByDay(triples: Iterable<DayTriple>): Map<string, DayTriple> {
   return sums;
 }
 
-/** Of a store's day, for maps: store names hold no "/". */
+/** A key for maps by store and day. It is unique, because names of stores hold no "/". */
 export function dayKey({ store, day }: StoreDay): string {
   return `${store}/${day}`;
 }
 
 /**
- * Divides an object's size among its days in proportion to their bytes: whole numbers that add up to
- * it exactly (largest remainder; among equal ones the earlier).
+ * Divides the size of an object among its days in proportion to their bytes. The shares are whole numbers that add up
+ * exactly to the size: what is left after rounding down goes to the largest remainders, and among equal ones to the
+ * earlier.
  */
 export function shareStoredBytes(bytes: readonly number[], sizeBytes: number): number[] {
   const size = BigInt(sizeBytes);
@@ -95,10 +99,10 @@ function compare(a: bigint, b: bigint): number {
 }
 
 /**
- * Catalogue, counters or hot records are not what a change of segments was prepared on: another process
- * changed them meanwhile, or they contradict each other. Tried again, it would find the same.
+ * Thrown when the catalogue, the counters or the hot records are not what a change of segments was prepared for:
+ * another process changed them meanwhile, or they contradict each other. Trying again would find the same.
  */
 export class SourceChanged extends Error {}
 
-/** What reading cold records needs. */
+/** What is needed to read cold records. */
 export type ColdReader = { readonly duckdb: DuckDb; readonly objects: ObjectReader };

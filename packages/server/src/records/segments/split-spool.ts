@@ -3,15 +3,15 @@ import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { rowGroupBytes, vectorRows } from './segment-sql.ts';
 
-/** A file of rows in key order, of which one segment is written; `bytes` is its size. */
+/** A file of rows in the order of their keys, from which one segment is written. `bytes` is the size of the file. */
 export type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
 
 export type SplitOptions = { readonly signal?: AbortSignal | undefined };
 
 /**
- * Cuts a file of `spoolHotRows` where its records are so large that the fewest DuckDB puts into a row group
- * are too many for its memory: these get files of their own, each of one row group at most. Mostly nothing
- * is cut, and the file is the only part.
+ * Cuts a file of `spoolHotRows` where its records are so large that even the smallest row group of DuckDB would not fit
+ * into its memory. Such records get files of their own, each of one row group at most. Usually nothing is cut, and the
+ * file itself is the only part.
  */
 export async function splitSpool(path: string, options: SplitOptions = {}): Promise<SpoolPart[]> {
   const { signal } = options;
@@ -43,14 +43,14 @@ type Cut = { count: number; bytes: number };
 const lineFeed = 0x0a;
 
 /**
- * Finds where to cut lines: whatever is cut off either has no stretch of `rows` lines, counted from its
- * begin, with more than `bytes`, or is one with fewer lines that has about so many.
+ * Finds where to cut lines. Each part that is cut off is of one of two kinds. Either no block of `rows` lines in it,
+ * counted from its beginning, has more than `bytes`; or it has fewer lines than a block and about `bytes`.
  */
 export function createSplitter(block: { rows: number; bytes: number }) {
   const cuts: Cut[] = [];
-  /** Whole blocks of the part at hand. */
+  /** The complete blocks of the part that is being gathered. */
   let whole: Cut = { count: 0, bytes: 0 };
-  /** The block at hand. */
+  /** The block that is being gathered. */
   let open: Cut = { count: 0, bytes: 0 };
   let lineBytes = 0;
 

@@ -7,13 +7,13 @@ import {
   smallestGroups,
 } from './segment-sql.ts';
 
-/** What a segment of a million records takes at most, on a busy machine. */
+/** A segment of a million records takes less than this, even on a busy machine. */
 const timeoutMillis = 600_000;
 
 type Target = {
-  /** The file to write; what is there is replaced. */
+  /** The file to write. A file that exists is replaced. */
   readonly target: string;
-  /** How many records will come, and their bytes: decides how many stand in a row group. */
+  /** How many records will come and their bytes, which decide how many records stand in a row group. */
   readonly count: number;
   readonly bytes: number;
   readonly signal?: AbortSignal | undefined;
@@ -22,9 +22,9 @@ type Target = {
 export type SpoolSource = Target & { readonly tenant: string; readonly spoolPath: string };
 
 /**
- * Turns a file of `spoolHotRows` into a Parquet segment, row by row in the order of the file. Lines are
- * mostly short; a file with longer ones is read again with buffers that hold the longest there can be:
- * 16 MiB of JSON are 27 MiB as CSV, when two thirds of it are quotes.
+ * Turns a file of `spoolHotRows` into a Parquet segment, row by row in the order of the file. Most lines are short. A
+ * file with longer ones is read again with buffers for the longest possible line: 16 MiB of JSON are 27 MiB of CSV if
+ * two thirds of them are quotes.
  */
 export async function writeSegmentFromSpool(duckdb: DuckDb, source: SpoolSource): Promise<void> {
   try {
@@ -32,7 +32,7 @@ export async function writeSegmentFromSpool(duckdb: DuckDb, source: SpoolSource)
   } catch (error) {
     if (!isCsvError(error)) throw error;
     await writeFromCsv(duckdb, source, 40 * mebibyte).catch((again: unknown) => {
-      // What DuckDB says has the line in it.
+      // DuckDB's message holds the line itself, which may be private, so the error says only this.
       throw isCsvError(again)
         ? new DuckDbError('the spool file is not CSV as it should be')
         : again;
@@ -51,8 +51,9 @@ const spoolColumns = `{store: 'varchar', occurred_us: 'bigint', event_id: 'varch
   enrichment: 'varchar'}`;
 
 /**
- * Several threads read: each line of the file is one record, so none takes text for the begin of a line. One
- * alone (parallel = false) would have DuckDB hold the whole file in memory.
+ * Reads with several threads. That is safe because each line of the file is one record, so no thread can take the
+ * inside of a text for the beginning of a line. With one thread (parallel = false) DuckDB would hold the whole file in
+ * memory.
  */
 async function writeFromCsv(duckdb: DuckDb, source: SpoolSource, lineBytes: number): Promise<void> {
   const bufferBytes = Math.max(lineBytes, 4 * mebibyte);
@@ -69,7 +70,7 @@ async function writeFromCsv(duckdb: DuckDb, source: SpoolSource, lineBytes: numb
   );
 }
 
-/** Text with its line breaks again, as `selectHotRows` took them out. */
+/** Text with the line breaks that `selectHotRows` replaced. */
 function manyLines(column: string): string {
   return `case when contains(${column}, chr(1)) then
     replace(replace(replace(${column}, chr(1) || 'n', chr(10)), chr(1) || 'r', chr(13)), chr(1) || 'e', chr(1))
@@ -79,13 +80,16 @@ function manyLines(column: string): string {
 export type SegmentSource = Target & {
   /** Segments of one tenant, as local files. */
   readonly paths: readonly string[];
-  /** DuckDB SQL over the columns of a segment: the rows to keep. Made by code, with `literal`. */
+  /** The rows to keep, as DuckDB SQL over the columns of a segment. It must be made by code, with `literal`. */
   readonly filter?: string | undefined;
-  /** Whether the rows are in key order as the segments follow one another. */
+  /** Whether the rows are in the order of the keys when the segments are read one after another. */
   readonly isInOrder?: boolean;
 };
 
-/** Writes the rows of segments into one, in key order. DuckDB sorts: `mergeSegments` is for many rows. */
+/**
+ * Writes the rows of segments into one, in the order of their keys. DuckDB sorts them all at once; for many rows use
+ * `mergeSegments`.
+ */
 export async function writeSegmentFromSegments(
   duckdb: DuckDb,
   source: SegmentSource,
@@ -100,7 +104,10 @@ export async function writeSegmentFromSegments(
   );
 }
 
-/** Large records among many small ones may stand together: what fits on average then does not fit there. */
+/**
+ * Writes rows to a file. Large records may stand together among many small ones: what fits on average does not fit
+ * there, so the write is repeated with the smallest row groups when memory runs out.
+ */
 async function write(duckdb: DuckDb, target: Target, rows: string): Promise<void> {
   const { count, bytes, signal } = target;
   const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };

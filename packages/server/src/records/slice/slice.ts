@@ -6,7 +6,7 @@ import type { segmentColumns } from '../segments/segment-sql.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares } from '../versions.contract.ts';
 
-/** Which records, as a client asks for them. */
+/** Which records are meant, as a client says it. */
 export type SliceRequest = {
   tenant?: string;
   store?: string;
@@ -18,55 +18,59 @@ export type SliceRequest = {
   dataset?: DatasetName;
 };
 
-/** Which records, checked: whole UTC days from `from` to before `until`. */
+/**
+ * Which records are meant, after all checks: whole UTC days from `from` to before `until`. What is undefined does not
+ * restrict the slice.
+ */
 export type Slice = {
   readonly tenant?: string | undefined;
   readonly store?: string | undefined;
-  /** First day, `YYYY-MM-DD`. */
+  /** The first day, `YYYY-MM-DD`. */
   readonly from?: string | undefined;
-  /** The day after the last. */
+  /** The day after the last one. */
   readonly until?: string | undefined;
   readonly kind?: string | undefined;
   readonly source?: string | undefined;
   readonly dataset?: DatasetName | undefined;
-  /** By which windows `dataset` filters: it reads nothing that is not in one of them. */
+  /** The windows by which `dataset` filters. A record is read only if it lies in one of them. */
   readonly tags?: TagWindows | undefined;
-  /** Store-days of this stretch of the key order only. */
+  /** Only the store-days in this range of the key order are read. */
   readonly range?: KeyRange | undefined;
-  /** Only records stored before this time: what a pinned slice has, whatever arrives later. */
+  /** Only records that were stored before this time are read: a pinned slice stays the same, whatever arrives later. */
   readonly recordedBefore?: string | undefined;
-  /** Of a dataset version: how its records are split, and which split is read. */
+  /** For a dataset version: how its records are split, and which split is read. */
   readonly shares?: Shares | undefined;
   readonly split?: SplitName | undefined;
-  /** The tenants the caller may see; null = all. */
+  /** The tenants that the caller may see; null means all. */
   readonly tenants: readonly string[] | null;
 };
 
-/** What can be read of a record: its own columns, and what its slice says of it. */
+/** What can be read of a record: its own columns, and what its slice says about it. */
 export type RecordColumn = (typeof segmentColumns)[number] | 'month' | 'datasets' | 'split';
 
-/** Whole UTC days of a store, or of all: from `from` to before `until`, `YYYY-MM-DD`. */
+/** Whole UTC days of a store, or of all stores when `store` is null: from `from` to before `until`, `YYYY-MM-DD`. */
 export type DayWindow = {
   readonly store: string | null;
   readonly from: string;
   readonly until: string;
 };
 
-/** The tagged days of a tenant, merged: those of one store (and those of null) do not overlap. */
+/** The tagged days of a tenant, merged: the windows of the same store (and those of null) do not overlap. */
 export type TagWindows = Readonly<Record<DatasetName, readonly DayWindow[]>>;
 
-/** Store-days that follow each other, both ends included. */
+/** Store-days that follow one another in the order of the keys, both ends included. */
 export type KeyRange = {
   readonly first: StoreDay;
   readonly last: StoreDay;
-  /** The earliest and the latest day in it, of whatever store. */
+  /** The earliest and the latest day in the range, of any store. */
   readonly minDay: string;
   readonly maxDay: string;
 };
 
 /**
- * Throws `request_invalid` unless the window makes sense. A dataset needs its tags put beside it before
- * anything is read, see `withTags`. `place` is `?` for a query, `/` for a body. */
+ * Checks a request for a slice. Throws 400 `request_invalid` when its days or its dataset make no sense. A slice of a
+ * dataset still lacks its tags: call `withTags` before anything is read. `place` is `?` for a query and `/` for a body.
+ */
 export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
   const { tenant, store, month, from, to, kind, source, dataset } = request;
   if (month !== undefined && (from !== undefined || to !== undefined)) {
@@ -86,12 +90,12 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
   return { tenant, store, kind, source, dataset, ...window, tenants: actor.tenants };
 }
 
-/** Whether the slice can hold nothing the caller may see. */
+/** Whether the slice can hold nothing that the caller may see. */
 export function isOutOfReach(slice: Slice, actor: Actor): boolean {
   return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
 }
 
-/** Whether the leaf counters alone answer how many records the slice has. */
+/** Whether the counters of leaves alone can say how many records the slice has. */
 export function isCounted(slice: Slice): boolean {
   return (
     slice.kind === undefined &&
@@ -110,7 +114,10 @@ function monthWindow(month: string) {
   return { from: `${month}-01`, until: addDays(`${month}-${daysIn(month)}`, 1) };
 }
 
-/** The month that all days of the slice lie in, if it is one: spares formatting it row by row. */
+/**
+ * The month in which all days of the slice lie, or null if there are several. Knowing it saves formatting it for each
+ * row.
+ */
 export function onlyMonth(slice: Slice): string | null {
   if (slice.from === undefined || slice.until === undefined) return null;
   const last = new Date(Date.parse(slice.until) - 1).toISOString().slice(0, 7);
