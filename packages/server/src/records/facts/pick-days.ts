@@ -1,10 +1,10 @@
 import { dayAfter } from '../../kernel/day.ts';
-/** A store, and how many of all the places of a sample fall into it. */
+/** A store of a sample. `hits` of all the `places` of the sample fall into it. */
 export type PickedStore = {
   readonly store: string;
   readonly hits: number;
   readonly places: number;
-  /** Records of the slice, in all its stores. */
+  /** The number of records of the slice, in all its stores. */
   readonly total: number;
 };
 
@@ -15,7 +15,7 @@ export type CountedDay = {
   readonly cold_count: number;
 };
 
-/** The first `most` hot records of a store between two times, both with. */
+/** The first `most` hot records of a store between two times, both inclusive. */
 export type HotStretch = {
   readonly store: string;
   readonly first_at: string;
@@ -23,20 +23,20 @@ export type HotStretch = {
   readonly most: number;
 };
 
-/** So many records of a store's day, the first ones of each tier. */
+/** How many records of a day of a store are looked at: the first ones of each tier. */
 export type Take = {
   readonly store: string;
   readonly day: string;
   readonly hot: number;
   readonly cold: number;
-  /** Whether these are all hot ones of the day. */
+  /** Whether these are all hot records of the day. */
   readonly isWhole: boolean;
 };
 
 /**
- * Spreads the places of a sample evenly over the days of their stores, by count. At each it takes
- * `recordsEach` records: of the day it falls on and of those that follow, back from the first one at the
- * end. What a day gives is shared out between its tiers by their counts.
+ * Spreads the places of a sample evenly over the days of their stores, in proportion to the number of records. At each
+ * place it takes `recordsEach` records, from the day that the place falls on and the days that follow; after the last
+ * day it goes on with the first. What is taken of a day is shared between its tiers in proportion to their records.
  */
 export function pickDays(
   stores: readonly PickedStore[],
@@ -60,12 +60,15 @@ export function pickDays(
   });
 }
 
-/** All records of the days. */
+/** Takes all records of the days. */
 export function takeAll(days: readonly CountedDay[]): Take[] {
   return days.flatMap((day) => toTake(day, day.count));
 }
 
-/** The hot part, days that follow each other in one stretch: only of its last day may records be left out. */
+/**
+ * The hot part of what is taken. Days that follow one another make one stretch. Only the last day of a stretch may be
+ * taken in part, because a stretch is read from its beginning up to a limit.
+ */
 export function toHotStretches(takes: readonly Take[]): HotStretch[] {
   const stretches: { store: string; from: string; to: string; most: number; isWhole: boolean }[] =
     [];
@@ -96,6 +99,7 @@ function toTake({ store, day, count, cold_count }: CountedDay, records: number):
   return [{ store, day, hot, cold, isWhole: hot === count - cold_count }];
 }
 
+/** How many records are taken of each day. No day gives more than it has. */
 function takeEvenly(counts: readonly number[], hits: number, recordsEach: number): number[] {
   const taken = counts.map(() => 0);
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -112,7 +116,7 @@ function takeEvenly(counts: readonly number[], hits: number, recordsEach: number
   return taken;
 }
 
-/** On which day the record lies that so many others come before. */
+/** The day of the record that has this many records before it. */
 function dayAt(counts: readonly number[], place: number): number {
   let before = 0;
   for (const [n, count] of counts.entries()) {

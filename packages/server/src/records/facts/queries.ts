@@ -7,8 +7,9 @@ import type { CountedDay, HotStretch, PickedStore, Take } from './pick-days.ts';
 import type { LabelTally } from './tally.ts';
 
 /**
- * Stores of a slice, evenly by their records: `hits` tells how many of the places fall into one. More
- * places where the stores are too small to look at so many records of each. None if it has no records.
+ * Picks stores of a slice evenly by their number of records: `hits` says how many of the places fall into a store.
+ * There are more places when the stores are so small that `recordsEach` records cannot be looked at in each. The result
+ * is empty when the slice has no records.
  */
 export async function pickStores(
   db: Queryable,
@@ -42,7 +43,10 @@ function storeCounts(slice: Slice): Sql {
   return sql`select store, count::numeric from leaf_stores ${where(dayConditions(slice))}`;
 }
 
-/** The days of a slice, of all its stores or of some, in the order of reading. */
+/**
+ * The days of a slice with their counts, in the order of reading: of some of its stores, or of all of them when
+ * `stores` is null.
+ */
 export async function listStoreDays(
   db: Queryable,
   slice: Slice,
@@ -55,7 +59,7 @@ export async function listStoreDays(
     order by store, leaf_days.day`);
 }
 
-/** What kinds, sources and models the first hot records of some stretches have. */
+/** The kinds, sources and models of the first hot records of some stretches, with their counts. */
 export async function tallyHotRecords(
   db: Queryable,
   slice: Slice,
@@ -78,7 +82,7 @@ export async function tallyHotRecords(
     group by record.kind, record.source, record.model`);
 }
 
-/** Where the cold records of some days stand. */
+/** Where in segments the cold records of some days stand. */
 export async function listPlaces(
   db: Queryable,
   tenant: string,

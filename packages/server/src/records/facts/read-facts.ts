@@ -12,11 +12,14 @@ import { type PickedStore, pickDays, type Take, takeAll, toHotStretches } from '
 import * as queries from './queries.ts';
 import { type LabelTally, tallyRowsSql, tallySliceSql, topValues } from './tally.ts';
 
-/** All of so many records are looked at; of more, `recordsEach` at each place of a sample. */
+/**
+ * A slice with at most this many records is looked at whole. Of a larger one, up to `recordsEach` records are looked at
+ * in each place of a sample.
+ */
 const mostRecords = 10_000;
 const sample = { places: 20, maxPlaces: 200, records: mostRecords, recordsEach: 500 };
 
-/** Kinds, sources and models of a slice. Throws 400 `request_invalid`, 500 `segment_damaged`. */
+/** The kinds, sources and models of a slice. Throws 400 `request_invalid` or 500 `segment_damaged`. */
 export async function readFacts(
   { db, cold }: { db: Database; cold: ColdReader },
   actor: Actor,
@@ -26,7 +29,8 @@ export async function readFacts(
   const slice = toSlice(request, actor, '?');
   if (isOutOfReach(slice, actor)) return toFacts(0, []);
   return readTwice(async () => {
-    // One snapshot: what moves in between would be looked at twice or not at all.
+    // All of this reads one snapshot: a record that moves between two statements would otherwise be looked at twice or
+    // not at all.
     const { count, hot, parts, sqlOf } = await db.transaction(
       async (connection) => {
         const tagged = { ...(await withTags(connection, slice)), tenant };
@@ -42,9 +46,9 @@ export async function readFacts(
 
 type TenantSlice = Slice & { readonly tenant: string };
 
-/** What the snapshot told: the rest stands in segments. */
+/** What the snapshot told. The rest must be read from segments. */
 type Look = {
-  /** Records of the slice. */
+  /** The number of records of the slice. */
   count: number;
   hot: LabelTally[];
   parts: Part[];
@@ -62,7 +66,7 @@ async function lookAtAll(db: Queryable, slice: TenantSlice): Promise<Look> {
     count: days.reduce((sum, { count }) => sum + count, 0),
     hot: await tallyHot(db, slice, takes),
     parts: segments.map((segment) => ({ segment, ranges: [] })),
-    // Few records may stand in very many places: the segments are searched for them instead.
+    // A few records may stand in very many places, so whole segments are searched for them instead.
     sqlOf: (paths) => tallySliceSql(paths, slice),
   };
 }
@@ -112,7 +116,7 @@ async function tallyCold(
   return tallies;
 }
 
-/** The first cold rows of each day, by segment: as many as are taken of the day. */
+/** The first cold rows of each day, by segment: as many as are to be taken of the day. */
 function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[] {
   const left = new Map(takes.map((take) => [dayKey(take), take.cold]));
   const parts = new Map<string, Part>();
@@ -124,7 +128,7 @@ function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[
     part.ranges.push([place.first_row, place.first_row + wanted - 1]);
     parts.set(place.segment_id, part);
   }
-  // Neighbouring days stand together: tens of ranges are quicker to look for than hundreds.
+  // Days beside each other stand beside each other in the segment, and tens of ranges are found faster than hundreds.
   return [...parts.values()].map(({ segment, ranges }) => ({ segment, ranges: coalesce(ranges) }));
 }
 

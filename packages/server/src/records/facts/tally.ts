@@ -5,7 +5,7 @@ import { coldConditions, coldLabelConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
 import type { Facts } from '../tags.contract.ts';
 
-/** How many records have these labels. */
+/** How many records have these three labels. */
 export type LabelTally = {
   kind: string | null;
   source: string | null;
@@ -32,9 +32,9 @@ export function topValues(
   return without === undefined ? values : [...values, { value: null, count: without }];
 }
 
-// DuckDB's SQL of which labels cold records have. As one JSON text, as `recordJson` of a page.
+// What follows is DuckDB's SQL for the labels of cold records. Each row is one JSON text, like `recordJson` for pages.
 
-/** Of all records of a slice in whole segments. */
+/** Counts the labels of all records of a slice in whole segments. */
 export function tallySliceSql(paths: readonly string[], slice: Slice): string {
   const conditions = coldConditions(slice);
   return tallyOf(
@@ -43,7 +43,7 @@ export function tallySliceSql(paths: readonly string[], slice: Slice): string {
   );
 }
 
-/** Of some rows. */
+/** Counts the labels of some rows of segments. */
 export function tallyRowsSql(parts: readonly FilePart[], slice: Slice): string {
   const labels = coldLabelConditions(slice);
   const each = parts.map((part) => `select kind, source, model from ${rowsOf(part, labels)}`);

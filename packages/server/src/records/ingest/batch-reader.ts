@@ -11,19 +11,19 @@ import {
 
 export type BatchLimits = RecordLimits & {
   maxRecords: number;
-  /** An element that is longer is rejected without being held, as a line of NDJSON is. */
+  /** A longer element is rejected without being held in memory, as is a line of NDJSON. */
   maxRecordBytes: number;
 };
 
 export type BatchHandlers = {
-  /** `index` is the position in `records`, from 0; `takenBytes` what it took up of the body. */
+  /** `index` is the position in `records`, from 0. `takenBytes` is the space that the record took up in the body. */
   onRecord: (index: number, record: IncomingRecord, takenBytes: number) => void;
   onFault: (index: number, fault: RecordFault, takenBytes: number) => void;
-  /** White space outside of elements, and inside of those that are too long. */
+  /** Counts white space outside of elements, and inside of elements that are too long. */
   onBlanks: (bytes: number) => void;
 };
 
-/** The envelope is wrong: nothing of it may be stored. `path` is a JSON pointer; '' is the whole. */
+/** The envelope is wrong, so nothing of the batch may be stored. `path` is a JSON pointer; '' means the whole body. */
 export class EnvelopeFault extends Error {
   readonly code: RecordFaultCode;
   readonly path: string;
@@ -45,9 +45,9 @@ const colon = 0x3a;
 const quote = 0x22;
 
 /**
- * Reads `{"records":[…]}` as it comes and tells each element, in order; answers how many there were. Throws
- * EnvelopeFault, also after elements have been told: collect them, and store only once it returns. What
- * an element holds that is longer than any record may be is not looked at.
+ * Reads `{"records":[…]}` while it arrives, reports each element in order and returns how many there were. Throws
+ * EnvelopeFault, possibly after elements have been reported: collect them, and store them only when it has returned.
+ * Elements that are longer than any record may be are not looked into.
  */
 export async function readBatch(
   chunks: AsyncIterable<Buffer>,
@@ -85,7 +85,7 @@ async function readEnvelope(
   if (next === comma) {
     json.pass();
     await json.peek();
-    // There is only one field: whatever comes is unknown or a duplicate.
+    // The envelope has only one field, so whatever follows is unknown or a duplicate.
     await readRecordsKey(json);
     throw new EnvelopeFault('json_duplicate_key', '/records', 'records may appear only once');
   }
@@ -95,7 +95,7 @@ async function readEnvelope(
   return count;
 }
 
-/** The key `records` and its colon. */
+/** Reads the key `records` and its colon. */
 async function readRecordsKey(json: JsonWindow): Promise<void> {
   const { scanner } = json;
   if ((await json.peek()) !== quote) refuse(json, 'a key in double quotes');
@@ -161,7 +161,7 @@ const tooLong: RecordFault = {
   message: 'the element is longer than any record may be',
 };
 
-/** A value in a place where it does not belong: whether it is JSON at all. */
+/** Reads a value that does not belong in this place, only to say whether it is JSON at all. */
 async function readOther(json: JsonWindow, path: string): Promise<void> {
   const read = await json.read((start) => ({ end: json.scanner.scanValue(start) }));
   if (read !== null && read.end < 0) throw syntaxFault(json, path);
@@ -172,7 +172,7 @@ function refuse(json: JsonWindow, expected: string): never {
   throw syntaxFault(json, '');
 }
 
-/** The scanner's fault as one of the envelope. */
+/** Turns the fault that the scanner noted into one of the envelope. */
 function syntaxFault(json: JsonWindow, path: string): EnvelopeFault {
   const { fault } = json.scanner;
   if (fault === null) throw new TypeError('no fault was noted');
@@ -180,7 +180,7 @@ function syntaxFault(json: JsonWindow, path: string): EnvelopeFault {
   return new EnvelopeFault(fault.code, path, message);
 }
 
-/** Reads lines of NDJSON, one record each; white space around it is allowed. */
+/** Reads lines of NDJSON, each with one record, which may have white space around it. */
 export class LineReader {
   private readonly scanner = new JsonScanner('');
   private readonly reader: RecordReader;
@@ -201,7 +201,7 @@ export class LineReader {
   }
 }
 
-/** `LineReader` for a single line. */
+/** Reads a single line as `LineReader` does. */
 export function readLine(line: string, limits: RecordLimits): RecordReading {
   return new LineReader(limits).read(line);
 }

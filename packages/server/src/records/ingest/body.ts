@@ -5,15 +5,15 @@ import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
 
 export type Body = {
-  /** NDJSON, to be read line by line; otherwise one JSON document. */
+  /** Whether the body is NDJSON, to be read line by line; otherwise it is one JSON document. */
   readonly isStream: boolean;
-  /** As announced; null when it was not, or is coded. */
+  /** The size that the client announced; null when it announced none, or when the body is compressed. */
   readonly sizeBytes: number | null;
-  /** How many bytes have been received by now, as they are coded. */
+  /** How many bytes have been received so far, counted before they are decompressed. */
   sentBytes(): number;
-  /** The decoded bytes. Ends with `body_encoding_invalid` when they do not decode. */
+  /** The decompressed bytes. The iteration throws 400 `body_encoding_invalid` when they cannot be decompressed. */
   chunks(): AsyncGenerator<Buffer>;
-  /** Reads and drops what is left, within bounds, so that the client gets to read the answer. */
+  /** Reads and drops the rest of the body, within limits. A client that is still sending would not read the answer. */
   discard(): Promise<void>;
 };
 
@@ -21,12 +21,14 @@ const discardBytes = 64 * 1024 * 1024;
 const discardMillis = 5_000;
 const idleMillis = 60_000;
 
-/** NDJSON has no registered name: these are the ones it goes by. */
+// NDJSON has no registered media type; these are the names in use.
 const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-jsonlines'].map(
   (name) => `application/${name}`,
 );
 
-/** Throws 415 unless type and coding of the body are ones we read. */
+/**
+ * Reads the headers of a request with a body. Throws 415 unless both the media type and the compression are known here.
+ */
 export function readBody(request: IncomingMessage): Body {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   const isStream = type !== undefined && streamTypes.includes(type);
@@ -58,7 +60,7 @@ function createDecoder(coding = 'identity'): zlib.Gunzip | null {
     case 'gzip':
       return zlib.createGunzip();
     case 'zstd':
-      // Node has it from 22.15 on.
+      // Node has zstd from version 22.15 on.
       if ('createZstdDecompress' in zlib) {
         return (zlib.createZstdDecompress as () => zlib.Gunzip)();
       }
@@ -72,15 +74,15 @@ async function* plainChunks(
   request: IncomingMessage,
   received: { bytes: number },
 ): AsyncGenerator<Buffer> {
-  // A sender that sleeps, or has vanished, must not hold its share of what is in flight for ever.
+  // A sender that pauses for ever or has vanished must not keep its share of the bytes in flight.
   const fallSilent = () => request.destroy(new Error('the sender fell silent'));
   request.on('timeout', fallSilent);
-  // Not the stream's own end at an early return: that would destroy the request, and with it the
-  // connection that the answer goes out on.
+  // The stream's own iterator would destroy the request on an early return, and with it the connection on which the
+  // answer is sent.
   const chunks = request.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
-      // Counted only while we wait for it: what we take to store is not its silence.
+      // The clock runs only while we wait for the sender. The time that storing takes is not the sender's silence.
       request.setTimeout(idleMillis);
       const { value, done } = await chunks.next();
       request.setTimeout(0);
@@ -97,13 +99,13 @@ async function* plainChunks(
   }
 }
 
-/** The client hung up; or else the error as it is. */
+/** If the request broke off, the client hung up; otherwise the error stays as it is. */
 function aborted(request: IncomingMessage, cause: unknown): unknown {
   return request.complete ? cause : new AppError('request_aborted', { cause });
 }
 
 async function* decodedChunks(chunks: AsyncIterable<Buffer>, decoder: zlib.Gunzip) {
-  // Not pipe(): it does not pass on that the client has hung up, perhaps before we got here.
+  // `pipe()` is not used, because it does not pass on that the client has hung up, which may have happened already.
   const feeding = feed(decoder, chunks);
   try {
     for await (const chunk of decoder as Readable) yield chunk as Buffer;
@@ -154,37 +156,40 @@ function discard(request: IncomingMessage): Promise<void> {
   });
 }
 
-/** What a body may cost beyond what its records pay for, and what each byte of a record pays for. */
+/** What a body may cost even without records. Each byte of a record pays for further cost. */
 const freeCost = 256 * 2 ** 20;
 const paidByByte = 1024;
-/** No record pays for more beyond its own white space: four thousand faults. */
+/** A record pays for its own white space and at most this much more: four thousand faults. */
 const mostPaidByRecord = 2 ** 20;
-/** What each byte that was sent lets records pay in all: the same record again and again compresses to nothing. */
+/**
+ * Each byte that was sent limits what the records pay for in all, because the same record repeated compresses to nearly
+ * nothing.
+ */
 const paidBySentByte = 8192;
-/** A blank byte: 8 MiB of them are free, and 32 for each byte of a record. */
+/** The cost of a blank byte. 8 MiB of them are free, and 32 for each byte of a record. */
 const blankCost = 32;
-/** A line that is no record costs its bytes, and at least this: a million of them are free. */
+/** A line that is no record costs its bytes, and at least this much: a million of such lines are free. */
 const leastFaultCost = 256;
-/** A byte of a line that is longer than any record may be: 32 MiB of them are free. */
+/** The cost of a byte of a line that is longer than any record may be. 32 MiB of them are free. */
 const overlongCost = 8;
 
 /**
- * Weighs what a body holds that is no record against its records. Otherwise a few kilobytes of compressed
- * blanks, or of lines of one letter, keep the service at work for half a minute; compressed by zstd it is
- * hours. Pretty-printed records and lines of fixed width stay far below the limit, and so does a file with
- * a good record among a thousand faulty ones. Throws 413 `body_mostly_empty`.
+ * Weighs what a body holds besides records against its records. Without it, a few kilobytes of compressed blanks, or of
+ * lines with one letter, would keep the service busy for half a minute, and compressed with zstd for hours.
+ * Pretty-printed records and lines of fixed width stay far below the limit, and so does a file with one good record for
+ * each thousand faulty ones. Throws 413 `body_mostly_empty`.
  */
 export class Content {
   #cost = 0;
   #paid = 0;
   readonly #sentBytes: () => number;
 
-  /** `sentBytes` tells how many have come over the wire by now, before they are decompressed. */
+  /** `sentBytes` returns how many bytes have come over the network so far, before they are decompressed. */
   constructor(sentBytes: () => number) {
     this.#sentBytes = sentBytes;
   }
 
-  /** A record of so many bytes, which took up more of the body: white space and long escapes. */
+  /** Adds a record of `bytes` that took up `takenBytes` of the body; the difference is white space and long escapes. */
   addRecord(bytes: number, takenBytes: number): void {
     const ownCost = Math.max(0, takenBytes - bytes) * blankCost;
     this.#cost += ownCost;
@@ -197,7 +202,10 @@ export class Content {
     this.#check();
   }
 
-  /** Bytes of a line that is longer than any record may be, as they come: it may never end. */
+  /**
+   * Adds bytes of a line that is longer than any record may be. They are counted as they arrive, because the line may
+   * never end.
+   */
   addOverlong(bytes: number): void {
     this.#cost += bytes * overlongCost;
     this.#check();

@@ -17,21 +17,24 @@ export type IngestOptions = {
   maxBatchBytes: number;
   maxEnrichmentBytes: number;
   inFlightBytes: number;
-  /** Transactions that store records at once, at most. */
+  /** How many transactions may store records at the same time. */
   writers: number;
   clock: Clock;
-  /** Late records for cold days are looked up there. */
+  /** The cold data in which late records of cold days are looked up. */
   cold: ColdReader;
 };
 
 export type Ingest = {
-  /** One JSON document: nothing is stored unless its envelope is right. */
+  /** Stores one JSON document. Nothing of it is stored unless its envelope is right. */
   batch(body: Body, actor: Actor): Promise<IngestAnswer>;
-  /** NDJSON of any length, committed in parts. If it breaks off, the parts before are stored. */
+  /** Stores NDJSON of any length, committed in parts. If it breaks off, the parts before that stay stored. */
   stream(body: Body, actor: Actor): Promise<IngestAnswer>;
 };
 
-/** Parts whose late records are looked up in cold data at once; DuckDB has exports to serve as well. */
+/**
+ * The late records of this many parts may be looked up in cold data at the same time, because DuckDB serves pages and
+ * exports as well.
+ */
 const lateChecksAtOnce = 2;
 
 export function createIngest(db: Database, options: IngestOptions): Ingest {
@@ -44,7 +47,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     lateChecks: createGate(lateChecksAtOnce),
   };
   const limits = () => ({ nowMicros: options.clock() * 1000, maxEnrichmentBytes });
-  // As text each character may take several bytes, and the other fields come on top.
+  // In the body each character may be spelled with several bytes, and the other fields come on top.
   const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
   const store = (part: Part): Promise<PartOutcome> => storePart(db, part, storing);
 
@@ -82,7 +85,10 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   };
 }
 
-/** Runs `work` with a share of the bytes in flight, given back in the end; 429 when there is none. */
+/**
+ * Runs `work` with a share of the bytes in flight, which is given back at the end. `reserve` throws 429 `ingest_busy`
+ * when there is no more.
+ */
 async function withReserve<T>(
   budget: Budget,
   body: Body,
@@ -107,7 +113,7 @@ async function withReserve<T>(
   }
 }
 
-/** The body as it comes. Throws 413 when it is longer, and what `reserve` does. */
+/** The body as it arrives. Throws 413 when it is too long, and whatever `reserve` throws. */
 async function* bounded(
   body: Body,
   maxBytes: number,

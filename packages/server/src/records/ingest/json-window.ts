@@ -1,23 +1,28 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonScanner } from '../../kernel/json-text.ts';
 
-/** A fault this near to the end of what has come may be none: the rest of a word or an escape is missing. */
+/**
+ * A fault this near to the end of what has arrived may not be one: perhaps the rest of a word or an escape is missing.
+ */
 const cutBytes = 16;
 
 /**
- * A stretch of a JSON text that moves on as the text comes: however long it is, little of it is held, and
- * others have their turn while more of it is waited for.
+ * A part of a JSON text that moves forward as the text arrives. However long the text is, little of it is held in
+ * memory, and other requests are served while more of it is awaited.
  */
 export class JsonWindow {
   readonly scanner = new JsonScanner('');
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #maxValueBytes: number;
   readonly #onBlanks: (bytes: number) => void;
-  /** What has come and was not dropped yet. All but the first bytes of a last, cut character are loaded. */
+  /**
+   * The bytes that arrived and were not dropped yet. The scanner has loaded all of them but an incomplete last
+   * character.
+   */
   #bytes: Buffer = Buffer.alloc(0);
-  /** Where in it the reader stands. */
+  /** The position of the reader in these bytes. */
   #position = 0;
-  /** Where in the body it begins. */
+  /** The position of these bytes in the body. */
   #offset = 0;
   #isAll = false;
 
@@ -30,7 +35,7 @@ export class JsonWindow {
     this.#onBlanks = options.onBlanks;
   }
 
-  /** Passes white space; answers the byte behind it, -1 at the end of the body. */
+  /** Passes white space. Returns the byte after it, or -1 at the end of the body. */
   async peek(): Promise<number> {
     for (;;) {
       const end = this.scanner.skipSpace(this.#position);
@@ -48,9 +53,9 @@ export class JsonWindow {
   }
 
   /**
-   * Runs a scan from here on, and again with more of the text when it met the end of what has come. Null
-   * when it would take more than a value may have: nothing is passed then. A scan that is no JSON answers
-   * -1 as its end and leaves the fault in the scanner.
+   * Runs a scan from here on, and runs it again with more text when it reached the end of what had arrived. Returns
+   * null, and passes nothing, when the value is longer than a value may be. When the text is not JSON, the reading ends
+   * at -1 and the scanner has the fault.
    */
   async read<T extends { readonly end: number }>(scan: (start: number) => T): Promise<T | null> {
     for (;;) {
@@ -64,12 +69,13 @@ export class JsonWindow {
       }
       const restBytes = this.#bytes.length - start;
       if (restBytes > this.#maxValueBytes) return null;
-      // Twice as much each time, so that a value which comes in many pieces is not read as often.
+      // Each time twice as much text is awaited, so that a value that arrives in many pieces is not scanned as many
+      // times.
       await this.#load(restBytes + 1);
     }
   }
 
-  /** Passes a value without looking into it: by its brackets and strings. */
+  /** Passes a value without checking it, guided by its brackets and strings. */
   async passValue(): Promise<void> {
     let depth = 0;
     let isInString = false;
@@ -99,27 +105,30 @@ export class JsonWindow {
       }
       this.#onBlanks(blanks);
       if (this.#isAll) place = 'behind';
-      // Also at the end: the scanner begins anew behind what it has not seen.
+      // This is done at the end as well, because the scanner must continue after the bytes that it has not seen.
       await this.#load(place === 'inside' ? 1 : 0);
     }
   }
 
-  /** Notes that something else was expected here. */
+  /** Notes in the scanner that something else was expected here. */
   refuse(expected: string): void {
     this.scanner.refuse(this.#position, expected);
   }
 
-  /** Where in the body a position of the scanner is. */
+  /** The offset in the body of a position of the scanner. */
   offsetOf(position: number): number {
     return this.#offset + position;
   }
 
-  /** Whether what was scanned may look otherwise with more of the text: a number, above all, has no end. */
+  /** Whether more text may change what was scanned: a number, above all, does not show its own end. */
   #mayGoOn(reached: number): boolean {
     return !this.#isAll && reached >= this.scanner.sizeBytes;
   }
 
-  /** Drops what was passed, and waits for so many bytes more, or for the end. Throws what the body does. */
+  /**
+   * Drops what was passed, and waits for this many bytes more or for the end. Throws NotUtf8, and whatever the body
+   * throws.
+   */
   async #load(wantedBytes: number): Promise<void> {
     const pieces = [this.#bytes.subarray(this.#position)];
     for (let came = 0; came < wantedBytes && !this.#isAll; ) {
@@ -145,10 +154,10 @@ export class JsonWindow {
 
 const byteOrderMark = Buffer.from('\ufeff');
 
-/** The body is not UTF-8. */
+/** Thrown when the body is not UTF-8. */
 export class NotUtf8 extends Error {}
 
-/** How many bytes there are without a last character that is cut. */
+/** The number of bytes without the last character if that is incomplete. */
 function wholeBytes(bytes: Buffer): number {
   const { length } = bytes;
   for (let back = 1; back <= Math.min(3, length); back += 1) {

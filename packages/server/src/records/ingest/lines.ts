@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { isBlank } from './json-window.ts';
 
-/** A line of NDJSON that is not blank. `text` is null when it cannot be read at all. */
+/** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */
 export type Line = {
-  /** Its number among all lines, from 0. */
+  /** The number of the line among all lines, from 0. */
   readonly index: number;
-  /** Where it begins in the stream, and how long it is, in bytes without its line feed. */
+  /** Where the line begins in the stream and how long it is, in bytes without its line feed. */
   readonly offset: number;
   readonly sizeBytes: number;
 } & Decoded;
@@ -17,12 +17,12 @@ type Decoded =
 /** Where a line begins: its number, from 0, and its first byte in the stream. */
 export type Place = { readonly line: number; readonly byte: number };
 
-/** What came at once. */
+/** The lines that ended in one chunk. */
 export type Lines = {
   readonly lines: readonly Line[];
-  /** Bytes of blank lines, and blank ones of lines that are too long. */
+  /** The bytes of blank lines, and the blank bytes of lines that are too long. */
   readonly blankBytes: number;
-  /** Bytes of lines that are too long, as they come. */
+  /** The bytes of lines that are too long, counted as they arrive. */
   readonly overlongBytes: number;
   /** Where the next line begins. */
   readonly end: Place;
@@ -32,9 +32,9 @@ const lineFeed = 0x0a;
 const byteOrderMark = '\ufeff';
 
 /**
- * Cuts a stream into lines, and hands them on as many as came at once. Blank lines are passed over. A line
- * longer than `maxBytes` is skipped, not held; one that is not UTF-8 is told as such. A byte order mark in
- * front is no part of the first line.
+ * Cuts a stream into lines and yields the lines of each chunk together. Blank lines are left out. A line longer than
+ * `maxBytes` is skipped without being held in memory, and one that is not UTF-8 is reported as such. A byte order mark
+ * at the beginning is not part of the first line.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
@@ -47,10 +47,10 @@ export async function* splitLines(
 
 class LineCutter {
   readonly #maxBytes: number;
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line whose end has not arrived. */
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Bytes of the line that is skipped; 0: none is. */
+  /** The bytes so far of the line that is being skipped; 0 when none is. */
   #skippedBytes = 0;
   #index = 0;
   #offset = 0;
@@ -81,7 +81,7 @@ class LineCutter {
     return this.#take();
   }
 
-  /** What stands behind the last line feed is a line as well. */
+  /** Ends the stream. What stands after the last line feed is a line as well. */
   end(): Lines {
     if (this.#skippedBytes > 0) this.#endSkipping();
     else if (this.#heldBytes > 0) this.#cut(Buffer.concat([...this.#held, Buffer.from('\n')]));
@@ -125,7 +125,10 @@ class LineCutter {
     this.#skippedBytes = 0;
   }
 
-  /** Lines of bytes that end with a line feed. Decodes many at once: ten times as fast as one by one. */
+  /**
+   * Cuts bytes that end with a line feed into lines. They are decoded together, which is ten times as fast as line by
+   * line.
+   */
   #cut(bytes: Buffer): void {
     const isReadable = bytes.length <= this.#maxBytes && isUtf8(bytes);
     const text = isReadable ? bytes.toString() : null;
@@ -137,7 +140,7 @@ class LineCutter {
         this.#addBytes(bytes.subarray(start, end));
         start = end + 1;
       } else if (text.charCodeAt(start) === lineFeed) {
-        // Megabytes of these may come out of a kilobyte: passed as fast as can be.
+        // Megabytes of empty lines may come out of one compressed kilobyte, so they are passed as fast as possible.
         this.#pass(0);
         start += 1;
       } else {
@@ -159,6 +162,7 @@ class LineCutter {
   }
 
   #addText(line: string, sizeBytes: number): void {
+    // Only a line that begins with a blank or with a character beyond ASCII can be blank; all others need no `trim`.
     if (line.charCodeAt(0) <= 0x20 || line.charCodeAt(0) >= 0x80 || line === '') {
       if (line.trim() === '') {
         this.#pass(sizeBytes);

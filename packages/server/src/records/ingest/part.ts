@@ -2,12 +2,12 @@ import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { IncomingRecord } from './record-reader.ts';
 
-/** Records on their way into one transaction, encoded as rows of the stage table. */
+/** Records that will be stored in one transaction, encoded as rows of the stage table. */
 export class Part {
   readonly #rows: string[] = [];
-  /** For each row, where its record stood in the request. */
+  /** For each row, the position of its record in the request. */
   readonly indexes: number[] = [];
-  /** Months that occur, as `YYYY-MM`. */
+  /** The months that occur, as `YYYY-MM`. */
   readonly months = new Set<string>();
   readonly tenants = new Set<string>();
   #length = 0;
@@ -17,7 +17,7 @@ export class Part {
     return this.#rows.length;
   }
 
-  /** About the bytes it takes in memory. */
+  /** Roughly the bytes that the part takes in memory. */
   get sizeBytes(): number {
     return this.#length;
   }
@@ -32,7 +32,7 @@ export class Part {
     this.#length += row.length;
   }
 
-  /** Text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
+  /** The text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
   *copyText(): Generator<Buffer> {
     for (let start = 0; start < this.#rows.length; ) {
       let end = start;
@@ -47,7 +47,7 @@ export class Part {
 
 const pieceLength = 256 * 1024;
 
-/** Columns as in `createStage` (queries.ts). */
+/** One row in the text format of COPY. The columns are those of `createStage` in queries.ts. */
 function encodeRow(
   ordinal: number,
   record: IncomingRecord,
@@ -66,7 +66,7 @@ const special = /[\\\t\n\r]/;
 const specials = /[\\\t\n\r]/g;
 const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** https://www.postgresql.org/docs/current/sql-copy.html, "Text Format". */
+/** Escapes a value for COPY: https://www.postgresql.org/docs/current/sql-copy.html, "Text Format". */
 function escaped(value: string): string {
   if (!special.test(value)) return value;
   return value.replace(specials, (character) => escapes[character] ?? character);

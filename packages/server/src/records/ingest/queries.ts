@@ -6,15 +6,15 @@ import { type Connection, type Queryable, sqlState } from '../../platform/postgr
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 
-/** What a transaction added to one (tenant, store, day), or to one of the roll-ups above it. */
+/** What a transaction adds to a day of a store, or to one of the counters above it. */
 export type Delta = {
   tenant: string;
   store: string;
-  /** `YYYY-MM-DD`. */
+  /** The day as `YYYY-MM-DD`, UTC. */
   day: string;
   count: number;
   bytes: number;
-  /** Decimal text, 0 … 2^64-1. */
+  /** Decimal text, 0 to 2^64 − 1. */
   digest: string;
   first_at: string;
   last_at: string;
@@ -23,7 +23,9 @@ export type Delta = {
 const columns =
   'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
 
-/** The stage of this connection: a temporary table costs no WAL, and is empty again after each commit. */
+/**
+ * Makes the stage of this connection. It is a temporary table, which costs no WAL and is empty again after each commit.
+ */
 export async function createStage(connection: Connection): Promise<void> {
   await connection.client.query(`create temporary table ingest_stage (
     ordinal integer, tenant text collate "C", store text collate "C", occurred_at timestamptz,
@@ -32,6 +34,7 @@ export async function createStage(connection: Connection): Promise<void> {
   ) on commit delete rows`);
 }
 
+/** Whether this connection has its stage already: connections of the pool keep it between transactions. */
 export async function hasStage(connection: Connection): Promise<boolean> {
   const rows = await connection.query<{ found: boolean }>(
     sql`select to_regclass('pg_temp.ingest_stage') is not null as found`,
@@ -43,15 +46,15 @@ export async function fillStage(connection: Connection, text: Iterable<Buffer>):
   const copy = connection.client.query(
     copyFrom(`copy ingest_stage (ordinal, ${columns}) from stdin`),
   );
-  // Also once the pipeline has ended: an error that nobody listens for ends the process.
+  // The listener stays after the pipeline has ended, because an error that nobody listens for ends the process.
   copy.on('error', () => {});
   await pipeline(Readable.from(text, { objectMode: true, highWaterMark: 4 }), copy);
 }
 
 /**
- * Stores what is new of the stage and answers what that adds to each leaf's day. Mostly all of it is new,
- * and inserting without looking for conflicts takes two thirds of the time: only when one turns up does
- * it begin again with looking. A part that was sent before fails at its first row, so that costs little.
+ * Stores what is new in the stage. Returns what that adds to each day of a store. Usually everything is new, and an
+ * insert that does not look for conflicts takes two thirds of the time, so only when a conflict turns up it starts
+ * again and looks for them. A part that was sent before fails at its first row, so the first try costs little.
  */
 export async function insertNew(connection: Connection): Promise<Delta[]> {
   await connection.client.query('savepoint all_new');
@@ -67,8 +70,9 @@ export async function insertNew(connection: Connection): Promise<Delta[]> {
 const uniqueViolation = '23505';
 
 /**
- * In key order, as every other writer: two that meet wait for each other instead of deadlocking. All are
- * recorded at one time, taken when nobody can pin a slice of their tenants any more: see lockPins.
+ * Inserts in the order of the keys, as every other writer does: two that meet wait for each other instead of
+ * deadlocking. All records get one recorded_at, taken at a time when nobody can pin a slice of their tenants any more;
+ * `lockPins` explains why.
  */
 async function insertStaged(connection: Connection, onConflict: Sql): Promise<Delta[]> {
   return connection.query<Delta>(sql`
@@ -87,9 +91,9 @@ async function insertStaged(connection: Connection, onConflict: Sql): Promise<De
 }
 
 /**
- * Rows of the stage whose identity is stored with other content, or, since it was found stored, is hot no
- * more. Read once what is new of the stage is stored. The lateral join keeps PostgreSQL, which
- * knows no statistics of the stage, from reading whole months.
+ * The rows of the stage whose identity is stored with other content, or which were found stored but are not hot any
+ * more. Call it after what is new in the stage has been stored. PostgreSQL has no statistics of the stage; the lateral
+ * join keeps it from reading whole months.
  */
 export async function listConflicts(
   connection: Connection,
@@ -110,32 +114,32 @@ export async function listConflicts(
     order by staged.ordinal`);
 }
 
-/** Undoes what insertNew and the counters did; the stage stays filled. The locks taken since are free. */
+/** Undoes what `insertNew` and the counters did, and frees the locks taken since. The stage stays filled. */
 export async function undoInsert(connection: Connection): Promise<void> {
   await connection.client.query('rollback to savepoint all_new');
 }
 
-/** A (tenant, store, day) with cold records: who checked late records against others must check again. */
+/** A day of a store that has cold records. A check of late records counts only for exactly these cold records. */
 export type ColdDay = {
   tenant: string;
   store: string;
-  /** `YYYY-MM-DD`. */
+  /** The day as `YYYY-MM-DD`, UTC. */
   day: string;
   cold_count: number;
-  /** Decimal text. */
+  /** The digest of the cold records as decimal text. */
   cold_digest: string;
 };
 
-/** What it takes to find a staged record again in a segment. */
+/** What is needed to find a staged record again in a segment. */
 export type StagedRecord = {
   ordinal: number;
   tenant: string;
   store: string;
   day: string;
-  /** Microseconds since 1970. */
+  /** The time in microseconds since 1970. */
   occurred_at: number;
   event_id: string;
-  /** Decimal text, 0 … 2^64-1. */
+  /** Decimal text, 0 to 2^64 − 1. */
   digest: string;
 };
 
@@ -161,7 +165,7 @@ export async function removeFromStage(
   await connection.query(sql`delete from ingest_stage where ordinal = any(${ordinals}::integer[])`);
 }
 
-/** Where in a live segment the cold records of a day stand. */
+/** Where in a segment of the catalogue the cold records of a day stand. */
 export type ColdPlace = ColdDay & {
   segment_id: string;
   object_key: string;
@@ -171,7 +175,7 @@ export type ColdPlace = ColdDay & {
   count: number;
 };
 
-/** Counters and catalogue in one statement, so that both are of one moment. */
+/** Reads counters and catalogue in one statement, so that both show the same moment. */
 export async function listColdPlaces(
   db: Queryable,
   days: readonly ColdDay[],
@@ -216,7 +220,9 @@ export type CounterTable = keyof typeof counterTables;
 
 export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
 
-/** Adds to the counters of days and answers those of them that have cold records. */
+/**
+ * Adds to the counters of days. Returns those of them that have cold records. The days stay locked until the commit.
+ */
 export async function addToDays(
   connection: Connection,
   deltas: readonly Delta[],
@@ -229,7 +235,7 @@ export async function addToDays(
     from counted where cold_count > 0`);
 }
 
-/** Adds to the counters of a level above the days. */
+/** Adds to the counters of one table above the days. */
 export async function addToCounters(
   connection: Connection,
   table: Exclude<CounterTable, 'leaf_days'>,
@@ -238,7 +244,7 @@ export async function addToCounters(
   await connection.query(additionTo(table, deltas));
 }
 
-/** In key order (tried unordered: 8 writers deadlocked at once). */
+/** Adds in the order of the keys. Without that order, 8 writers deadlocked at once. */
 function additionTo(table: CounterTable, deltas: readonly CounterDelta[]): Sql {
   const key = counterTables[table];
   const keyList = raw(key.join(', '));
@@ -268,14 +274,14 @@ export async function listPartitions(db: Queryable): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-/** One process at a time makes partitions; until the end of the transaction. */
+/** Makes sure that one process at a time makes partitions, until the end of the transaction. */
 export async function lockPartitions(connection: Connection): Promise<void> {
   await connection.query(sql`select pg_advisory_xact_lock(${advisoryLocks.partitions})`);
 }
 
 /**
- * Makes the partition of a month by ATTACH: CREATE TABLE … PARTITION OF would wait behind one stalled
- * reader of the table and block every writer behind itself. The constraint spares ATTACH its scan.
+ * Makes the partition of a month and attaches it with ATTACH. CREATE TABLE … PARTITION OF would wait for any reader of
+ * the table that has stalled, and would block every writer meanwhile. The constraint saves ATTACH from scanning.
  */
 export async function attachPartition(
   connection: Connection,

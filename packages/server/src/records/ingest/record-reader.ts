@@ -2,21 +2,21 @@ import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.t
 import type { JsonFault, JsonScanner } from '../../kernel/json-text.ts';
 import { isReservedName } from '../../platform/http/schemas.contract.ts';
 
-/** A record as it was sent, checked (SPEC §2). */
+/** A record as it was sent, after all checks (SPEC §2). */
 export type IncomingRecord = {
   tenant: string;
   store: string;
   eventId: string;
-  /** Microseconds since 1970, a safe integer. */
+  /** Microseconds since 1970, as a safe integer. */
   occurredAtMicros: number;
   kind: string | null;
   source: string | null;
   model: string | null;
-  /** The decimal text as sent: `0.10` stays `0.10`. */
+  /** The decimal text as it was sent: `0.10` stays `0.10`. */
   confidence: string | null;
-  /** JSON object as sent, without white space between tokens. */
+  /** The JSON object as it was sent, without white space between tokens. */
   enrichment: string;
-  /** UTF-8 length of the record as one NDJSON line, the line feed not counted. */
+  /** The UTF-8 length of the record as one line of NDJSON, without its line feed. */
   bytes: number;
 };
 
@@ -31,15 +31,18 @@ export type RecordFaultCode =
 
 export type RecordFault = { code: RecordFaultCode; message: string };
 
-/** `end` is the byte offset after the record; -1 when the text is not JSON from here on. */
+/**
+ * What reading a record gave. `end` is the byte offset after the record, or -1 when the text is not JSON from some
+ * point on.
+ */
 export type RecordReading =
   | { record: IncomingRecord; fault: null; end: number }
   | { record: null; fault: RecordFault; end: number };
 
 export type RecordLimits = {
-  /** `occurred_at` may lie at most a day after this. */
+  /** `occurred_at` may be at most a day later than this. */
   nowMicros: number;
-  /** UTF-8 bytes of the compact `enrichment`. */
+  /** The largest `enrichment`, in UTF-8 bytes of its compact form. */
   maxEnrichmentBytes: number;
 };
 
@@ -47,7 +50,7 @@ const microsPerDay = 86_400_000_000;
 const instantBytes = '"YYYY-MM-DDTHH:MM:SS.ffffffZ"'.length;
 const maxConfidenceLength = 40;
 
-/** One bit per field: which were seen. */
+/** One bit for each field, to note which fields were seen. */
 const fields = {
   tenant: 1,
   store: 2,
@@ -81,8 +84,8 @@ const rules: Record<Field, string> = {
 };
 
 /**
- * Reads record after record of a scanner's text. Of several faults the first is told. A grammar fault
- * makes `end` -1; every other fault leaves `end` where the next element of a batch goes on.
+ * Reads one record after another from the text of a scanner. Of several faults the first one is reported. A fault of
+ * the grammar makes `end` -1; after any other fault, `end` is where the next element of a batch follows.
  */
 export class RecordReader {
   private readonly scanner: JsonScanner;
@@ -90,7 +93,7 @@ export class RecordReader {
   private readonly maxEnrichmentBytes: number;
   private record: IncomingRecord = emptyRecord();
   private fault: RecordFault | null = null;
-  /** Bits of the fields seen. */
+  /** The bits of the fields that were seen. */
   private seen = 0;
   private start = 0;
 
@@ -100,6 +103,7 @@ export class RecordReader {
     this.maxEnrichmentBytes = limits.maxEnrichmentBytes;
   }
 
+  /** Reads the record that begins at this offset. */
   read(start: number): RecordReading {
     const { scanner } = this;
     this.record = emptyRecord();
@@ -138,7 +142,7 @@ export class RecordReader {
     return { record, fault: null, end };
   }
 
-  /** One field and its value. */
+  /** Reads one field and its value. Returns the offset after it, or -1 when the text is not JSON. */
   private readMember(start: number): number {
     const { scanner } = this;
     if (scanner.byteAt(start) !== 0x22) return scanner.refuse(start, 'a key in double quotes');
@@ -149,7 +153,7 @@ export class RecordReader {
       : fieldAt(scanner, start, keyEnd);
     if (scanner.fault !== null) this.takeFault('a field name');
     if (name === null) {
-      // Many unknown names may follow one another; only the first is worth decoding.
+      // Many unknown names may follow one another, and only the first one is worth decoding.
       const shown = this.fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
       this.refuse('field_unknown', `${shown} is not a field of a record`);
     } else if ((this.seen & fields[name]) !== 0) {
@@ -237,7 +241,7 @@ export class RecordReader {
       case 'source':
       case 'model':
         record[name] = value;
-        // Bare control characters are not JSON: these two can only have come as escapes.
+        // JSON has no bare control characters, so these two can only have come as escapes.
         isAllowed = isAtMost(value, 200) && !(hasEscape && hasSeparator(value));
         break;
     }
@@ -266,13 +270,13 @@ export class RecordReader {
     record.bytes += memberBytes('occurred_at', instantBytes);
   }
 
-  /** Of the string last scanned: 1 to `max` characters, no control character. */
+  /** Whether the string that was scanned last has 1 to `max` characters and no control character. */
   private isName(value: string, max: number): boolean {
     if (value === '' || !isAtMost(value, max) || this.scanner.hasControl) return false;
     return !(this.scanner.hasEscape && /\p{Cc}/u.test(value));
   }
 
-  /** What JSON allows and svcctl refuses, found by the scanner in a field. */
+  /** Takes over what the scanner noted in a field: something that JSON allows and svcctl refuses. */
   private takeFault(where: string): void {
     const { fault } = this.scanner;
     this.scanner.fault = null;
@@ -286,7 +290,7 @@ export class RecordReader {
     };
   }
 
-  /** Only the first fault is kept. */
+  /** Notes a fault. Only the first one of a record is kept. */
   private refuse(code: RecordFaultCode, message: string): void {
     this.fault ??= { code, message };
   }
@@ -303,23 +307,23 @@ function emptyRecord(): IncomingRecord {
     model: null,
     confidence: null,
     enrichment: '',
-    // the closing brace; each field adds its comma or the opening brace
+    // The closing brace counts here. Each field adds its own comma or the opening brace.
     bytes: 1,
   };
 }
 
-/** Bytes of one field in the NDJSON line: comma or brace, quoted name, colon, value. */
+/** The bytes of one field in the NDJSON line: comma or brace, name in quotes, colon and value. */
 function memberBytes(name: Field, valueBytes: number): number {
   return name.length + 4 + valueBytes;
 }
 
-/** The field whose name is the string just scanned, which holds no escape. */
+/** The field whose name is the string that was just scanned, which has no escape; null when there is none. */
 function fieldAt(scanner: JsonScanner, start: number, end: number): Field | null {
   const field = fieldLike(scanner.byteAt(start + 1), end - start - 2);
   return field !== null && scanner.isString(start, field) ? field : null;
 }
 
-/** The one field of this length that may begin with this character. */
+/** The only field that has this length and may begin with this character. */
 function fieldLike(first: number, length: number): Field | null {
   switch (length) {
     case 4:
@@ -343,7 +347,7 @@ function fieldNamed(name: string): Field | null {
   return Object.hasOwn(fields, name) ? (name as Field) : null;
 }
 
-/** Whether a text has at most so many characters (code points). */
+/** Whether a text has at most `max` characters, counted as code points. */
 function isAtMost(value: string, max: number): boolean {
   if (value.length <= max) return true;
   if (value.length > 2 * max) return false;
@@ -352,14 +356,14 @@ function isAtMost(value: string, max: number): boolean {
   return count <= max;
 }
 
-/** The two characters that stand between fields and for absence in the digest. */
+/** Whether the text holds one of the two characters that separate fields in the digest and mark absent ones. */
 function hasSeparator(value: string): boolean {
   return value.includes('\u0001') || value.includes('\u001f');
 }
 
 /**
- * Whether the number a JSON number spells lies between 0 and 1. Exact, because what a double rounds
- * to 1 or to -0 may lie outside, and PostgreSQL and DuckDB would see that.
+ * Whether the number that a JSON number spells lies between 0 and 1. The answer is exact: a number outside may become 1
+ * or -0 when it is rounded to a double, and PostgreSQL and DuckDB would see the difference.
  */
 function isFromZeroToOne(spelled: string): boolean {
   const value = Number(spelled);
@@ -368,13 +372,13 @@ function isFromZeroToOne(spelled: string): boolean {
   const [mantissa = '', exponent = '0'] = spelled.split(/e/i);
   const [whole = '', fraction = ''] = mantissa.split('.');
   if (value === 0) return !spelled.startsWith('-') || /^-0*$/.test(whole + fraction);
-  // Here 0.5 < value < 2: as 0.ddd × 10^power, with the first d not 0.
+  // Here 0.5 < value < 2. The number is taken as 0.ddd × 10^power, where the first digit is not 0.
   const digits = (whole + fraction).replace(/^0+/, '');
   const power = whole.length + Number(exponent) - (whole.length + fraction.length - digits.length);
   return power < 1 || /^10*$/.test(digits);
 }
 
-/** A name from outside, short enough for a message. */
+/** A name from outside, made short enough for a message. */
 function shorten(name: string): string {
   return JSON.stringify(name.length <= 64 ? name : `${name.slice(0, 64)}…`);
 }

@@ -24,27 +24,30 @@ import {
 export type PartOutcome = {
   accepted: number;
   duplicates: number;
-  /** Positions in the request of records that are stored with other content. */
+  /** The positions in the request of records that are stored with other content. */
   conflicts: number[];
 };
 
 type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
-  /** Bounds the transactions at once; checks against cold data wait outside of it. */
+  /**
+   * Limits the transactions that run at the same time. Checks against cold data wait outside of it, so that they block
+   * none.
+   */
   transactions: Gate;
   lateChecks: Gate;
 };
 
-/** A part meets moves of its days so often in a row only when something is wrong. */
+/** If a part meets moves of its days this often in a row, something is wrong. */
 const maxAttempts = 5;
 
 /**
- * Stores a part: records and counters in one transaction, durable when it returns. Idempotent, so that
- * a part whose fate is unknown (the connection broke during commit) is simply sent again. When it has
- * records for days that are cold, nothing is stored at first: they are looked up in the segments, and the
- * part is stored without those that are there. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`;
- * nothing of the part is stored then.
+ * Stores a part: records and counters in one transaction, which is durable when this returns. It may be repeated: a
+ * part for which nobody knows whether it was committed, because the connection broke, is simply sent again. When the
+ * part has records for days that are cold, nothing is stored at first. These records are looked up in the segments, and
+ * then the part is stored without those that are there already. Throws 500 `segment_damaged` or 503
+ * `cold_tier_unavailable`, and then nothing of the part is stored.
  */
 export async function storePart(
   db: Database,
@@ -69,7 +72,7 @@ export async function storePart(
   });
 }
 
-/** The part touches days that have cold records which its own were not checked against, or met a move. */
+/** The part touches days with cold records against which it has not been checked, or it met a move. */
 type Unchecked = { days: queries.ColdDay[]; staged: queries.StagedRecord[] };
 
 async function tryStore(
@@ -81,19 +84,20 @@ async function tryStore(
     if (!(await queries.hasStage(connection))) await queries.createStage(connection);
     await queries.fillStage(connection, part.copyText());
     if (checked.found.size > 0) await queries.removeFromStage(connection, [...checked.found]);
-    // Before the savepoint: undoing the insert must not let go of it.
+    // The lock is taken before the savepoint, because undoing the insert must not free it.
     await lockPins(connection, [...part.tenants]);
     const added = await queries.insertNew(connection);
     const accepted = added.reduce((sum, day) => sum + day.count, 0);
     const isAllNew = accepted === part.count - checked.found.size;
     const hotConflicts = isAllNew ? [] : await queries.listConflicts(connection);
     if (hotConflicts.some((conflict) => conflict.is_gone)) {
-      // Moved or erased since the insert met it: that is found out when it is stored again.
+      // The record was moved or erased after the insert had met it. Which of the two is found out when the part is
+      // stored again.
       await queries.undoInsert(connection);
       return { days: [], staged: [] };
     }
     if (accepted > 0) {
-      // From here on the days are locked: no move can switch before the commit.
+      // From here on the days are locked, so no move can switch them before the commit.
       const coldDays = await queries.addToDays(connection, added);
       const days = coldDays.filter((day) => !hasChecked(checked, day));
       if (days.length > 0) {
@@ -111,7 +115,7 @@ async function tryStore(
   });
 }
 
-/** The counters come last: their rows are shared by all writers and locked until the commit. */
+/** The counters above the days come last: all writers share their rows, and they are locked until the commit. */
 async function countAbove(connection: Connection, days: queries.Delta[]): Promise<void> {
   const { months, stores, tenantDays, tenants } = rollUp(days);
   await queries.addToCounters(connection, 'leaf_months', months);
@@ -120,7 +124,7 @@ async function countAbove(connection: Connection, days: queries.Delta[]): Promis
   await queries.addToCounters(connection, 'leaf_tenants', tenants);
 }
 
-/** Sums what was added to days up to their months, stores, the days of tenants, and tenants. */
+/** Sums what was added to days up to months, stores, the days of tenants, and tenants. */
 function rollUp(days: readonly Delta[]): {
   months: CounterDelta[];
   stores: CounterDelta[];
@@ -133,7 +137,7 @@ function rollUp(days: readonly Delta[]): {
   const tenants = new Map<string, CounterDelta>();
   for (const { day, ...rest } of days) {
     const month = day.slice(0, 7);
-    // Names hold no "/", so the keys cannot collide.
+    // The keys are unique, because names hold no "/".
     add(months, `${rest.tenant}/${rest.store}/${month}`, { ...rest, month });
     add(stores, `${rest.tenant}/${rest.store}`, rest);
     add(tenantDays, `${rest.tenant}/${day}`, { ...rest, day });
@@ -160,14 +164,14 @@ function add(sums: Map<string, CounterDelta>, key: string, delta: CounterDelta):
   if (delta.last_at > sum.last_at) sum.last_at = delta.last_at;
 }
 
-/** Sees to it that the months a part touches have their partitions. */
+/** Makes sure that the months of a part have their partitions. */
 type Partitions = {
-  /** `months` as `YYYY-MM`. */
+  /** `months` are given as `YYYY-MM`. */
   ensure(months: Iterable<string>): Promise<void>;
 };
 
 export function createPartitions(db: Database): Partitions {
-  /** Partitions are never dropped while months are written to, so what was seen once is there. */
+  /** Partitions are never dropped while months are written to, so one that was seen once still exists. */
   const known = new Set<string>();
   return {
     async ensure(months) {
@@ -182,7 +186,7 @@ export function createPartitions(db: Database): Partitions {
   };
 }
 
-/** Each month in a transaction of its own: no lock outlives its 3 ms. */
+/** Makes each month in a transaction of its own, so that no lock is held longer than the 3 ms that this takes. */
 async function make(db: Database, month: string): Promise<void> {
   const name = partitionName(month);
   await db.transaction(async (connection) => {

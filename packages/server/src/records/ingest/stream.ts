@@ -13,25 +13,25 @@ import { Tally } from './tally.ts';
 export type StreamOptions = {
   actor: Actor;
   budget: Budget;
-  /** Of a part. */
+  /** How many records a part may have. */
   maxRecords: number;
   maxLineBytes: number;
   limits: () => RecordLimits;
   store: (part: Part) => Promise<PartOutcome>;
 };
 
-/** A part is stored when it holds so many bytes, even if there is room for more records. */
+/** A part is stored when it holds this many bytes, even if there is room for more records. */
 const partBytes = 8 * 1024 * 1024;
-/** A part that a stream may hold without asking. */
+/** A part of this size may be held without asking the budget. */
 const smallPartBytes = 256 * 1024;
-/** Of one stream, parts stored at the same time: while two are, the next is read. */
+/** How many parts of one stream are stored at the same time; meanwhile the next one is read. */
 const partsAtOnce = 2;
-/** What a stream may hold without asking. */
+/** What a stream may hold without asking the budget for each part. */
 export const streamShareBytes = (partsAtOnce + 1) * smallPartBytes;
 
 /**
- * Stores NDJSON of any length, committed in parts. When it breaks off, the error says what is stored by
- * then, and from which line on the rest is missing.
+ * Stores NDJSON of any length, committed in parts. When the stream breaks off, the error says what is stored by then
+ * and from which line on the rest is missing.
  */
 export async function storeStream(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
@@ -57,10 +57,10 @@ export async function storeStream(
     read = { line: index + 1, byte: offset + sizeBytes + 1 };
     if (text === null) tally.reject(index, line.fault, faultMessages[line.fault]);
     const record = text === null ? null : tally.take(held.part, index, reader.read(text));
-    // The bytes of one that is too long were counted as they came.
+    // The bytes of a line that is too long were counted while it arrived.
     if (record === null) content.addFault(text === null ? 0 : sizeBytes);
     else content.addRecord(record.bytes, sizeBytes);
-    // What was read up to here is rejected or blank: nothing of it is missing.
+    // Everything read up to here is rejected or blank, so nothing of it is missing.
     if (held.part.count === 0) held.from = read;
   };
   const storeHeld = async () => {
@@ -85,7 +85,7 @@ export async function storeStream(
     parts.throwIfFailed();
     return tally.answer();
   } catch (error) {
-    // Whatever ended the reading, no transaction is left behind unobserved.
+    // Whatever ended the reading, no transaction may go on unobserved.
     await parts.settle();
     const next = parts.firstMissing() ?? held.from;
     throw brokenOff(error, {
@@ -104,7 +104,7 @@ const faultMessages = {
   json_invalid: 'the line is not UTF-8',
 } as const;
 
-/** The error with what is stored in spite of it. */
+/** The error, completed with what is stored in spite of it. */
 function brokenOff(error: unknown, progress: IngestProgress): AppError {
   const { code, detail, retryAfterSeconds, cause } =
     error instanceof AppError ? error : new AppError('internal_error', { cause: error });
@@ -117,7 +117,7 @@ function brokenOff(error: unknown, progress: IngestProgress): AppError {
   });
 }
 
-/** What one stream takes of a budget, all of which comes back with it. */
+/** What one stream takes of a budget. All of it can be given back at once. */
 function shareOf(budget: Budget): Budget & { giveAll(): void } {
   let taken = 0;
   return {
@@ -139,9 +139,9 @@ function shareOf(budget: Budget): Budget & { giveAll(): void } {
 
 type HeldPart = {
   readonly part: Part;
-  /** What it holds of the bytes in flight beyond the stream's own share. */
+  /** The bytes in flight that the part holds beyond the stream's own share. */
   heldBytes: number;
-  /** Where its first record, or what comes next, stands in the stream. */
+  /** The position in the stream of its first record, or of whatever comes next. */
   from: Place;
 };
 
@@ -150,8 +150,9 @@ function emptyPart(from: Place): HeldPart {
 }
 
 /**
- * Whether a part takes more records. Beyond a small part it asks for a large share of the bytes in
- * flight; if there is none, it is stored as it is: busy streams get slower, not refused half-way.
+ * Whether a part takes more records. When it has outgrown a small part it asks for a large share of the bytes in
+ * flight. If there is none, it is stored as it is: when the service is busy, streams become slower and are not refused
+ * halfway.
  */
 function hasRoom(held: HeldPart, maxRecords: number, budget: Budget): boolean {
   const { count, sizeBytes } = held.part;
@@ -162,10 +163,10 @@ function hasRoom(held: HeldPart, maxRecords: number, budget: Budget): boolean {
   return true;
 }
 
-/** Stores a few parts at once; `add` waits for a place. */
+/** Stores a few parts at the same time. `add` waits until there is a free place. */
 class PartsUnderWay {
   readonly #running = new Set<Promise<void>>();
-  /** In their order in the stream: those that are not stored, for whatever reason. */
+  /** The parts that are not stored, for whatever reason, in the order of the stream. */
   readonly #missing = new Set<HeldPart>();
   readonly #store: (held: HeldPart) => Promise<void>;
   #failure: { error: unknown } | null = null;
@@ -197,7 +198,7 @@ class PartsUnderWay {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  /** Where the first part begins that is not stored. */
+  /** Where the first part begins that is not stored; undefined when all are. */
   firstMissing(): Place | undefined {
     for (const { from } of this.#missing) return from;
     return undefined;

@@ -6,7 +6,7 @@ import type { PartOutcome } from './store-part.ts';
 
 const listed = 1000;
 
-/** What became of a request's records. Holds at most twice the rejects that are listed. */
+/** What became of the records of a request. It holds at most twice as many rejected records as the answer lists. */
 export class Tally {
   readonly #actor: Actor;
   #accepted = 0;
@@ -18,7 +18,9 @@ export class Tally {
     this.#actor = actor;
   }
 
-  /** Puts a record into the part, or rejects it. Answers it, if it is one. */
+  /**
+   * Puts a record into the part or rejects it. Returns the record if it could be read, even if its tenant is refused.
+   */
   take(part: Part, index: number, { record, fault }: RecordReading): IncomingRecord | null {
     if (fault !== null) this.reject(index, fault.code, fault.message);
     else if (mayTouchTenant(this.#actor, record.tenant)) part.add(index, record);
@@ -30,7 +32,7 @@ export class Tally {
   reject(index: number, code: keyof typeof rejectCodes, message: string): void {
     this.#rejectedCount += 1;
     this.#rejected.push({ index, code, message });
-    // Parts end in any order: keep the first by index.
+    // The parts end in any order, so the first ones by index are kept.
     if (this.#rejected.length >= 2 * listed) this.#rejected = this.#first();
   }
 
