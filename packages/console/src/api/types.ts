@@ -26,13 +26,18 @@ import type {
   runSchema,
   sharesSchema,
   tagSchema,
-  tagWarningSchema,
   tenantStateSchema,
   verificationSchema,
   versionSchema,
 } from '../../../server/src/contract.ts';
 
-export type { DatasetRow, ExportJob, Manifest, TripleRow } from '../../../server/src/contract.ts';
+export type {
+  DatasetRow,
+  ExportJob,
+  Manifest,
+  Tagged,
+  TripleRow,
+} from '../../../server/src/contract.ts';
 
 /** Who is signed in; `tenants` null = all, `expires_at` null = never. */
 export type Actor = Static<typeof actorSchema>;
@@ -41,11 +46,6 @@ export type ExportRequest = Static<typeof csvRequestSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;
-/** What a new tag covers, or would cover on a dry run, when it has no id. */
-export type Tagged = Omit<Tag, 'id'> & {
-  id: string | null;
-  warnings: Static<typeof tagWarningSchema>[];
-};
 export type DayRow = Static<typeof daySchema>;
 /** Kinds, sources and models of a slice. */
 export type RecordFacts = Static<typeof factsSchema>;

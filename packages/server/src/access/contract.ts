@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { presets, scopes } from '../kernel/values.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
@@ -46,6 +46,7 @@ export const tokenSchema = Type.Object({
       'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service.',
   }),
 });
+export type TokenRow = Static<typeof tokenSchema>;
 
 export const newTokenSchema = Type.Object(
   {

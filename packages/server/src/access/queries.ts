@@ -3,17 +3,7 @@ import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-
-export type TokenRow = {
-  id: string;
-  name: string;
-  scopes: Scope[];
-  tenants: string[] | null;
-  created_at: string;
-  expires_at: string | null;
-  last_used_at: string | null;
-  creator: { id: string; name: string } | null;
-};
+import type { TokenRow } from './contract.ts';
 
 const columns = sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
   ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at,

@@ -8,6 +8,7 @@ import { type Preset, presets, type Scope } from '../kernel/values.ts';
 import { isReservedName, newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { auditLocally } from './audit.ts';
+import type { TokenRow } from './contract.ts';
 import * as queries from './queries.ts';
 
 export type NewToken = {
@@ -127,11 +128,7 @@ export function actorOf({ id, name, scopes, tenants, expires_at }: queries.Token
  * Revokes a token. Returns it as it was, with those that were revoked with it. Throws 404 `token_not_found`, also for a
  * token that reaches tenants which the caller does not reach. Call it in a transaction of its own.
  */
-export async function revokeToken(
-  db: Queryable,
-  id: string,
-  actor: Actor,
-): Promise<queries.TokenRow[]> {
+export async function revokeToken(db: Queryable, id: string, actor: Actor): Promise<TokenRow[]> {
   const isId = /^\w{1,100}$/.test(id);
   if (isId) await queries.lockTokens(db);
   const revoked = isId ? await queries.revokeToken(db, id, actor.tenants) : [];
@@ -173,6 +170,6 @@ export async function makeFirstAdminToken(
 }
 
 /** What the audit log keeps of a token. */
-export function describeToken({ name, scopes, tenants, expires_at }: queries.TokenRow) {
+export function describeToken({ name, scopes, tenants, expires_at }: TokenRow) {
   return { name, scopes, tenants, expires_at };
 }

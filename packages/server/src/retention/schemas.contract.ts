@@ -270,6 +270,7 @@ export const eraseRequestSchema = Type.Object(
   },
   { additionalProperties: false },
 );
+export type EraseRequest = Static<typeof eraseRequestSchema>;
 
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   instantSchema,
   newStoreSchema,
@@ -158,6 +158,8 @@ export const deliverySchema = Type.Object({
   ),
   finished_at: nullable(instantSchema),
 });
+/** A delivery, as every list shows it. Times are RFC 3339 text. */
+export type DeliveryRow = Static<typeof deliverySchema>;
 
 export const attemptSchema = Type.Object({
   number: Type.Integer({ description: 'from 1' }),
@@ -188,6 +190,8 @@ export const deliveryDetailSchema = Type.Object({
     ),
   ),
 });
+/** Why a delivery waits. `until` is null when no time is known; `text` is one sentence for an operator. */
+export type Waiting = NonNullable<Static<typeof deliveryDetailSchema>['waiting']>;
 
 export const deliveryGroupSchema = Type.Object({
   endpoint_id: Type.String(),
@@ -199,6 +203,8 @@ export const deliveryGroupSchema = Type.Object({
   last_seen: instantSchema,
   error: nullable(Type.String({ description: 'the newest error message of the group' })),
 });
+/** A group of the dead-letter queue. `target` and `error` are those of its newest failure. */
+export type GroupRow = Static<typeof deliveryGroupSchema>;
 
 export const acceptedDeliverySchema = Type.Object({
   id: Type.String(),
@@ -206,6 +212,7 @@ export const acceptedDeliverySchema = Type.Object({
   idempotency_key: Type.String(),
   status: oneOf(deliveryStatuses),
 });
+export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
 
 export const newIncidentSchema = Type.Object(
   {
@@ -239,6 +246,7 @@ export const incidentSchema = Type.Object({
   occurred_at: instantSchema,
   created_at: instantSchema,
 });
+export type IncidentRow = Static<typeof incidentSchema>;
 
 /** Which rows of the dead-letter queue. */
 const deadLetterFilter = {
@@ -299,6 +307,8 @@ export const retryJobSchema = Type.Object({
   updated_at: instantSchema,
   finished_at: nullable(instantSchema),
 });
+/** A bulk retry, as the API shows it. */
+export type JobRow = Static<typeof retryJobSchema>;
 
 export const retryJobChangeSchema = Type.Object(
   {

@@ -3,7 +3,7 @@ import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
-import { type EraseReceipt, retentionContract } from '../contract.ts';
+import { type EraseReceipt, type EraseRequest, retentionContract } from '../contract.ts';
 import {
   type EraseAct,
   type EraseContext,
@@ -15,7 +15,7 @@ import {
 } from './erase-records.ts';
 import { findMatches } from './find-matches.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
-import { type EraseRequest, type EraseScope, toScope } from './scope.ts';
+import { type EraseScope, toScope } from './scope.ts';
 
 export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase'>): void {
   http.route(retentionContract.eraseRecords, ({ body, actor, request }) =>

@@ -1,4 +1,5 @@
 import { invalidInput } from '../../kernel/errors.ts';
+import type { EraseRequest } from '../contract.ts';
 
 /** Which records of a tenant are to be erased: those that fit all that is not null. */
 export type EraseScope = {
@@ -8,15 +9,6 @@ export type EraseScope = {
   /** Whole days, both inclusive, `YYYY-MM-DD`. */
   readonly from: string | null;
   readonly to: string | null;
-};
-
-export type EraseRequest = {
-  tenant: string;
-  store?: string;
-  event_ids?: string[];
-  from?: string;
-  to?: string;
-  dry_run?: boolean;
 };
 
 /**

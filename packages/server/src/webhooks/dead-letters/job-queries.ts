@@ -1,28 +1,9 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { JobRow } from '../contract.ts';
 import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
-
-/** A bulk retry, as the API shows it. */
-export type JobRow = {
-  id: string;
-  state: JobState;
-  status: DeadLetterStatus | null;
-  tenant: string | null;
-  endpoint_id: string | null;
-  failure_class: FailureClass | null;
-  failed_from: string | null;
-  failed_to: string | null;
-  rate: number | null;
-  rows_total: number;
-  rows_done: number;
-  rows_skipped: number;
-  created_by: string;
-  created_at: string;
-  updated_at: string;
-  finished_at: string | null;
-};
 
 const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,

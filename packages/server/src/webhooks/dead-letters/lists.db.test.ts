@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import type { DeliveryRow } from './read-queries.ts';
+import type { DeliveryRow } from '../contract.ts';
 import { type SeededEndpoint, seedDeliveries, seedDelivery, seedEndpoint } from './testing/seed.ts';
 
 let service: TestService;

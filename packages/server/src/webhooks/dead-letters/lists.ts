@@ -1,11 +1,12 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { DeliveryRow, Waiting } from '../contract.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import * as queries from './read-queries.ts';
 import { findTenantOfEndpoint, type RowKey } from './read-queries.ts';
 import { deliveryNotFound, laneOrNotFound } from './retry.ts';
-import { type WaitFacts, type Waiting, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
+import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
 
 const maxAttemptsShown = 100;
 
@@ -145,10 +146,10 @@ async function readRows(
   source: queries.RowSource,
   sought: queries.Sought,
   keyset: { after: queries.RowKey | null; limit: number },
-): Promise<{ shown: queries.DeliveryRow[]; readOn: queries.RowKey | undefined }> {
+): Promise<{ shown: DeliveryRow[]; readOn: queries.RowKey | undefined }> {
   const limit = keyset.limit - 1;
   const scan = { ...keyset, descending: true };
-  const cut = (found: queries.DeliveryRow[]) => {
+  const cut = (found: DeliveryRow[]) => {
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const at = last?.[source.orderedBy];

@@ -2,30 +2,9 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { DeliveryRow, GroupRow } from '../contract.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
-
-/** A delivery, as every list shows it. Times are RFC 3339 text. */
-export type DeliveryRow = {
-  id: string;
-  idempotency_key: string;
-  target: string;
-  attempts: number;
-  max_attempts: number;
-  last_status: number | null;
-  next_retry: string | null;
-  error: string | null;
-  failure_class: FailureClass | null;
-  status: DeliveryStatus;
-  waits_for_endpoint: boolean;
-  tenant: string;
-  endpoint_id: string;
-  incident_id: string;
-  event_type: string;
-  created_at: string;
-  last_attempt_at: string | null;
-  finished_at: string | null;
-};
 
 /** The columns of `DeliveryRow`, from deliveries under the name d. */
 export const deliveryColumns = sql`d.id, d.idempotency_key, d.target, d.attempts, d.max_attempts,
@@ -218,18 +197,6 @@ export async function sumCounts(db: Queryable, filter: CountFilter): Promise<num
     ${where(countConditions(filter))}`);
   return rows[0]?.count ?? 0;
 }
-
-/** A group of the dead-letter queue. `target` and `error` are those of its newest failure. */
-export type GroupRow = {
-  endpoint_id: string;
-  tenant: string;
-  target: string;
-  failure_class: FailureClass;
-  count: number;
-  first_seen: string;
-  last_seen: string;
-  error: string | null;
-};
 
 /** Lists the largest groups of one status. The first and the last failure are found by one look into an index each. */
 export async function listGroups(

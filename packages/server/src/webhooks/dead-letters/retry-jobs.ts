@@ -4,6 +4,7 @@ import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { JobRow } from '../contract.ts';
 import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../values.ts';
 import * as queries from './job-queries.ts';
 import { findReach } from './lists.ts';
@@ -55,7 +56,7 @@ export async function createRetryJob(
   act: Act,
   request: RetryRequest,
   maxAttempts: number,
-): Promise<queries.JobRow | undefined> {
+): Promise<JobRow | undefined> {
   const range = toRange(request);
   const { count, skipped } = await previewRetry(db, act.actor, request);
   const { status, tenant, endpoint_id, failure_class, rate } = request;
@@ -97,11 +98,7 @@ export async function listRetryJobs(
 }
 
 /** A bulk retry. Throws 404 `retry_job_not_found`. */
-export async function getRetryJob(
-  db: Queryable,
-  actor: Actor,
-  id: string,
-): Promise<queries.JobRow> {
+export async function getRetryJob(db: Queryable, actor: Actor, id: string): Promise<JobRow> {
   const job = /^\w{1,100}$/.test(id) ? await queries.findJob(db, actor.tenants, id) : undefined;
   if (job !== undefined) return job;
   throw new AppError('retry_job_not_found', {
@@ -115,7 +112,7 @@ export async function changeRetryJob(
   act: Act,
   id: string,
   change: { state?: 'running' | 'paused'; rate?: number | null },
-): Promise<queries.JobRow> {
+): Promise<JobRow> {
   const before = await getRetryJob(db, act.actor, id);
   const after = await changeAndNote(db, act, before, { action: 'retry_job.change', change });
   if (after !== undefined) return after;
@@ -139,9 +136,9 @@ export async function cancelRetryJob(db: Database, act: Act, id: string): Promis
 async function changeAndNote(
   db: Database,
   act: Act,
-  before: queries.JobRow,
+  before: JobRow,
   { action, change }: { action: string; change: Parameters<typeof queries.changeJob>[2] },
-): Promise<queries.JobRow | undefined> {
+): Promise<JobRow | undefined> {
   return db.transaction(async (connection) => {
     const after = await queries.changeJob(connection, before.id, change);
     if (after !== undefined) {

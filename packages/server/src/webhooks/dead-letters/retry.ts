@@ -2,10 +2,11 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { DeliveryRow } from '../contract.ts';
 import { laneOfDelivery } from '../lanes.ts';
 import type { WakeUp } from '../wake-up.ts';
 import * as queries from './queries.ts';
-import { type DeliveryRow, findDelivery } from './read-queries.ts';
+import { findDelivery } from './read-queries.ts';
 
 /**
  * Queues one delivery again: it is due at once, passes an open breaker, and has a fresh budget of attempts. Nothing

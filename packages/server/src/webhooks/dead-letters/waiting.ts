@@ -1,4 +1,5 @@
-import type { DeliveryStatus, FailureClass, WaitReason } from '../values.ts';
+import type { Waiting } from '../contract.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /**
  * The facts that say why a delivery is not delivered yet. Times are in the future or null, apart from `disabled_at`.
@@ -35,9 +36,6 @@ export type Silence = {
   readonly passes_in: number | null;
   readonly passes_at: string | null;
 };
-
-/** Why a delivery waits. `until` is null when no time is known; `text` is one sentence for an operator. */
-export type Waiting = { reason: WaitReason; until: string | null; text: string };
 
 /**
  * Why a delivery is not delivered yet. `ask_for_drainer` means that it is due, and all that is left to know is whether

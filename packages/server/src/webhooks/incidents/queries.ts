@@ -1,8 +1,8 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
-import type { DeliveryStatus } from '../values.ts';
 
 export type NewIncident = {
   id: string;
@@ -11,22 +11,6 @@ export type NewIncident = {
   type: string;
   occurredAt: string;
   body: string;
-};
-
-export type AcceptedDelivery = {
-  id: string;
-  endpoint_id: string;
-  idempotency_key: string;
-  status: DeliveryStatus;
-};
-
-export type IncidentRow = {
-  id: string;
-  tenant: string;
-  store: string | null;
-  type: string;
-  occurred_at: string;
-  created_at: string;
 };
 
 type InsertOptions = {

@@ -4,13 +4,13 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { newIncidentSchema } from '../contract.ts';
+import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { isSameRequest, payloadText, requestDigest } from './payload.ts';
 import * as queries from './queries.ts';
 
 type Request = Static<typeof newIncidentSchema>;
-type Accepted = { id: string; deliveries: queries.AcceptedDelivery[] };
+type Accepted = { id: string; deliveries: AcceptedDelivery[] };
 
 /**
  * Stores an incident and one delivery for each endpoint of its tenant that wants its type. The deliveries of disabled

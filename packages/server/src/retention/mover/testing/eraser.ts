@@ -5,10 +5,9 @@ import { createAudit } from '../../../access/index.ts';
 import type { Actor } from '../../../kernel/actor.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
-import type { EraseReceipt } from '../../contract.ts';
+import type { EraseReceipt, EraseRequest } from '../../contract.ts';
 import { createEraser, type EraserOptions } from '../eraser.ts';
 import type { MoverContext } from '../move.ts';
-import type { EraseRequest } from '../scope.ts';
 import type { TestMover } from './test-mover.ts';
 import { testActor } from './world.ts';
 
