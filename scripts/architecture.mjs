@@ -1,12 +1,14 @@
-// Whether ARCHITECTURE.md speaks of the code as it is: every file and folder that it names is there, and it
-// names every folder below the sources of the server and the console.
+// Checks that ARCHITECTURE.md is true: every file and folder that it names exists, and it names every folder below the
+// sources of the server and the console.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { isMain, root } from './program.mjs';
 
 const sources = ['packages/server/src', 'packages/console/src'];
 
-/** One sentence for each name that leads nowhere, and for each folder without a name. */
+/**
+ * Answers one sentence for each name in the text that does not exist, and for each folder that the text does not name.
+ */
 export function findStaleNames(text, { files, folders }) {
   const names = [...text.matchAll(/[\w.*/-]+/g)].map(([name]) => name.replace(/^\.?\//, ''));
   const isThere = (name) =>
@@ -27,7 +29,7 @@ export function findStaleNames(text, { files, folders }) {
   ];
 }
 
-/** What lies in the repository: its files, and the folders whose names a reader of the code meets. */
+/** Lists the files of the repository, and the folders that ARCHITECTURE.md has to name. */
 function readTree() {
   const files = [];
   const folders = [...sources];
@@ -35,7 +37,7 @@ function readTree() {
     for (const entry of readdirSync(join(root, source), { recursive: true, withFileTypes: true })) {
       const path = relative(root, join(entry.parentPath, entry.name)).split(sep).join('/');
       if (entry.isFile()) files.push(path);
-      // Of a feature the rooms, not the corners of a room.
+      // ARCHITECTURE.md need not name folders deeper than those directly in a feature, nor those that only tests use.
       else if (path.split('/').length <= 5 && entry.name !== 'testing') folders.push(path);
     }
   }

@@ -1,4 +1,5 @@
-// npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]: builds what has changed, then runs bench/<name>.mjs.
+// npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]: builds what has changed, then runs
+// bench/<name>.mjs.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
-// npm run build: packages/server/src → its dist, packages/console → its dist, each unless it is up to
-// date. --force builds anyway.
+// npm run build: compiles packages/server/src and packages/console/src into their dist folders. What is up to date is
+// not built again, unless --force is given.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
@@ -10,8 +10,8 @@ const server = join(root, 'packages', 'server');
 const webConsole = join(root, 'packages', 'console');
 
 /**
- * What is built, each only when its inputs have changed: the sources, and the files beside them that
- * shape the output.
+ * The two builds. Each runs only when its inputs have changed: its sources, and the files beside them that shape its
+ * output.
  */
 const targets = [
   {
@@ -25,13 +25,13 @@ const targets = [
     sources: () => [
       ...files(join(webConsole, 'src')).filter(isSource),
       ...files(join(webConsole, 'public')),
-      // The closed lists of the service: all of it that the bundle carries.
+      // Of the service, the console's bundle contains nothing but the closed lists in these files.
       ...files(join(server, 'src')).filter((path) => basename(path) === 'values.ts'),
     ],
     settings: ['package.json', 'index.html', 'vite.config.ts'].map(
       (name) => `packages/console/${name}`,
     ),
-    // Its types are for `npm run check`: a start must not wait for them.
+    // The types of the console are checked by `npm run check`, not here: a start must not wait for that.
     async compile() {
       await runTool('vite', ['build', webConsole, '--logLevel', 'warn']);
       compressFiles(join(webConsole, 'dist'));
@@ -57,12 +57,15 @@ async function buildTarget(target, force) {
   rmSync(stampFile, { force: true });
   if (force) rmSync(join(target.output, buildNotes), { force: true });
   await target.compile();
-  // As of before the build: what was changed meanwhile is built the next time.
+  // The fingerprint from before the build is stored, so that what changed during the build is built the next time.
   writeFileSync(stampFile, before);
   return true;
 }
 
-/** Names, sizes and times of all inputs: also changes when one goes away or an older one takes its place. */
+/**
+ * A text that changes when any input does. It has names, sizes and times of all inputs, because times alone would miss
+ * a file that was deleted, or replaced by an older one.
+ */
 function fingerprint({ sources, settings }) {
   const hash = createHash('sha256');
   const beside = [...sharedSettings, ...settings].map((name) => join(root, name));
@@ -75,7 +78,8 @@ function fingerprint({ sources, settings }) {
 
 async function compileServer() {
   const project = join(root, tsconfigOf(server));
-  // Its notes lie in the output: when that is removed, everything is written anew.
+  // The compiler keeps its notes on what it has built in the output folder: when that is removed, everything is
+  // compiled again.
   const notes = join(server, 'dist', buildNotes);
   await runTool('tsc', [
     ...['--project', project, '--noEmitOnError'],
@@ -84,7 +88,10 @@ async function compileServer() {
   removeStale(join(server, 'src'), join(server, 'dist'));
 }
 
-/** Beside each file of text what browsers take instead, packed as hard as it goes: it is done once. */
+/**
+ * Puts compressed copies beside each text file, for browsers that accept them. It uses the strongest compression,
+ * because this is done only once.
+ */
 function compressFiles(folder) {
   for (const path of files(folder).filter((path) => /\.(js|css|html|svg)$/.test(path))) {
     const content = readFileSync(path);
@@ -98,7 +105,7 @@ async function runTool(name, args) {
   if (code !== 0) throw new Error(`the sources do not compile:\n${output.trim()}`);
 }
 
-/** A module whose source is gone must not be found by an import. */
+/** Removes the output of sources that no longer exist, so that no import can find it. */
 function removeStale(source, output) {
   const wanted = new Set(
     files(source)

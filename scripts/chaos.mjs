@@ -1,5 +1,5 @@
-// npm run chaos [-- webhooks|retention|exports] [--rounds N | --quick]: builds what has changed, then kills the
-// service and PostgreSQL under load and counts what came of it. A whole run writes its table into the docs.
+// npm run chaos [-- webhooks|retention|exports] [--rounds N | --quick]: builds what has changed, then kills the service
+// and PostgreSQL under load and counts what was lost or doubled. A full run writes its table into the docs.
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 

@@ -1,11 +1,11 @@
-// npm run check: everything that can be said of the code without running it. Stops at the first fault.
+// npm run check: finds every fault that can be found without running the code. Stops at the first step that finds one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkArchitecture } from './architecture.mjs';
 import { build } from './build.mjs';
 import { installed, isMain, root, run } from './program.mjs';
 
-/** Each step answers what is wrong, '' when nothing is. */
+/** The steps, by name. Each answers a text that says what is wrong, or '' when nothing is. */
 const steps = {
   types: checkTypes,
   'lint and format': () => faultsOf(installed('biome'), ['check', '--error-on-warnings', '.']),
@@ -46,7 +46,8 @@ async function checkTypes() {
   ];
   // Benches and chaos scripts use the built program, so they are checked against what it declares.
   await build();
-  // What has not changed since the last check is not checked again: 2 s of CPU instead of 18.
+  // The compiler keeps notes of the last check and skips what has not changed since: that takes 2 s of CPU instead of
+  // 18.
   const faults = await Promise.all(
     projects.map((project) => {
       const notes = join(root, '.cache', `${project.replaceAll('/', '-')}.tsbuildinfo`);
@@ -58,11 +59,11 @@ async function checkTypes() {
 }
 
 function checkDocs() {
-  // In a process of its own: the modules it loads may have been loaded before they were built.
+  // This runs in a process of its own, because this process may have loaded modules from before the build.
   return faultsOf(process.execPath, ['scripts/generate-docs.mjs', '--check']);
 }
 
-/** Download addresses would bind every install to the registry of whoever wrote the lockfile. */
+/** Refuses download addresses in the lockfile: they would bind every install to the registry that its author used. */
 async function checkLockfile() {
   const lines = readFileSync(join(root, 'package-lock.json'), 'utf8').split('\n');
   const bound = lines.flatMap((line, index) =>

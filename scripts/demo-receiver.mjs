@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 
 const recoversAfterMillis = 60_000;
 const slowMillis = 800;
-/** Of /limited, a second; whoever sends more is told to wait. */
+/** The path /limited takes this many requests a second; a sender that is faster is told to wait. */
 const limitPerSecond = 2;
 const retryAfterSeconds = 5;
 

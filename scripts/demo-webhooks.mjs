@@ -7,7 +7,7 @@ const burst = 200;
 const clients = 8;
 const trickleMillis = 4000;
 
-/** Short schedules, so that a minute or two shows what takes hours otherwise. */
+/** The retry schedules are short, so that a minute or two shows what otherwise takes hours. */
 const endpoints = [
   { tenant: 'TX', path: '/well', description: 'Demo: well' },
   {
@@ -65,20 +65,20 @@ export async function startDemoWebhooks(service, signal) {
     }),
   );
   const timer = setInterval(() => {
-    // A service that is away for a moment misses one; the next comes soon.
+    // If the service is away for a moment, this incident is lost to the demo; the next one comes soon.
     call(service, 'POST', '/incidents', incidents.next().value).catch(() => {});
   }, trickleMillis);
   onAbort(signal, () => clearInterval(timer));
   return { count: burst };
 }
 
-/** Also when it has aborted already. */
+/** Calls `work` when the signal aborts, or at once if it has aborted already. */
 function onAbort(signal, work) {
   if (signal.aborted) work();
   else signal.addEventListener('abort', work, { once: true });
 }
 
-/** Those of an earlier run are told where the receiver is now. */
+/** Registers the endpoints. Those that an earlier run registered are only told where the receiver is now. */
 async function registerEndpoints(service, receiver) {
   const { data } = await call(service, 'GET', '/webhook/endpoints?limit=500');
   for (const { path, ...wanted } of endpoints) {
@@ -89,7 +89,7 @@ async function registerEndpoints(service, receiver) {
   }
 }
 
-/** What GitHub sends, one kind after the other. */
+/** Yields incidents without end, with payloads that GitHub sends, one kind after the other. */
 function* incidentsWithoutEnd(tenants) {
   for (let n = 0; ; n += 1) {
     const { name, examples: payloads } = examples[n % examples.length];

@@ -1,7 +1,7 @@
-// npm run demo: `npm start`, three million real events, put in through the ingest API, and webhooks to
-// receivers on this machine that succeed, fail and recover.
-//   npm run demo -- --limit 100000        fewer of them
-//   npm run demo -- --cold 2001-05-01     then moves what happened before that day to the cold tier
+// npm run demo: does what `npm start` does, loads three million real events through the ingest API, and reports
+// incidents to webhook receivers on this machine that succeed, fail and recover.
+// npm run demo -- --limit 100000        loads fewer events
+// npm run demo -- --cold 2001-05-01     then moves what happened before that day to the cold tier
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -27,19 +27,19 @@ try {
   process.exitCode = 1;
 }
 
-/** Runs until the service ends; answers its exit code. */
+/** Runs the demo until the service ends, and answers the service's exit code. */
 async function demo() {
   const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
   const child = spawn(process.execPath, [program, 'serve', ...process.argv.slice(2)], {
     cwd: root,
-    // Its own word on where it is, with the link that signs in to the console.
+    // The service itself prints where it listens, and the link that signs in to the console.
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, SVC_ALLOW_TARGETS: process.env.SVC_ALLOW_TARGETS || '127.0.0.0/8' },
   });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // The receivers first: the service would wait for the one that never answers.
+      // The receivers end first: otherwise the service would wait for the one that never answers.
       ending.abort();
       child.kill(signal);
     });
@@ -83,7 +83,10 @@ async function load(child, signal) {
   process.stdout.write(whatToTry(service.url));
 }
 
-/** Waits for the process we started, and no other, to say where it is. */
+/**
+ * Waits until the process that we started says where it listens. What another process has left in the data folder does
+ * not count.
+ */
 async function untilReady(child) {
   for (;;) {
     if (child.exitCode !== null) throw new Error('the service did not start');
@@ -139,7 +142,7 @@ async function moveCold({ url, token }, before) {
   );
 }
 
-/** Sends NDJSON streams one after the other; answers the sum of what became of their records. */
+/** Sends NDJSON streams one after the other; answers the sums of accepted, duplicate and rejected records. */
 async function ingest(service, pieces, total) {
   const progress = createProgress(total);
   const sum = { accepted: 0, duplicates: 0, rejected_count: 0 };
@@ -155,8 +158,9 @@ async function ingest(service, pieces, total) {
 }
 
 /**
- * One request takes a stream of any length, and is read no faster than it is stored. Still it ends at
- * some hundred thousand records, so that a failure costs no more. Not by fetch: that took 140 MB more.
+ * Sends one NDJSON stream. A request may be of any length, and the service reads it no faster than it stores it. Still
+ * a stream ends after some hundred thousand records, so that a failure costs no more than those. It is not sent by
+ * fetch, which took 140 MB more memory.
  */
 async function sendStream({ url, token }, pieces, progress) {
   let count = 0;
@@ -174,7 +178,8 @@ async function sendStream({ url, token }, pieces, progress) {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
   });
   const answered = once(request, 'response');
-  // The service may answer before it has read all: then its answer says more than the broken connection.
+  // The service may answer before it has read everything. Then its answer says more than the broken connection, whose
+  // error is ignored here.
   pipeline(body(), request).catch(() => {});
   const [response] = await answered;
   const answer = JSON.parse(Buffer.concat(await response.toArray()).toString());

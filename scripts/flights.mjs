@@ -10,7 +10,10 @@ const dataDir = fileURLToPath(new URL('../node_modules/vega-datasets/data', impo
 /** Departures in the data set: US domestic flights, January to June 2001. */
 export const flightCount = 3_000_000;
 
-/** So many are joined and sorted at a time: all of them at once took 2 GB, and half a minute to begin. */
+/**
+ * This many flights are joined and sorted at a time. All of them at once took 2 GB, and half a minute before the first
+ * record.
+ */
 const sliceRows = 25_000;
 
 const recordSql = (from, to) => `
@@ -41,11 +44,11 @@ const airportsSql = `
   from read_csv('${join(dataDir, 'airports.csv')}')`;
 
 /**
- * Real events as records for ingest: tenant = state of the origin, store = origin airport, event =
- * departure. Yields NDJSON in pieces of some hundred kilobytes, in order of time.
+ * Yields real events as records for ingest, in NDJSON pieces of some hundred kilobytes, in order of time. Tenant is the
+ * state of the origin, store is the origin airport, and the event is a departure.
  */
 export async function* flightLines(limit = flightCount) {
-  // Made only when needed. Unless told where, DuckDB spills into the current folder.
+  // DuckDB creates this folder only when it needs it. Without this setting it would spill into the current folder.
   const spillDir = join(tmpdir(), `svcctl-flights-${randomUUID()}`);
   const instance = await DuckDBInstance.create(':memory:', {
     threads: '1',

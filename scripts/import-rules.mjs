@@ -1,24 +1,24 @@
-// Who may import whom inside packages/server/src, and what the console may import of it
-// (ARCHITECTURE.md). oxlint's no-restricted-imports sees
-// how a path is spelled, not where it leads, and cannot tell a dynamic import from a static one.
+// Checks who imports whom inside packages/server/src, and what the console imports of it; ARCHITECTURE.md has the
+// rules. oxlint's no-restricted-imports cannot do this: it sees how a path is spelled, not where it leads, and cannot
+// tell a dynamic import from a static one.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { isMain, root } from './program.mjs';
 
 const contracts = /(^|[/.])contract\.ts$/;
-// Closed lists and their types, without schema code: what contract, command line and console share.
+// These files have closed lists and their types, without schema code: contract, command line and console share them.
 const values = /(^|\/)values\.ts$/;
 const anything = /^(?!\.\.)/;
 const feature = [contracts, values, /^(kernel|platform)\//];
 
 /**
- * A file follows the first row that it matches; a file in no row is a fault. `lazily` = only by a
- * dynamic import, `types` = only by `import type`, which leaves nothing behind. `packages`, where
- * given, are all that may be imported from outside.
+ * A file must follow the first row that matches it; a file that matches no row is a fault. Imports that match `lazily`
+ * may only be dynamic, and those that match `types` only `import type`, which leaves nothing behind in the built file.
+ * `packages`, where given, lists all packages that may be imported.
  */
 const serverRules = [
   { files: /\.test\.ts$/, may: [/^/] },
-  // What tests share; it is not built.
+  // Code that tests share may import anything: it is not built.
   { files: /\/testing\//, may: [/^/] },
   { files: /^kernel\//, may: [/^kernel\//] },
   { files: values, may: [values, /^kernel\//], packages: [] },
@@ -37,10 +37,13 @@ const serverRules = [
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
 const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?values\.ts$/;
 
-/** Of the console's features none knows another: what several need is in `ui` or `api`. */
+/** No feature of the console may import another: what several need belongs in `ui` or `api`. */
 const consoleFeatures = ['records', 'exports', 'retention', 'webhooks'];
 
-/** Seen from packages/console/src. What is imported as a value ends in the bundle of the console. */
+/**
+ * The rules for the console; paths are relative to packages/console/src. What it imports as a value ends up in its
+ * bundle.
+ */
 export const consoleRules = [
   { files: /\.test\.tsx?$/, may: [anything] },
   { files: /^api\//, may: [/^api\//, serverValues], types: [serverContracts] },
@@ -53,7 +56,7 @@ export const consoleRules = [
   { files: /^main\.tsx$/, may: [anything] },
 ];
 
-/** One sentence for each import under `folder` that the rules forbid. */
+/** Answers one sentence for each import under `folder` that the rules forbid. */
 export function findForbiddenImports(folder, rules = serverRules) {
   return sourcesIn(folder).flatMap((path) =>
     faultsOf(rules, path, readFileSync(join(folder, path), 'utf8')),
@@ -68,8 +71,8 @@ function sourcesIn(folder) {
 }
 
 /**
- * One sentence for each folder under `folder` in which two things, files or folders, need each other: then neither can
- * be read, or moved, without the other. What only tests import does not count.
+ * Answers one sentence for each folder under `folder` in which two files or folders import each other, directly or
+ * around a cycle: neither could be read or moved without the other. Imports by tests do not count.
  */
 export function findFolderCycles(folder) {
   const imports = new Map();
@@ -80,7 +83,7 @@ export function findFolderCycles(folder) {
       const imported = posix.join(dirname(file), specifier);
       const [from, to] = [file.split('/'), imported.split('/')];
       const depth = from.findIndex((name, index) => name !== to[index]);
-      // It leaves this package, as the console's imports of contracts do.
+      // Imports that leave the package, such as those of contracts by the console, cannot be part of a cycle.
       if (imported.startsWith('..')) continue;
       const parent = from.slice(0, depth).join('/');
       const siblings = imports.get(parent) ?? new Map();
@@ -98,7 +101,10 @@ export function findFolderCycles(folder) {
   });
 }
 
-/** The names along the first cycle that is met, the first of them once more at its end; null without one. */
+/**
+ * Answers the names along the first cycle that is found, with the first name repeated at the end, or null if there is
+ * none.
+ */
 function findCycle(targetsOf) {
   const done = new Set();
   const walk = (name, path) => {

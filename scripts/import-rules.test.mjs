@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What the rules say of one file that imports these paths. */
+/** Answers the faults of a project with this one file, which imports these paths. */
 function faultsOf(file, text, rules) {
   const path = join(folder, file);
   mkdirSync(dirname(path), { recursive: true });
@@ -197,7 +197,7 @@ test('a file of the console outside its folders is refused', () => {
   ]);
 });
 
-/** What is said of files, given by what each imports. */
+/** Answers the folder cycles among files; each file is given with its imports. */
 function cyclesOf(files) {
   for (const [file, specifiers] of Object.entries(files)) {
     faultsOf(file, specifiers.map((specifier) => `import '${specifier}';\n`).join(''));

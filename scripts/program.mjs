@@ -1,4 +1,4 @@
-// What the scripts of this folder share. No dependencies: setup runs before anything is installed.
+// What several scripts share. It has no dependencies, because setup runs before anything is installed.
 import { spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 /** The root of the repository. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whether a script was started itself, rather than imported by another. */
+/** Whether the script with this `import.meta.url` was started directly, rather than imported by another. */
 export function isMain(moduleUrl) {
   const [, started] = process.argv;
   return started !== undefined && realpathSync(started) === fileURLToPath(moduleUrl);
@@ -18,7 +18,10 @@ export function installed(name) {
   return join(root, 'node_modules', '.bin', name);
 }
 
-/** Runs a program in the root; keeps what it says unless told to inherit. Throws if it cannot start. */
+/**
+ * Runs a program in the root of the repository and answers its exit code and output. With `inherit` the output goes to
+ * our own instead. Throws if the program cannot start.
+ */
 export async function run(command, args, { inherit = false, env = process.env } = {}) {
   const stdio = inherit ? 'inherit' : ['ignore', 'pipe', 'pipe'];
   const child = spawn(command, args, { cwd: root, stdio, env });

@@ -6,12 +6,15 @@ import { isMain, root, run } from './program.mjs';
 const oldestNode = [20, 19];
 const lockfile = join(root, 'package-lock.json');
 const stampFile = join(root, 'node_modules', '.svcctl-installed');
-/** Settings of the npm that started us which would make another install than the one meant here. */
+/**
+ * npm hands its settings to the scripts it starts, as variables. These would make our own `npm ci` install something
+ * else.
+ */
 const bendingSettings =
   /^npm_config_(global|location|prefix|omit|include|only|also|dev|production|optional|workspaces?|include_workspace_root|install_links|install_strategy|global_style|legacy_bundling|dry_run|package_lock|package_lock_only|shrinkwrap|before|min_release_age|cpu|os|libc|legacy_peer_deps|strict_peer_deps|force|json)$/i;
 
 /**
- * Makes node_modules what package-lock.json says, unless it is already. Throws an Error that says
+ * Makes node_modules equal to what package-lock.json says, unless it is already. Throws an Error whose message says
  * what to do.
  */
 export async function ensureInstalled() {
@@ -33,8 +36,8 @@ export function assertNode(version) {
 }
 
 /**
- * Whether npm's own note of what lies in node_modules covers the lockfile, so that a folder that
- * `npm install` filled is not thrown away and filled again.
+ * Whether npm's own note of what lies in node_modules covers the lockfile. If it does, a folder that `npm install`
+ * filled is kept, rather than removed and filled again.
  */
 function hasEverything() {
   const noted = readPackages(join(root, 'node_modules', '.package-lock.json'));
@@ -47,7 +50,7 @@ function hasEverything() {
   });
 }
 
-/** An optional package may be missing, except the build made for this very machine. */
+/** Whether this package may be missing here. An optional package may, unless it is the build for this very machine. */
 function isOptionalHere({ optional = false, os, cpu, libc }) {
   if (!optional) return false;
   const isForHere = os?.includes(process.platform) && cpu?.includes(process.arch);
@@ -62,8 +65,9 @@ async function install() {
   process.stderr.write('installing dependencies, this takes a minute…\n');
   const options = ['--no-audit', '--no-fund', '--include=dev', '--include=optional'];
   let result = await runNpm(['ci', ...options]);
-  // A lockfile written against a registry that lacked some builds for other platforms has holes: `ci`
-  // refuses those (npm 11: EUSAGE), `install` fills them. Both keep to every version the file names.
+  // A lockfile lacks the builds for other platforms if it was written against a registry without them. `npm ci` refuses
+  // such a lockfile (npm 11: EUSAGE); `npm install` adds what is missing. Both install exactly the versions that the
+  // file names.
   if (result.code !== 0 && result.output.includes('EUSAGE')) {
     result = await runNpm(['install', '--no-save', ...options]);
   }
@@ -74,12 +78,12 @@ async function install() {
   );
 }
 
-/** Runs npm with these arguments, free of the settings that whoever started us has made. */
+/** Runs npm with these arguments, without the settings that the npm which started us has put into the environment. */
 export async function runNpm(args) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !bendingSettings.test(name)),
   );
-  // The npm that started us, if one did: there may be no other in PATH.
+  // Uses the npm that started us, if one did: there may be no other in PATH.
   const { npm_execpath: startedBy } = process.env;
   const isNpm = startedBy !== undefined && basename(startedBy) === 'npm-cli.js';
   const [command, ...first] = isNpm ? [process.execPath, startedBy] : ['npm'];

@@ -15,12 +15,12 @@ try {
   process.exitCode = 1;
 }
 
-/** Ends when the service has ended, with its exit code. */
+/** Runs the service, and ends with its exit code when it ends. */
 async function serve(args) {
   const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
   const child = spawn(process.execPath, [program, 'serve', ...args], { stdio: 'inherit' });
-  // Ctrl-C on a terminal reaches the service by itself, and npm sends it to us a second time: the
-  // service takes what comes at once for one signal. A signal to this process alone needs passing on.
+  // A signal to this process alone has to be passed on. Ctrl-C on a terminal reaches the service directly, too, and npm
+  // sends it to us a second time; the service counts signals that come together as one.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }

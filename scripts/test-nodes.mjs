@@ -1,11 +1,11 @@
-// npm run test:nodes: npm test on every Node that users run, one after the other. The binaries come from
-// npm, which verifies them, and lie in .cache/nodes. `-- 24` runs one of them alone; other arguments go to vitest.
+// npm run test:nodes: runs npm test on every Node version that users run, one after the other. The binaries come from
+// npm, which verifies them, and are kept in .cache/nodes. `-- 24` runs only that version; other arguments go to vitest.
 import { mkdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { isMain, root, run } from './program.mjs';
 import { runNpm } from './setup.mjs';
 
-/** The oldest that will do, and the newest of each line that is maintained. */
+/** The oldest version that svcctl supports, and the newest of each line that is still maintained. */
 const versions = ['20.19', '22', '24'];
 const packageName = `node-${process.platform}-${process.arch}`;
 
@@ -18,7 +18,7 @@ async function main(args) {
     const node = await fetchNode(version);
     const { output } = await run(node, ['--version']);
     say(`\n── Node ${output.trim()} ──`);
-    // First in PATH: what npm has installed is started by the node that is found there.
+    // This Node comes first in PATH, because the programs that npm has installed are run by the node found there.
     const path = [dirname(node), process.env.PATH].join(delimiter);
     const env = { ...process.env, PATH: path };
     const { code } = await run(node, ['scripts/test.mjs', ...rest], { inherit: true, env });
@@ -28,7 +28,7 @@ async function main(args) {
   say(`\nAll tests pass on Node ${asked.join(', ')}.`);
 }
 
-/** The path of a Node of this version. */
+/** Answers the path of a Node of this version; downloads it if necessary. */
 async function fetchNode(version) {
   const folder = join(root, '.cache', 'nodes', version);
   mkdirSync(folder, { recursive: true });

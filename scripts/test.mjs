@@ -8,8 +8,10 @@ import { check } from './check.mjs';
 import { installed, isMain, run } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
-/** Counts of a vitest JSON report; a file that failed without a failed test in it (it could not be
- * loaded, a hook of it threw) counts as one. */
+/**
+ * Answers the counts of a vitest JSON report. A file that failed without a failed test in it counts as one failure: it
+ * could not be loaded, or one of its hooks threw.
+ */
 export function countResults(report) {
   const brokenFiles = report.testResults.filter(
     ({ status, assertionResults }) =>

@@ -11,7 +11,7 @@ export type Answer = {
 };
 
 export type CallOptions = {
-  /** null = none. */
+  /** The access token; null sends none. */
   token?: string | null;
   /** What is not text or bytes is sent as JSON. */
   body?: unknown;
@@ -46,7 +46,7 @@ export async function callApi(
   };
 }
 
-/** A download that goes at the test's pace: nothing is read until `readAll` or an iterator does. */
+/** A download whose pace the test decides: nothing is read until `readAll` or an iterator reads. */
 export type Download = {
   readonly response: IncomingMessage;
   readonly rowCount: number;
@@ -75,7 +75,8 @@ export function openExport(
     request.on('error', reject);
     request.on('response', (response) => {
       response.pause();
-      // A reset is told to whoever reads; until then it must not end the test run.
+      // Whoever reads the body gets the error of a reset connection. Before somebody reads, the error must not end the
+      // test run.
       response.on('error', () => {});
       resolve({
         response,

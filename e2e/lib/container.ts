@@ -6,9 +6,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ownCommand } from './installation.ts';
 
-/** A root folder of its own over the files of this machine: what makes a container, without its image. */
+/**
+ * Runs programs below a root folder of their own, which shows the files of this machine: like a container, but without
+ * an image.
+ */
 export type Container = {
-  /** svcctl in there, as root with these capabilities and no other, its files in a folder closed to others. */
+  /**
+   * The command that runs svcctl in there, as root with these capabilities only, and with its files in a folder that is
+   * closed to other users.
+   */
   command(capabilities: readonly string[]): string[];
   close(): Promise<void>;
 };
@@ -16,14 +22,14 @@ export type Container = {
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * As in containers, root can make no user namespace in there: the kernel refuses it within a changed
- * root. Undefined for whoever may not mount: ordinary users, and root where it is contained already.
+ * As in most containers, root cannot make a user namespace in there: the kernel refuses that below a changed root.
+ * Undefined if we may not mount: as an ordinary user, or as root inside a container.
  */
 export async function openContainer(): Promise<Container | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-root-'));
   const [newRoot, closed] = [join(dir, 'root'), join(dir, 'project')];
   for (const folder of [newRoot, closed]) await mkdir(folder);
-  // The mounts are seen in a namespace alone that ends with its processes: nothing is left mounted.
+  // The mounts exist only in a namespace that ends with its processes, so nothing stays mounted.
   const mount = 'mount --bind "$1" "$2" && mount --rbind / "$3" && echo mounted && exec cat';
   const holder = spawn(
     'unshare',
@@ -34,7 +40,8 @@ export async function openContainer(): Promise<Container | undefined> {
   const close = async () => {
     holder.stdin.end();
     await ended;
-    // They are empty. Never recursively: all of this machine was mounted on one of them.
+    // These folders are empty now. They must never be removed recursively: the whole file system was mounted on one of
+    // them.
     for (const folder of [closed, newRoot, dir]) await rmdir(folder);
   };
   const isMounted = await Promise.race([
@@ -59,7 +66,7 @@ export async function openContainer(): Promise<Container | undefined> {
   };
 }
 
-/** Put before a program: root is left with these capabilities. */
+/** Words to put before a command so that root keeps only these capabilities. */
 export function limitTo(capabilities: readonly string[]): string[] {
   const kept = capabilities.map((name) => `+${name}`);
   return ['setpriv', `--bounding-set=${['-all', ...kept].join(',')}`, '--'];

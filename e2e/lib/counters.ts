@@ -11,7 +11,7 @@ const levels = {
   leaf_tenants: 'tenant',
 } as const;
 
-/** The records with their digest computed anew from their content. */
+/** A temporary table of all records, with digests computed anew from their content. */
 const createRecomputed = `
   create temporary table recomputed as
   select tenant, store, (occurred_at at time zone 'UTC')::date as day,
@@ -25,12 +25,12 @@ const sums = `count(*) as count, sum(bytes)::bigint as bytes,
   min(occurred_at) as first_at, max(occurred_at) as last_at`;
 
 /**
- * Every counter of every level equals what the records add up to, recomputed from their content, and
- * so does every dataset of the API. To be called while nobody writes.
+ * Expects every counter of every level, and every dataset of the API, to equal the sum of its records, recomputed from
+ * their content. Nobody may write meanwhile.
  */
 export async function expectCountersTrue(url: string, service: Service): Promise<void> {
   await withPostgres(url, async (client) => {
-    // One snapshot: a part that was hung up on may still commit.
+    // All queries see one snapshot, because a part whose client has hung up may still commit.
     await client.query('begin isolation level repeatable read');
     await client.query(createRecomputed);
     const wrong = await client.query('select * from recomputed where digest <> kept limit 5');

@@ -1,10 +1,10 @@
-/** null = NULL, that is nothing between the commas. */
+/** One cell; null is SQL's NULL, which CSV shows as nothing between two commas. */
 export type CsvCell = { text: string; isQuoted: boolean } | null;
 
 /**
- * Reads RFC 4180 text strictly: every row ends with `lineEnd`, a quoted cell is followed by a comma or a
- * row's end, a bare one holds neither quotes nor line breaks. Ours alone, so that a fault that the
- * service's reader and writer share still shows.
+ * Reads RFC 4180 text strictly: every row ends with `lineEnd`, a quoted cell is followed by a comma or the end of its
+ * row, and a cell without quotes contains neither quotes nor line breaks. It shares no code with the service, so that a
+ * fault that the service's reader and writer have in common still shows.
  */
 export function readCsv(text: string, lineEnd: '\n' | '\r\n' = '\n'): CsvCell[][] {
   const rows: CsvCell[][] = [];

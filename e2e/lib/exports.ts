@@ -29,7 +29,7 @@ export async function createJob(
   return answer.json;
 }
 
-/** Waits for the end of a job, which must be a good one. */
+/** Waits until a job has ended, and fails unless it is completed. */
 export async function untilCompleted(service: Service, id: string): Promise<Job> {
   const job = await waitFor('the export to end', async () => {
     const answer = await service.call('GET', `/exports/${id}`);
@@ -58,7 +58,7 @@ export async function freezeVersion(service: Service, body: Record<string, unkno
   });
 }
 
-/** What a DuckDB of our own makes of files. */
+/** Runs a statement in a DuckDB that is not the service's; answers its rows. */
 export async function askDuckDb(statement: string): Promise<Record<string, unknown>[]> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
   const connection = await instance.connect();

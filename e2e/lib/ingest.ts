@@ -22,7 +22,7 @@ export async function ingestStream(
   return answer.json;
 }
 
-/** Sends records as one JSON batch, that is one transaction, and expects all to be new. */
+/** Sends records as one JSON batch, which is stored in one transaction, and expects all of them to be new. */
 export async function ingestBatch(service: Service, records: readonly unknown[]): Promise<void> {
   const answer = await service.call('POST', '/enrichment/records', { body: { records } });
   expect(answer.status, answer.text).toBe(200);

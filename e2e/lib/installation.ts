@@ -13,16 +13,16 @@ import { waitFor } from './wait-for.ts';
 export type Environment = Readonly<Record<string, string>>;
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 
-/** A service process, whatever has become of it. */
+/** A service process, running or ended. */
 export type ServiceProcess = {
   readonly pid: number;
   /** What it has written on stdout and stderr so far. */
   output(): string;
   /** How it ended; undefined while it runs. */
   exit(): Exit | undefined;
-  /** SIGKILL. */
+  /** Kills it with SIGKILL, and waits until it is gone. */
   kill(): Promise<void>;
-  /** SIGTERM, until it has ended by itself. */
+  /** Sends SIGTERM, and waits until the process has ended by itself. */
   stop(): Promise<Exit>;
   waitForExit(): Promise<Exit>;
 };
@@ -36,12 +36,12 @@ export type Service = ServiceProcess &
     probe(path: string): Promise<Answer>;
   };
 
-/** A data dir and every process that works in it. */
+/** A data folder, and all processes that work in it. */
 export type Installation = {
   readonly dataDir: string;
   /**
-   * Starts the built program, an embedded PostgreSQL and a free port unless `env` says otherwise. By
-   * another command, too: see container.ts.
+   * Starts the built program. Unless `env` says otherwise it uses an embedded PostgreSQL and a free port. `command`
+   * replaces the words that start svcctl: see container.ts.
    */
   spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
   /** Runs another command of the built program on this data dir to its end. */
@@ -59,13 +59,14 @@ export type Installation = {
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The command that svcctl is, with its files in another folder than this if need be. */
+/** The words that start svcctl, which may be installed in another folder than this repository. */
 export function ownCommand(folder = root): string[] {
   return [process.execPath, join(folder, 'packages/server/bin/svcctl.js')];
 }
 
 export async function createInstallation(): Promise<Installation> {
-  // macOS keeps its temporary files behind a link; PostgreSQL tells its directory without.
+  // On macOS the folder for temporary files is a symbolic link, while PostgreSQL reports its directory with links
+  // resolved.
   const dataDir = realpathSync(await mkdtemp(join(tmpdir(), 'svcctl-e2e-')));
   const processes: ServiceProcess[] = [];
 
@@ -80,7 +81,7 @@ export async function createInstallation(): Promise<Installation> {
   };
   const installation: Installation = {
     dataDir,
-    // Its output is no terminal, to which alone the link goes otherwise.
+    // The process has no terminal, so the service would not print the sign-in link by itself.
     spawn: (env, command) => spawnHere(['serve', '--print-sign-in'], env, command),
     async run(args, env) {
       const started = spawnHere(args, env);
@@ -108,8 +109,8 @@ export async function createInstallation(): Promise<Installation> {
 }
 
 /**
- * TCP ports that are free now. Below the range that the system gives to outgoing connections, so that
- * none of those takes them before they are used.
+ * Finds TCP ports that are free now. They are below the range from which the system picks ports for outgoing
+ * connections, so that none of those takes them before they are used.
  */
 export async function findFreePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
@@ -160,7 +161,7 @@ export async function waitUntilReadyAt(
   };
 }
 
-/** 0 when there is no connection. */
+/** Answers the status of a GET, or 0 when there is no connection. */
 export async function statusOf(url: string): Promise<number> {
   try {
     const response = await fetch(url);
@@ -185,7 +186,7 @@ function spawnProgram(
   const child = spawn('/usr/bin/env', [...command, ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Only what is given: no SVC_* of whoever runs the tests.
+    // The process sees no SVC_* variables of whoever runs the tests.
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
   });
   let output = '';
@@ -195,7 +196,7 @@ function spawnProgram(
     });
   }
   let exit: Exit | undefined;
-  // For a test process that ends before its clean-up.
+  // If the test process ends before it has cleaned up, it must not leave this process behind.
   const killAtExit = () => child.kill('SIGKILL');
   process.once('exit', killAtExit);
   child.once('close', (code, signal) => {
@@ -238,7 +239,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Gone already.
+    // The process has ended already.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

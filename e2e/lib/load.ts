@@ -3,14 +3,14 @@ import { readCsv } from './csv.ts';
 import type { Service } from './installation.ts';
 import { makeRecord } from './records.ts';
 
-/** Clients that write, page and export without a pause, and note how they were answered. Wants SVC_RATE_LIMIT=0. */
+/** Clients that write, page and export without a pause, and note the answers. The service needs SVC_RATE_LIMIT=0. */
 export type Load = {
   counts(): { acknowledged: number; pages: number; exports: number; unavailable: number };
-  /** Answers and exports that are neither right nor a 503 that says when to come back. */
+  /** Wrong answers and exports: those that are neither correct nor a 503 that says when to come back. */
   faults(): readonly string[];
-  /** event_ids of the records that the service said it has. */
+  /** The event_ids of all records that the service has acknowledged. */
   acknowledgedIds(): readonly string[];
-  /** Lets the requests that run end. */
+  /** Stops the clients; waits until their running requests have ended. */
   stop(): Promise<void>;
 };
 
@@ -62,7 +62,7 @@ export function startLoad(service: Service): Load {
       judge('export', { status: download.response.statusCode ?? 0, headers, text, json: null });
       return;
     }
-    // It may break off, but then it must show.
+    // The download may break off, but then the client must be able to tell.
     const body = await download.readAll().catch(() => null);
     if (body === null) return;
     const rowCount = readCsv(body.toString()).length - 1;

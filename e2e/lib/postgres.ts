@@ -12,13 +12,13 @@ export async function findPostgresUrl(dataDir: string): Promise<string> {
   return `postgres://svcctl:${password}@127.0.0.1:${port}/svcctl`;
 }
 
-/** Lends a connection of our own to a database. */
+/** Runs `work` with a connection of our own to a database, and closes it afterwards. */
 export async function withPostgres<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({ connectionString: url, application_name: 'e2e' });
-  // A server that is killed under us fails the query; the event must not end the test run.
+  // When the server is killed, the running query fails; the client's error event must not also end the test run.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -36,14 +36,14 @@ export async function query<R extends Row>(
   return withPostgres(url, async (client) => (await client.query<R>(text, values)).rows);
 }
 
-/** The process that serves the cluster, undefined when none does. */
+/** The pid of the PostgreSQL server of this cluster; undefined when none runs. */
 export async function readPostmasterPid(dataDir: string): Promise<number | undefined> {
   const text = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number(text.split('\n')[0]);
   return pid > 0 ? pid : undefined;
 }
 
-/** What the connections of a service do: those that hold a transaction, a snapshot or a running query. */
+/** Lists the database connections of a service that hold a transaction, a snapshot or a running query. */
 export async function listBusyBackends(url: string, servicePid: number): Promise<Row[]> {
   return query(
     url,

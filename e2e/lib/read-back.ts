@@ -10,7 +10,7 @@ import { withPostgres } from './postgres.ts';
 /** The cells of a machine CSV with a header, row by row, as a database reads them; null = NULL. */
 export type ReadBack = { columns: string[]; rows: (string | null)[][] };
 
-/** As DuckDB reads it, told the dialect and left nothing to guess. */
+/** Reads a CSV by DuckDB, which is told the dialect, so that it guesses nothing. */
 export async function readWithDuckDb(csv: Buffer): Promise<ReadBack> {
   const columns = columnsOf(csv);
   const path = join(tmpdir(), `svcctl-e2e-${randomUUID()}.csv`);
@@ -20,7 +20,8 @@ export async function readWithDuckDb(csv: Buffer): Promise<ReadBack> {
   try {
     const types = columns.map((name) => `'${name}': 'varchar'`).join(', ');
     const cells = columns.map((name) => `"${name}"`).join(', ');
-    // A row as JSON: taken as values, the package would drop a byte order mark at the start of each.
+    // Each row is fetched as JSON: with plain values, the DuckDB package would drop a byte order mark at the start of a
+    // cell.
     const reader = await connection.runAndReadAll(
       `select to_json([${cells}])::varchar from read_csv('${path}', columns = {${types}},
          header = true, all_varchar = true, auto_detect = false, delim = ',', quote = '"',
@@ -36,7 +37,7 @@ export async function readWithDuckDb(csv: Buffer): Promise<ReadBack> {
   }
 }
 
-/** As PostgreSQL's COPY FROM reads it, into a table of text. */
+/** Reads a CSV by PostgreSQL's COPY FROM, into a table of text columns. */
 export async function readWithPostgres(url: string, csv: Buffer): Promise<ReadBack> {
   const columns = columnsOf(csv);
   return withPostgres(url, async (client) => {

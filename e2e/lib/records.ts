@@ -16,8 +16,8 @@ export type NewRecord = {
 const stores = ['DFW', 'AUS', 'IAH'];
 
 /**
- * The n-th record: spread over three stores and four months, several to an instant. `event_id` makes it
- * unique; the rest follows from n, so that many writers meet in the same leaves.
+ * Makes the n-th record. Records are spread over three stores and four months, with several at the same instant.
+ * `event_id` makes each unique; everything else follows from n, so that many writers meet in the same leaves.
  */
 export function makeRecord(eventId: string, n: number, more: Partial<NewRecord> = {}): NewRecord {
   const month = String((n % 4) + 1).padStart(2, '0');
@@ -35,7 +35,7 @@ export function makeRecord(eventId: string, n: number, more: Partial<NewRecord> 
   };
 }
 
-/** `count` records of one leaf, in key order; `sizeBytes` of each do not compress. */
+/** Makes `count` records of one leaf, in key order. `sizeBytes` bytes of each cannot be compressed. */
 export function makeLeaf(
   leaf: { tenant: string; store: string },
   count: number,

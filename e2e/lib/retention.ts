@@ -5,7 +5,7 @@ import type { Service } from './installation.ts';
 import { waitFor } from './wait-for.ts';
 import { getPage, idsOf, walkPages } from './walk.ts';
 
-/** All that a client sees of a tenant, but for where it lies. */
+/** Everything that a client sees of a tenant, except in which tier it lies. */
 export type View = { leaves: unknown[]; ids: string[]; rowCount: number; csvSha256: string };
 
 /** Leaves with their digests, all pages, and the CSV. */

@@ -21,7 +21,10 @@ export async function getPage(
   };
 }
 
-/** All pages from `first` on in one direction, `first` included. `onPage` runs between two pages. */
+/**
+ * Reads all pages from `first` on in one direction, and answers them, `first` included. `onPage` runs between two
+ * pages.
+ */
 export async function walkPages(
   service: Service,
   filters: Filters,

@@ -8,7 +8,7 @@ import type { Service } from './installation.ts';
 import { query } from './postgres.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Receivers on this machine, short leases: they outlive an attempt by 15 seconds. */
+/** Settings that allow receivers on this machine, and give short leases: they outlast an attempt by 15 seconds. */
 export const webhookSettings = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_WEBHOOK_TIMEOUT_SECONDS: '1',
@@ -16,7 +16,7 @@ export const webhookSettings = {
   SVC_LOG_LEVEL: 'warn',
 };
 
-/** A delivery as it was accepted. */
+/** A delivery, as the answer to a report shows it. */
 export type Accepted = { id: string; endpoint_id: string; idempotency_key: string; status: string };
 
 /** Registers an endpoint of TX; answers its id. */
@@ -48,7 +48,7 @@ export async function report(
   return accepted;
 }
 
-/** The delivery as the API shows it, once it has come so far. */
+/** Waits until a delivery has this status; answers it as the API shows it. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export async function untilDelivery(service: Service, id: string, status: string): Promise<any> {
   let last = '';
@@ -72,7 +72,7 @@ export async function countByStatus(url: string): Promise<Record<string, number>
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-/** Keys of the deliveries that somebody says he is attempting. */
+/** The idempotency keys of all deliveries that are leased: some drainer is attempting them. */
 export async function leasedKeys(url: string): Promise<string[]> {
   const rows = await query<{ idempotency_key: string }>(
     url,
@@ -93,7 +93,7 @@ export async function countAttempts(url: string): Promise<Map<string, number>> {
   return new Map(rows.map(({ key, count }) => [key, count]));
 }
 
-/** How often each webhook-id came; fails when one came with two bodies. */
+/** Counts how often each webhook-id was received; fails when one came with two different bodies. */
 export function countRequests(requests: readonly ReceivedRequest[]): Map<string, number> {
   const bodies = new Map<string, string>();
   const counts = new Map<string, number>();
@@ -120,7 +120,7 @@ export async function expectDeadLetterCountsTrue(url: string): Promise<void> {
   expect(wrong).toEqual([]);
 }
 
-/** Answers nothing until it is opened, and then 204 to all. */
+/** A receiver that answers nothing until the gate is opened, and 204 to everything from then on. */
 export function createGate(): { behaviour: Behaviour; open(): void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

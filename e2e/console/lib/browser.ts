@@ -4,12 +4,12 @@ import { expect } from 'vitest';
 import type { Service } from '../../lib/installation.ts';
 import { launchChromium } from './chromium.mjs';
 
-/** A page, and what it must not have done. */
+/** A page of the browser, and a check of what it must not have done. */
 export type ConsolePage = {
   readonly page: Page;
   /**
-   * No request went to another host, nothing broke the content security policy, and the console of the
-   * browser holds no error but those that the test brought about itself.
+   * Fails if a request went to another host, something broke the content security policy, or the browser's console
+   * holds errors other than those that the test caused itself.
    */
   expectQuiet: (expected?: readonly RegExp[]) => void;
   close: () => Promise<void>;
@@ -17,7 +17,7 @@ export type ConsolePage = {
 
 export type PageOptions = BrowserContextOptions & { initScripts?: readonly string[] };
 
-/** How long the browser may take for what it does at once: only a fault ever waits for all of it. */
+/** A generous time-out for what the browser does at once: only a fault ever waits until its end. */
 export const patient = { timeout: 20_000 };
 
 /** The browser of all tests. */
@@ -58,7 +58,7 @@ export async function openPage(
   return {
     page,
     expectQuiet: (expected = []) => {
-      // Who starts signed out asks once who it is.
+      // The console asks once who is signed in, and that request fails while nobody is.
       const known = [/401 \(Unauthorized\).*\/api\/v1\/me$/, ...expected];
       expect(foreign, 'requests to another host').toEqual([]);
       expect(errors.filter((error) => !known.some((pattern) => pattern.test(error)))).toEqual([]);
@@ -83,7 +83,7 @@ export async function confirm(page: Page, token: string): Promise<void> {
   await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
 }
 
-/** Opens a place of the console, signed in by token; it comes back to it. */
+/** Opens a place of the console, signs in by token, and waits until the console has come back to that place. */
 export async function openSignedIn(page: Page, service: Service, place: string): Promise<void> {
   await page.goto(`/#${place}`);
   await signIn(page, service.token);

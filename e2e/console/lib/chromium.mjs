@@ -7,9 +7,9 @@ import { chromium } from 'playwright-core';
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
 
 /**
- * The Chromium of @sparticuz/chromium, or else the installed one. Without the package's own flags: they
- * switch off the same-origin policy, which belongs to what is tested. Plain JavaScript, because the
- * benches launch it too.
+ * Launches the Chromium of @sparticuz/chromium, or else the installed one. It does not use the package's own flags,
+ * which switch off the same-origin policy: that policy belongs to what is tested. It is plain JavaScript, because the
+ * benches use it, too.
  */
 export async function launchChromium() {
   const installed = '/usr/bin/chromium';
@@ -28,13 +28,14 @@ export async function launchChromium() {
         FONTCONFIG_FILE: join(dir, 'fonts.conf'),
       },
     });
-  // It has died while it started (SIGSEGV), once in some hundred times: that says nothing about a page.
+  // About once in a hundred times the browser crashes while it starts (SIGSEGV). That says nothing about a page, so it
+  // is started once more.
   return launch().catch(launch);
 }
 
 /**
- * The fonts of the package and no other: a machine may have none, which the browser does not survive, and
- * pages look the same on all. The package's own file of this kind names folders that are not there.
+ * Makes the browser use the package's fonts and no others. A machine may have none, and then the browser crashes; and
+ * pages look the same on all machines. The package's own configuration names folders that do not exist.
  */
 const fontsConf = (dir) => `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -42,15 +43,16 @@ const fontsConf = (dir) => `<?xml version="1.0"?>
 `;
 
 /**
- * Unpacks the package's browser, and the libraries and fonts it brings along, into a folder that is whole or not
- * there: several test files start at once, and a machine may lack the libraries.
+ * Unpacks the package's browser and the libraries and fonts that come with it. The folder appears only when it is
+ * complete, because several test files start at once. The libraries are needed where the machine lacks them.
  */
 async function unpackChromium() {
   const dir = join(tmpdir(), `svcctl-chromium-${process.getuid?.() ?? 0}-147-fonts`);
   if (existsSync(dir)) return dir;
   const draft = await mkdtemp(`${dir}-`);
   const before = process.env.TMPDIR;
-  // The package unpacks into the folder for temporary files; the libraries only on a machine of this kind.
+  // The package unpacks into the folder for temporary files, and unpacks its libraries only on machines of the kind
+  // that it was made for.
   process.env.TMPDIR = draft;
   process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs20.x';
   try {

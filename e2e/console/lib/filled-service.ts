@@ -15,7 +15,7 @@ const tenants = ['CA', 'TX'];
 const stores = ['AUS', 'DFW', 'IAH'];
 const months = ['2001-02', '2001-03'];
 
-/** TX's DFW in March has these many records, every other leaf `leafSize`. */
+/** Number of records of tenant TX, store DFW, in March; every other leaf has `leafSize`. */
 export const bigLeafSize = 1200;
 const leafSize = 200;
 
@@ -60,7 +60,7 @@ function makeRecords(): NewRecord[] {
   );
 }
 
-/** Spread evenly over 28 days. */
+/** Makes the records of one month, spread evenly over its first 28 days. */
 function makeMonth(
   leaf: { tenant: string; store: string; month: string },
   count: number,

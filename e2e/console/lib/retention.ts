@@ -6,7 +6,7 @@ import type { Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 import { signIn } from './browser.ts';
 
-/** Only what a test starts moves, and what it replaces goes at once. */
+/** With these settings nothing moves but what a test starts, and replaced objects are removed at once. */
 export const quietRetention = { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' };
 
 /** Runs what the policies say and waits for its end. */

@@ -15,7 +15,7 @@ export type Receiver = {
   bodiesOf(path: string): readonly string[];
 };
 
-/** A service whose dead-letter queue is full, and the receiver that it failed at. */
+/** A service whose dead-letter queue has entries, and the receiver that refused them. */
 export type WebhookService = {
   readonly installation: Installation;
   readonly service: Service;
@@ -25,10 +25,10 @@ export type WebhookService = {
   remove(): Promise<void>;
 };
 
-/** Never tried again while a test runs. */
+/** A retry schedule whose first delay is a week, so that nothing is tried again during a test. */
 const muchLater = [604_800];
 
-/** What is registered, and how many incidents are reported to each tenant. */
+/** The endpoints that are registered, and how many incidents are reported to each tenant. */
 const seeds = [
   { tenant: 'acme', path: '/acme/in', settings: { max_attempts: 1 }, incidents: 15 },
   { tenant: 'globex', path: '/globex/in', settings: { max_attempts: 1 }, incidents: 15 },
@@ -38,7 +38,7 @@ const seeds = [
 export const abandonedCount = 30;
 export const pendingCount = 12;
 
-/** `isEmpty`: with endpoints, but with nothing in the queue. */
+/** With `isEmpty` the service has endpoints, but nothing in its dead-letter queue. */
 export async function startWebhookService(isEmpty = false): Promise<WebhookService> {
   const installation = await createInstallation();
   const { server, receiver } = await startReceiver();
@@ -65,7 +65,7 @@ export async function startWebhookService(isEmpty = false): Promise<WebhookServi
   }
 }
 
-/** Reports incidents that differ by a number. */
+/** Reports this many incidents, which differ in a number. */
 export async function reportIncidents(
   service: Service,
   tenant: string,
@@ -78,7 +78,7 @@ export async function reportIncidents(
   }
 }
 
-/** Waits until the dead-letter queue holds exactly these. */
+/** Waits until the dead-letter queue holds exactly these numbers of deliveries. */
 export async function waitForCounts(
   service: Service,
   abandoned: number,
