@@ -25,16 +25,19 @@ import {
 } from './scan-sql.ts';
 import { compareRows, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
 
-/** Days first looked up; most pages need no more. Then as many as a page of 500 single records takes. */
+/**
+ * How many days are looked up: the first number is enough for most pages, the second for a page of 500 records that lie
+ * on 500 days.
+ */
 const lookUps = [32, 600] as const;
 
-/** A day with more rows is not read whole to find where in it the cursor stands. */
+/** In a day with more rows than this, the place of the cursor is located first, instead of reading the whole day. */
 const largeDayRows = 10_000;
 
-/** Rows that are read and thrown away rather than located first: that would take 5 ms. */
+/** This many extra rows may be read and thrown away. Locating the exact rows first would take 5 ms. */
 const spareRows = 1000;
 
-/** The records in segments: where they stand is told by the catalogue, DuckDB reads just these rows. */
+/** Reads the records in segments. The catalogue says where they stand, and DuckDB reads only those rows. */
 export function createColdTier(db: Queryable, cold: ColdReader): Tier {
   return {
     async scan(slice, options) {
@@ -71,7 +74,7 @@ async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promis
   throw new Error('no look-up is the last');
 }
 
-/** Cuts a large day that the cursor stands in to the rows beyond it: then no key is compared any more. */
+/** If the cursor stands in a large day, cuts that day to the rows after the cursor. No key need be compared then. */
 async function locateCursor(
   cold: ColdReader,
   found: Found,
@@ -113,6 +116,8 @@ async function readPlan(
   return withSegments(cold, segments, async (paths) => {
     let parts: FilePart[] = plan.parts.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges }));
     let { end } = plan;
+    // A few rows are read whole at once. Of many rows, or with a filter, those that the page shows are found first, by
+    // reading the narrow columns alone.
     const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
     if (!isCounted(slice) || !isSmall) {
       const lookLimit = isCounted(slice) ? limit : scanLimit;

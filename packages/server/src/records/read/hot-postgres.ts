@@ -7,15 +7,15 @@ import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
 import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
 
-/** Records that one scan looks at behind a filter, at most: 10,000 take about 15 ms. */
+/** A scan with a filter looks at most at this many records: 10,000 take about 15 ms. */
 export const scanLimit = 10_000;
 
-/** The records in PostgreSQL. */
+/** Reads the records in PostgreSQL. */
 export function createHotTier(db: Database): Tier {
   return {
     async scan(slice, options) {
       if (isCounted(slice)) return scanWhole(db, slice, options);
-      // One snapshot: what is written in between would move the end of the scan.
+      // The whole scan reads one snapshot: records written in between would move its end.
       return db.transaction((connection) => scanFiltered(connection, slice, options), {
         isolation: 'repeatable read',
       });
@@ -40,7 +40,7 @@ async function scanFiltered(db: Queryable, slice: Slice, options: ScanOptions): 
   return { rows, end: end ?? found.end };
 }
 
-/** Without a dataset the slice is read as it is: its records follow each other in the key's order. */
+/** Without a dataset the slice is read directly, because its records follow one another in the order of the key. */
 function findStretches(
   db: Queryable,
   slice: Slice,
@@ -53,11 +53,11 @@ function findStretches(
 type HotStretches = {
   /** Where the next hot records of the slice lie, in the order of reading. */
   readonly stretches: Stretch[];
-  /** The key that they reach to; null = to the end of the slice. */
+  /** The key up to which the stretches reach; null when they reach to the end of the slice. */
   readonly end: RecordKey | null;
 };
 
-/** Finds by the counters which days hold a tagged slice's next hot records, enough for `limit` of them. */
+/** Finds with the counters the days that hold the next hot records of a tagged slice, enough for `limit` of them. */
 async function findHotStretches(
   db: Queryable,
   slice: Slice,
@@ -77,15 +77,18 @@ async function findHotStretches(
 }
 
 /**
- * As many days as a page of 100 or 500 single records takes, with the day that the cursor stands in; more
- * behind a filter. 600 days take about 5 ms.
+ * How many days are looked up: as many as a page of 100 or 500 records needs if each lies on a day of its own, and the
+ * day of the cursor; more with a filter. 600 days take about 5 ms.
  */
 function daysFor(limit: number): number {
   if (limit <= 101) return 105;
   return limit <= 501 ? 600 : 3_000;
 }
 
-/** How many records of the cursor's day lie beyond it is unknown: it counts as none. */
+/**
+ * Picks days until they hold `limit` records. The day of the cursor counts as empty, because nobody knows how many of
+ * its records follow the cursor.
+ */
 function pickDays(
   days: readonly HotDay[],
   { after, limit }: Pick<ScanOptions, 'after' | 'limit'>,
@@ -101,7 +104,7 @@ function pickDays(
   return picked;
 }
 
-/** Days of a store that follow each other as one stretch; the first of all begins at the cursor. */
+/** Joins days of a store that follow one another into stretches. A stretch on the cursor's day begins at the cursor. */
 function toStretches(
   days: readonly HotDay[],
   { after, descending }: Pick<ScanOptions, 'after' | 'descending'>,

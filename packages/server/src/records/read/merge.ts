@@ -6,18 +6,18 @@ import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
 import { compareKeys, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
 
-/** Scans in a row, at most, to fill one page: each opens few segments. */
+/** One page is filled with at most this many scans, because each scan opens only a few segments. */
 const maxRounds = 8;
 
 /**
- * Both tiers as one. Hot is read before the catalogue of the cold one: a record that moves in between is
- * seen in both and shown once; the other way round it could be seen in neither.
+ * Reads both tiers as one. The hot tier is read before the catalogue of the cold one: a record that moves in between is
+ * then seen in both and shown once. In the other order it might be seen in neither.
  */
 export function mergeTiers(hot: Tier, cold: Tier): Tier {
   return {
     async scan(slice, options) {
       let merged = await scanOnce(slice, options);
-      // A page is as full as if all of it were hot, however many small segments it comes from.
+      // A page is as full as if all records were hot, however many small segments it comes from.
       for (let round = 1; round < maxRounds && isShort(slice, merged, options); round++) {
         const { rows, end } = merged;
         const rest = { ...options, after: end, isInclusive: false };
@@ -36,12 +36,12 @@ export function mergeTiers(hot: Tier, cold: Tier): Tier {
   }
 }
 
-/** Whether a scan stopped for another reason than a full page. Behind a filter, stopping early is meant. */
+/** Whether a scan ended before the page was full. With a filter that is intended and does not count. */
 function isShort(slice: Slice, scan: Scan, options: ScanOptions): boolean {
   return isCounted(slice) && scan.end !== null && cutAt(scan.rows, options.limit) === null;
 }
 
-/** The records of two scans of the same stretch, as far as both have looked. */
+/** Merges two scans of the same stretch, as far as both have looked. A record that is in both is kept once. */
 function mergeScans(a: Scan, b: Scan, options: { descending: boolean; limit: number }): Scan {
   const sign = options.descending ? -1 : 1;
   const order = (x: RecordKey, y: RecordKey) => sign * compareKeys(x, y);
@@ -61,7 +61,7 @@ function mergeScans(a: Scan, b: Scan, options: { descending: boolean; limit: num
   return cut(rows, end, options.limit);
 }
 
-/** Rows cut to the limit and to 8 MiB, as the tiers themselves cut. */
+/** Cuts rows to the limit and to 8 MiB, in the same way as the tiers cut theirs. */
 function cut(rows: RecordRow[], end: RecordKey | null, limit: number): Scan {
   let bytes = 0;
   let length = 0;
@@ -83,14 +83,14 @@ function nearer(
   return order(a, b) <= 0 ? a : b;
 }
 
-/** All records, wherever they lie. */
+/** Reads all records of both tiers. */
 export function createTiers(db: Database, cold: ColdReader): Tier {
   return mergeTiers(createHotTier(db), createColdTier(db, cold));
 }
 
 /**
- * Some records of a slice, half of them from each end of it; fewer behind filters, see `Tier`. Of a small
- * slice some come twice. Throws 500 `segment_damaged`.
+ * Returns some records of a slice, half of them from each end of it. With filters there may be fewer, see `Tier`.
+ * Records of a small slice may be returned twice. Throws 500 `segment_damaged`.
  */
 export async function sampleRecords(
   source: { db: Database; cold: ColdReader },

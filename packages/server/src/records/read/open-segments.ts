@@ -6,8 +6,9 @@ import type { ColdReader } from '../segments/segment.ts';
 import type { Segment } from './queries.ts';
 
 /**
- * Opens the objects of segments, a few at a time, lets `read` run over their local paths, and releases
- * them. Throws 500 `segment_damaged` when one is missing or is not what was written.
+ * Opens the objects of segments, calls `read` with their local paths, and releases them. All are open at the same time,
+ * so pass only a few. Throws 500 `segment_damaged` when an object is missing or is not what was written, and 503
+ * `cold_tier_unavailable` when memory is short.
  */
 export async function withSegments<T>(
   cold: ColdReader,
@@ -33,8 +34,8 @@ export async function withSegments<T>(
 }
 
 /**
- * Reads again, from the catalogue on, when an object is gone or cannot be read: it may have been replaced
- * and removed since the catalogue was read. What the catalogue names then still is lost.
+ * Reads once more, beginning with the catalogue, when an object is missing or cannot be read: it may have been replaced
+ * and removed since the catalogue was read. If the second read fails too, what the catalogue names is really lost.
  */
 export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
   try {
@@ -54,7 +55,10 @@ async function open(cold: ColdReader, segment: Segment): Promise<OpenObject> {
   }
 }
 
-/** The files are what was written: what DuckDB cannot read in them was damaged before. */
+/**
+ * Explains an error of DuckDB. The checksums of the files were right, so what DuckDB cannot read was damaged before the
+ * file was written.
+ */
 function explain(error: unknown, segments: readonly Segment[], paths: readonly string[]): unknown {
   if (!(error instanceof DuckDbError)) return error;
   if (isOutOfMemory(error)) {

@@ -20,12 +20,12 @@ export type PageRequest = SliceRequest & {
   cursor?: string;
 };
 
-/** Where pages are read from: the records, and what their datasets mean. */
+/** What pages are read from: the records, and the database that says which tags a dataset means. */
 type PageSource = { readonly db: Queryable; readonly records: Tier };
 
 /**
- * One page of records as JSON text. Throws 400 `request_invalid`, `cursor_invalid`, and 500
- * `segment_damaged` when cold records of the page cannot be read.
+ * One page of records as JSON text. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged` when
+ * cold records of the page cannot be read.
  */
 export async function listRecords(
   { db, records }: PageSource,
@@ -39,7 +39,7 @@ export async function listRecords(
   const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
   if (isOutOfReach(slice, actor)) return pageJson([], null, null);
 
-  // A page back is read towards the beginning and then turned round.
+  // A previous page is read towards the beginning of the list and then reversed.
   const isBack = position?.direction === 'prev';
   const { shown, readOn } = await readPage(records, await withTags(db, slice), {
     after: position === null ? null : (position.key as unknown as RecordKey),
@@ -57,7 +57,7 @@ export async function listRecords(
   }
 }
 
-/** The rows of a page in the order they are read, and the key to read on from if there may be more. */
+/** The rows of a page in the order in which they are read, and the key from which to read on if there may be more. */
 async function readPage(
   records: Tier,
   slice: Slice,
@@ -71,7 +71,10 @@ async function readPage(
   return { shown, readOn: end ?? undefined };
 }
 
-/** Back from where the page began. If it shows nothing, the row it began beside is part of the way back. */
+/**
+ * Where the way back begins: at the first row of the page. If the page is empty, the row beside which it began is the
+ * first one of the way back.
+ */
 function turnRound(
   position: Position,
   first: RecordRow | undefined,
@@ -81,7 +84,10 @@ function turnRound(
   return { direction, key: position.key, isInclusive: !position.isInclusive };
 }
 
-/** One record as JSON text. Throws 404 `record_not_found`. */
+/**
+ * One record as JSON text. Throws 400 `request_invalid` when the time is not one, and 404 `record_not_found`, also for
+ * a tenant that the caller does not reach.
+ */
 export async function getRecord(
   records: Tier,
   actor: Actor,
@@ -104,8 +110,8 @@ export async function getRecord(
 }
 
 /**
- * The answer is put together as text: JSON.parse and stringify would bend the enrichment's number
- * spellings and its integers above 2^53.
+ * The answer is joined from text. JSON.parse and JSON.stringify would change the spelling of numbers in the enrichment,
+ * and its integers above 2^53.
  */
 function pageJson(rows: RecordRow[], next: string | null, prev: string | null): string {
   const data = rows.map(recordJson).join(',');

@@ -2,39 +2,40 @@ import { addDays } from '../../kernel/day.ts';
 import type { RecordKey } from '../queries.ts';
 import type { DayInSegment, DayKey, Segment } from './queries.ts';
 
-/** Rows of a segment's object, both with, counted from 0. */
+/** Rows of a segment's object, counted from 0; both ends are included. */
 export type RowRange = readonly [first: number, last: number];
 
 type SegmentPart = { readonly segment: Segment; readonly ranges: readonly RowRange[] };
 
 export type ScanPlan = {
-  /** The days it reads, whole or as much of them as the limit asks for. */
+  /** The days that the plan reads, whole or as much of them as the limit needs. */
   readonly days: readonly DayInSegment[];
   readonly parts: readonly SegmentPart[];
   /** Upper bounds of what is read. */
   readonly rowCount: number;
   readonly bytes: number;
-  /** The key up to which the plan reaches; null = to the last day of the catalogue that was asked for. */
+  /** The key up to which the plan reaches; null when it reaches to the last day that the catalogue was asked for. */
   readonly end: RecordKey | null;
-  /** Whether more days would not have been read anyway. */
+  /** Whether further days would not be read in any case. */
   readonly isFull: boolean;
 };
 
 export type PlanOptions = {
   after: RecordKey | null;
   descending: boolean;
-  /** Records, at most. */
+  /** How many records are wanted at most. */
   limit: number;
-  /** Whether the catalogue has days behind the last one given. */
+  /** Whether the catalogue has days after the last one given. */
   mayBeMore: boolean;
 };
 
-/** Segments that one scan opens, at most; more only where one store's day lies in more. */
+/** One scan opens at most this many segments. It opens more only when a single day of a store lies in more. */
 export const maxSegments = 16;
 
 /**
- * Picks from days in the order of reading as many as hold `limit` records, and from them the rows that
- * can be among these. The day of `after` counts as none: how many of its records lie beyond is unknown.
+ * Picks from days in the order of reading as many as hold `limit` records, and from these days the rows that may be
+ * among those records. The day of `after` counts as empty, because nobody knows how many of its records come after that
+ * key.
  */
 export function planScan(days: readonly DayInSegment[], options: PlanOptions): ScanPlan {
   const { after, descending, limit } = options;
@@ -74,15 +75,16 @@ export function storeDayOf(key: RecordKey): DayKey {
   return [key[0], key[1], key[2].slice(0, 10)];
 }
 
-/** The first day that may hold records beyond a key. */
+/** The first day that may hold records after a key. */
 export function firstDayBeyond(key: RecordKey, descending: boolean): DayKey {
   const [tenant, store, day] = storeDayOf(key);
   const isBoundary = descending && key[3] === '' && key[2] === `${day}T00:00:00.000000Z`;
-  // To read the day behind a boundary once more could use up all segments of a scan, again and again.
+  // The day after a boundary has been read. To read it again could use up all the segments of a scan, again and again,
+  // and the list would not move on.
   return isBoundary ? [tenant, store, addDays(day, -1)] : [tenant, store, day];
 }
 
-/** The key of no record that lies behind the last record of a store's day, in the order of reading. */
+/** A key that no record has, directly after the last record of a store's day in the order of reading. */
 export function boundary(
   day: { tenant: string; store: string; day: string },
   descending: boolean,
@@ -91,14 +93,14 @@ export function boundary(
   return [day.tenant, day.store, `${midnight}T00:00:00.000000Z`, ''];
 }
 
-/** Keeps of the ranges what lies from `first` to `last`. */
+/** Keeps of the ranges what lies between `first` and `last`. */
 export function clip(ranges: readonly RowRange[], [first, last]: RowRange): RowRange[] {
   return ranges
     .filter((range) => range[1] >= first && range[0] <= last)
     .map((range) => [Math.max(range[0], first), Math.min(range[1], last)]);
 }
 
-/** Whether a key is of this store's day. */
+/** Whether a key belongs to this day of a store. */
 export function isDayOf(day: DayInSegment, key: RecordKey): boolean {
   return isSameDay(day, storeDayOf(key));
 }
@@ -128,7 +130,7 @@ function rangeOf(day: DayInSegment, rows: number, descending: boolean): RowRange
   return [day.first_row + skipped, day.first_row + skipped + rows - 1];
 }
 
-/** Ranges in ascending order, those that touch as one. */
+/** The ranges in ascending order; those that touch are joined. */
 export function coalesce(ranges: readonly RowRange[]): RowRange[] {
   const whole: RowRange[] = [];
   for (const range of [...ranges].sort((a, b) => a[0] - b[0])) {

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
 
-/** A live segment, as opening it needs it. Days are `YYYY-MM-DD`. */
+/** A segment in the catalogue, with all that is needed to open it. Days are `YYYY-MM-DD`. */
 export type Segment = {
   tenant: string;
   segment_id: string;
@@ -23,7 +23,7 @@ export type DayInSegment = Segment & {
   bytes: number;
 };
 
-/** A store's day, as a place in the order of reading. */
+/** A day of a store, as a place in the order of reading. */
 export type DayKey = readonly [tenant: string, store: string, day: string];
 
 const segmentColumns = sql`segment.object_key, segment.size_bytes, segment.sha256,
@@ -31,12 +31,12 @@ const segmentColumns = sql`segment.object_key, segment.size_bytes, segment.sha25
 
 const dayKey = ['tenant', 'store', 'day'];
 
-/** Days from one to another, both with, in the order of reading or its reverse. */
+/** Days from one to another, both included, in the order of reading or in reverse. */
 type DayScan = { from: DayKey | null; to: DayKey | null; descending: boolean; limit: number };
 
 /**
- * The days of a slice that have cold records, in the order of reading, from one day to another, both
- * with. At most `limit`, and all of the last day.
+ * The days of a slice that have cold records, from one day to another, both included, in the order of reading. There
+ * are at most `limit` of them, but the last day is always complete, although it may lie in several segments.
  */
 export async function listSegmentDays(
   db: Queryable,
@@ -65,7 +65,7 @@ export async function listSegmentDays(
 
 export type HotDay = { tenant: string; store: string; day: string; count: number };
 
-/** The tagged days of a slice that have hot records, and how many, in the order of reading. */
+/** The tagged days of a slice that have hot records, with their numbers, in the order of reading. */
 export async function listHotDays(
   db: Queryable,
   slice: Slice,
@@ -89,8 +89,8 @@ export async function listHotDays(
 }
 
 /**
- * Tagged days may be few among many: instead of all store-days of the tenant it looks, store by store,
- * at those in each window.
+ * Selects the tagged days of a slice. They may be few among many, so this looks, store by store, only at the days in
+ * each window instead of at all days of the tenant.
  */
 function byStore(slice: Slice, scan: Omit<DayScan, 'limit'>, days: Sql): Sql {
   const { descending } = scan;
@@ -108,10 +108,10 @@ function byStore(slice: Slice, scan: Omit<DayScan, 'limit'>, days: Sql): Sql {
     if (end === null) continue;
     const [, store, day] = end;
     storeConditions.push(sql`store ${bound} ${store}`);
-    // Not as a row comparison: it would lead the index scan of the other stores astray.
+    // A comparison of rows instead would make PostgreSQL choose a worse index scan for the other stores.
     conditions.push(sql`(day.store <> ${store} or day.day ${bound} ${day}::date)`);
   }
-  // `offset 0` keeps the three apart: joined freely, all days would be read.
+  // `offset 0` keeps the three selects apart: if PostgreSQL joined them freely, it would read all days.
   return sql`(
     select own.name, day.* from (
       select store as name from leaf_stores ${where(storeConditions)}
@@ -130,7 +130,7 @@ function dayOrder(table: string, columns: readonly string[], descending: boolean
   return raw(columns.map((column) => `${table}.${column}${descending ? ' desc' : ''}`).join(', '));
 }
 
-/** Bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
+/** The bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
 export async function sumColdBytes(
   db: Queryable,
   slice: Slice,
@@ -142,7 +142,7 @@ export async function sumColdBytes(
   return rows[0] ?? { bytes: 0, stored_bytes: 0 };
 }
 
-/** The segments that may hold records of a slice, after one of them (tenant and id). */
+/** The segments that may hold records of a slice, beginning after one of them (tenant and id). */
 export async function listSegmentsOf(
   db: Queryable,
   slice: Slice,
@@ -160,7 +160,10 @@ function beside([tenant, store, day]: DayKey, comparison: string): Sql {
   return sql`(tenant, store, day) ${raw(comparison)} (${tenant}, ${store}, ${day}::date)`;
 }
 
-/** Segments that may hold records of a slice, by their days; by their stores too where it has few. */
+/**
+ * The conditions for segments that may hold records of a slice: by their days, and also by their stores when the slice
+ * names stores.
+ */
 function segmentConditions(slice: Slice): Sql[] {
   const { tenant, store, from, until, range, dataset, tags } = slice;
   const conditions = tenantConditions({ ...slice, store: undefined });
@@ -186,7 +189,7 @@ function segmentConditions(slice: Slice): Sql[] {
   return conditions;
 }
 
-/** The windows that a slice's tagged days lie in, cut to the slice's own store and days. */
+/** The windows in which a slice's tagged days lie, cut to the slice's own store and days. */
 export function taggedWindows({ dataset, tags, store, from, until }: Slice): DayWindow[] {
   if (dataset === undefined) throw new Error('the slice has no dataset');
   if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');

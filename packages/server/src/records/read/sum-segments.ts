@@ -10,7 +10,7 @@ import { countSql, sumSql } from './scan-sql.ts';
 
 const pageSize = 500;
 
-/** All segments that may hold records of a slice; some thousands at most. */
+/** All segments that may hold records of a slice. There are a few thousand at most. */
 export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Segment[]> {
   const segments: Segment[] = [];
   for (;;) {
@@ -22,7 +22,7 @@ export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Se
   }
 }
 
-/** Count, bytes and digest of a slice's records in segments, a few objects at a time. */
+/** The count, bytes and digest of a slice's records in segments. A few objects are open at a time. */
 async function sumSegments(
   cold: ColdReader,
   segments: readonly Segment[],
@@ -39,7 +39,7 @@ async function sumSegments(
   return sum;
 }
 
-/** The same without the digest, by the narrow columns alone. */
+/** Only the count and the bytes, for which the narrow columns are enough. */
 async function countSegments(
   cold: ColdReader,
   segments: readonly Segment[],
@@ -56,7 +56,7 @@ async function countSegments(
   return sum;
 }
 
-/** As many at once as are opened at once. */
+/** Divides segments into groups that may be open at the same time. */
 export function groupSegments<S>(segments: readonly S[]): S[][] {
   return Array.from({ length: Math.ceil(segments.length / maxSegments) }, (_, n) =>
     segments.slice(n * maxSegments, (n + 1) * maxSegments),
@@ -66,9 +66,10 @@ export function groupSegments<S>(segments: readonly S[]): S[][] {
 type Measure = { count: number; bytes: number };
 
 /**
- * Records of a slice, their bytes and digest (decimal text, mod 2^64): from the counters wherever they
- * can tell, else by reading both tiers. A dataset means its tags as they are, unless the slice has them
- * beside it. Given a connection, its transaction must hold one snapshot. Throws 500 `segment_damaged`.
+ * The number of a slice's records, their bytes and their digest (decimal text, mod 2^64). They come from the counters
+ * where these can tell, and otherwise from reading both tiers. A dataset means its tags as they are now, unless the
+ * slice brings its tags along. If `db` is a connection, its transaction must hold one snapshot. Throws 500
+ * `segment_damaged`.
  */
 export function measureSlice(
   db: Database | Queryable,
@@ -81,7 +82,10 @@ export function measureSlice(
   });
 }
 
-/** The same without the digest, for which cold records are read whole: a tenth of the time and less. */
+/**
+ * The count and the bytes without the digest. It takes at most a tenth of the time, because for the digest cold records
+ * are read whole.
+ */
 export function countSlice(
   db: Database | Queryable,
   slice: Slice,
@@ -106,7 +110,8 @@ async function measure<M extends Measure>(
     return sum(triple, [], slice);
   }
   return readTwice(async () => {
-    // One snapshot: what moves in between would be counted twice or not at all.
+    // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
+    // all.
     const { hot, segments, tagged } = await inSnapshot(db, slice, async (connection, tagged) => ({
       hot: await sumRecords(connection, tagged),
       segments: await listSliceSegments(connection, tagged),

@@ -2,37 +2,38 @@ import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts'
 import type { Slice } from '../slice/slice.ts';
 
 export type ScanOptions = {
-  /** Read on beyond this key, or from it on. */
+  /** The key after which reading goes on. With `isInclusive` it begins at that key itself. */
   after: RecordKey | null;
   isInclusive?: boolean | undefined;
   descending: boolean;
-  /** Records, at most. */
+  /** How many records are wanted at most. */
   limit: number;
-  /** What lies beyond this key is not asked for. */
+  /** Records after this key are not wanted. */
   until?: RecordKey | null | undefined;
 };
 
-/** Some of a slice's records, in the order they were read. */
+/** Some of a slice's records, in the order in which they were read. */
 export type Scan = {
   rows: RecordRow[];
   /**
-   * How far it has looked: all records of the slice up to and with this key are in `rows`. It may be the
-   * key of no record. Null = to the end of the slice, or to `until`.
+   * How far the scan has looked: all records of the slice up to this key, including it, are in `rows`. No record need
+   * have this key. Null means to the end of the slice, or to `until`.
    */
   end: RecordKey | null;
 };
 
-/** Where records lie. Both tiers give the same answers for the same records, to the letter. */
+/** A place where records lie. Both tiers give exactly the same answers for the same records. */
 export type Tier = {
   /**
-   * Reads a bounded stretch of the slice: at most `limit` records, 8 MiB, and behind filters on what only
-   * a record tells, such as its kind, 10,000 records looked at.
+   * Reads a limited part of the slice: at most `limit` records, at most 8 MiB, and, with a filter on something that
+   * only the record itself tells, such as its kind, at most 10,000 records looked at.
    */
   scan(slice: Slice, options: ScanOptions): Promise<Scan>;
+  /** The record with this key; undefined when this tier has none. */
   find(key: RecordKey): Promise<RecordRow | undefined>;
 };
 
-/** The order of records: below 0 when `a` is read before `b`. Text compares by its UTF-8 bytes. */
+/** The order of records: negative when `a` is read before `b`. Text compares by its UTF-8 bytes, as in the tiers. */
 export function compareKeys(a: RecordKey, b: RecordKey): number {
   return (
     compareText(a[0], b[0]) ||
@@ -52,8 +53,8 @@ export function compareRows(a: RecordRow, b: RecordRow): number {
 }
 
 /**
- * JavaScript compares UTF-16 units, where the halves of an emoji come before U+E000 … U+FFFF. In UTF-8
- * they come after.
+ * Compares text by its UTF-8 bytes. JavaScript compares UTF-16 units, by which the halves of an emoji come before
+ * U+E000 to U+FFFF; in UTF-8 they come after.
  */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
@@ -67,7 +68,7 @@ function lift(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** The last key of rows that were cut short by their number or their bytes; null when they were not. */
+/** The last key of rows that were cut because of their number or their bytes; null when they were not cut. */
 export function cutAt(rows: readonly RecordRow[], limit: number): RecordKey | null {
   const last = rows.at(-1);
   if (last === undefined) return null;

@@ -9,9 +9,9 @@ import {
   type Slice,
 } from './slice.ts';
 
-// A slice as conditions of DuckDB, on the rows of segments of its tenant.
+// This file expresses a slice as conditions of DuckDB on the rows of segments of its tenant.
 
-/** All that a slice says. Who reads rows that the catalogue picked needs only the labels. */
+/** All conditions of a slice. Those who read rows that the catalogue has picked need only the labels. */
 export function coldConditions(slice: Slice): string[] {
   const { store, from, until, range, dataset, tags } = slice;
   const conditions = coldLabelConditions(slice);
@@ -26,7 +26,7 @@ export function coldConditions(slice: Slice): string[] {
   return conditions;
 }
 
-/** What only a record itself tells. */
+/** The conditions on what only a record itself tells. */
 export function coldLabelConditions(slice: Slice): string[] {
   const { kind, source, recordedBefore, split, shares } = slice;
   const conditions: string[] = [];
@@ -41,7 +41,7 @@ export function coldLabelConditions(slice: Slice): string[] {
   return conditions;
 }
 
-/** Which split a record of a version is in, see `sharesSchema`. */
+/** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
 export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>): string {
   return `case when ${placeSql} < ${train} then 'train'
     when ${placeSql} < ${train + validation} then 'validation' else 'test' end`;
@@ -49,7 +49,7 @@ export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>
 
 const placeSql = `((('0x' || left(md5(event_id), 8))::ubigint * 100) >> 32)`;
 
-/** A column as the same text that PostgreSQL's `columnSql` makes of it. Rows are `r`. */
+/** A column as the same text that PostgreSQL's `columnSql` makes of it. The rows must be called `r`. */
 export function coldColumnSql(column: RecordColumn, slice: Slice): string {
   switch (column) {
     case 'month': {
@@ -88,7 +88,7 @@ function datasetsSql({ tags }: Slice): string {
   return `nullif(concat_ws(';', ${each.join(', ')}), '')`;
 }
 
-/** Windows as one condition. */
+/** One condition for all windows. */
 function windowsSql(windows: readonly DayWindow[]): string {
   if (windows.length === 0) return 'false';
   const each = windows.map(({ store, from, until }) => {

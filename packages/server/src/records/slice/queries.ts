@@ -10,16 +10,20 @@ import {
   type Slice,
 } from './slice.ts';
 
-// A slice as conditions of PostgreSQL, on tables with the columns tenant, store and day or occurred_at.
+// This file expresses a slice as conditions of PostgreSQL on tables with the columns tenant, store and day or
+// occurred_at.
 
-/** On tables that count store-days (leaf_days, segment_days). Labels are not theirs to tell. */
+/**
+ * The conditions for tables that count store-days (leaf_days, segment_days). Labels are left out, because such tables
+ * do not know them.
+ */
 export function dayConditions(slice: Slice): Sql[] {
   return sliceConditions(slice, dayColumn);
 }
 
 /**
- * The smallest counters that tell the days of a slice: those of tenants, unless it is about stores. For
- * sums under dayConditions.
+ * The smallest table of counters that can tell the days of a slice: that of tenants, unless the slice is about stores.
+ * It is meant for sums under `dayConditions`.
  */
 export function dayTable({ store, range, dataset, tags }: Slice): Sql {
   const isOfStores =
@@ -29,12 +33,12 @@ export function dayTable({ store, range, dataset, tags }: Slice): Sql {
   return raw(isOfStores ? 'leaf_days' : 'tenant_days');
 }
 
-/** On enrichment_records, for pages and exports alike. */
+/** The conditions for enrichment_records, the same for pages and exports. */
 export function recordConditions(slice: Slice): Sql[] {
   return [...sliceConditions(slice, timeColumn), ...labelConditions(slice)];
 }
 
-/** What only a record itself tells. */
+/** The conditions on what only a record itself tells. */
 export function labelConditions(slice: Slice): Sql[] {
   const { kind, source, recordedBefore, split, shares } = slice;
   const conditions: Sql[] = [];
@@ -50,8 +54,8 @@ export function labelConditions(slice: Slice): Sql[] {
 }
 
 /**
- * The hot records of a slice in key order, or of a range of it: `row` says what is selected of each, see
- * `columnSql`.
+ * Selects the hot records of a slice, or of a range of it, in the order of their keys. `row` says what is selected of
+ * each record; `columnSql` makes it.
  */
 export function selectSlice(slice: Slice, row: Sql, range?: KeyRange): Sql {
   const conditions = recordConditions(slice);
@@ -62,7 +66,8 @@ export function selectSlice(slice: Slice, row: Sql, range?: KeyRange): Sql {
 }
 
 /**
- * A column of `selectSlice` as finished text, so that whatever writes it gives the same bytes; numbers stay numbers.
+ * A column of `selectSlice` as finished text, so that everything that writes it gives the same bytes. Numbers stay
+ * numbers.
  */
 export function columnSql(column: RecordColumn, slice: Slice): Sql {
   switch (column) {
@@ -102,7 +107,7 @@ function datasetsSql({ tags }: Slice): Sql {
   return sql`nullif(concat_ws(';', ${join(each)}), '')`;
 }
 
-/** Which split a record of a version is in, see `sharesSchema`. */
+/** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
 export function splitSql({ train, validation }: NonNullable<Slice['shares']>): Sql {
   return sql`case
     when ${placeSql} < ${raw(String(train))} then 'train'
@@ -127,7 +132,7 @@ export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
 }
 
-/** The column that tells the day, and the beginning of a day as its value. */
+/** The column that tells the day, and how the beginning of a day is written as its value. */
 type DayColumn = { readonly name: Sql; start(day: string): Sql };
 
 const dayColumn: DayColumn = { name: raw('day'), start: (day) => sql`${day}::date` };
@@ -163,13 +168,13 @@ function inRange(
   return [
     sql`(tenant, store, ${name}) >= (${tenant}, ${first.store}, ${start})`,
     sql`(tenant, store, ${name}) < (${tenant}, ${last.store}, ${end})`,
-    // Says nothing new, but lets PostgreSQL leave out whole months.
+    // These conditions follow from the others, but with them PostgreSQL can leave out whole months.
     sql`${name} >= ${column.start(minDay)}`,
     sql`${name} < ${column.start(dayAfter(maxDay))}`,
   ];
 }
 
-/** One condition, all windows in it: a tenant has tens of them, rarely more. */
+/** One condition for all windows. A tenant has tens of them and rarely more, so no join is needed. */
 function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
   if (windows.length === 0) return raw('false');
   const each = windows.map(({ store, from, until }) => {

@@ -3,17 +3,17 @@ import { coldLabelConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
 import type { Chunk, RowRun } from './cut-steps.ts';
 
-/** The rows of a chunk, and where they are. */
+/** What is needed to select the rows of a chunk. */
 export type ChunkRows = {
   readonly slice: Slice;
-  /** Local files of the segments. */
+  /** The local file of a segment. */
   readonly pathOf: (segmentId: string) => string;
 };
 
 /**
- * A scan for each segment, sorted where more than one stretch of rows comes together: a scan for each
- * run, which would need no sorting, takes 8 ms a run, sorting 61,440 rows 70 ms. `order` is null where
- * the rows are in key order.
+ * Selects the rows of a chunk with one scan for each segment, and sorts them when they come from more than one stretch
+ * of rows. One scan for each run would need no sorting, but takes 8 ms a run, while sorting 61,440 rows takes 70 ms.
+ * `order` is null when the rows are already in the order of their keys.
  */
 export function chunkRows(
   chunk: Chunk,
@@ -32,10 +32,10 @@ export function chunkRows(
   return { rows, order: order.join(', ') };
 }
 
-/** First and last row, both included. */
+/** The first and the last row, both included. */
 type RowRange = { first: number; last: number };
 
-/** The rows of each segment, in ascending stretches as long as can be. */
+/** The rows of each segment, in ascending stretches that are as long as possible. */
 function rangesOf(runs: readonly RowRun[]): Map<string, RowRange[]> {
   const bySegment = new Map<string, RowRange[]>();
   for (const { segmentId, firstRow, count } of runs) {
@@ -49,7 +49,7 @@ function rangesOf(runs: readonly RowRun[]): Map<string, RowRange[]> {
   return bySegment;
 }
 
-/** By the span of all rows the row groups are chosen; a list of ranges alone would read all of them. */
+/** DuckDB chooses the row groups by the span of all rows. With a list of ranges alone it would read all of them. */
 function rangeConditions(ranges: readonly RowRange[]): string[] {
   const span = `file_row_number between ${ranges[0]?.first ?? 0} and ${ranges.at(-1)?.last ?? -1}`;
   if (ranges.length === 1) return [span];

@@ -3,13 +3,13 @@ import type { KeyRange } from '../slice/slice.ts';
 import type { Island } from './queries.ts';
 
 export type CutOptions = {
-  /** Rows of the first chunk, so that the first byte comes soon. */
+  /** The number of rows of the first chunk. It is small, so that the first byte is sent soon. */
   firstRows: number;
-  /** Rows of a chunk, at most; a store-day that lies in several segments may have more. */
+  /** The most rows of a chunk. A store-day that lies in several segments may have more. */
   chunkRows: number;
-  /** Bytes of a chunk as NDJSON, at most, as long as the rows of a run are of a size. */
+  /** The most bytes of a chunk as NDJSON. It is kept as long as the rows of a run have about the same size. */
   chunkBytes: number;
-  /** Neighbours of different tiers with fewer rows than this are merged row by row, not read apart. */
+  /** Neighbours of different tiers with fewer rows than this are merged row by row and not read one after the other. */
   smallRows: number;
 };
 
@@ -20,24 +20,24 @@ export const usualCut: CutOptions = {
   smallRows: 5_000,
 };
 
-/** Runs of a chunk, at most: each is a range in its statement. */
+/** A chunk has at most this many runs, because each becomes a range in its statement. */
 const chunkRuns = 1_000;
 
-/** A stretch of the slice. */
+/** A stretch of the slice that is being gathered. */
 type Part = {
   range: KeyRange;
   hotCount: number;
   runs: RowRun[];
   coldCount: number;
   coldBytes: number;
-  /** Its rows overlap with each other: it is not to be cut. */
+  /** Whether the rows of its runs overlap in key order. Such a part must not be cut. */
   isWhole: boolean;
 };
 
-/** Cuts a slice into steps, from its islands in key order. */
+/** Cuts a slice into steps, from its islands in the order of the keys. */
 export class StepCutter {
   readonly #options: CutOptions;
-  /** A store-day with several islands, until the next one shows that it is complete. */
+  /** A store-day with several islands. It is kept until the next island shows that the day is complete. */
   #day: { part: Part; count: number } | null = null;
   /** Parts that may become one step with those that follow. */
   #open: Part | null = null;
@@ -48,7 +48,7 @@ export class StepCutter {
     this.#options = options;
   }
 
-  /** The steps that are complete with this island. */
+  /** Returns the steps that this island completes. */
   add(island: Island): Step[] {
     const part = toPart(island);
     if (island.tier !== 'both') {
@@ -63,7 +63,7 @@ export class StepCutter {
     return this.#take();
   }
 
-  /** The steps that are left. */
+  /** Returns the steps that are left. */
   end(): Step[] {
     this.#endDay();
     this.#close();
@@ -109,6 +109,10 @@ export class StepCutter {
     }
   }
 
+  /**
+   * Whether two parts may become one step. Cold parts are joined while they fit into a chunk; a hot and a cold part
+   * only when both are small, because merging row by row is slow.
+   */
   #mayJoin(open: Part, next: Part): boolean {
     if (open.coldCount === 0 && next.coldCount === 0) return true;
     const isFitting =
@@ -134,7 +138,7 @@ export class StepCutter {
   #toChunks(part: Part): Chunk[] {
     const chunks: Chunk[] = [];
     let rest = part;
-    // Only the one day of a part that is not cold alone may be larger than a chunk.
+    // Only one whole day, of a part that is not cold alone, may be larger than a chunk.
     while (!rest.isWhole && rest.runs.length === 1 && rest.coldCount > this.#roomFor(rest)) {
       const [head, tail] = split(rest, this.#roomFor(rest));
       chunks.push({ runs: head.runs, count: head.coldCount });
@@ -144,7 +148,9 @@ export class StepCutter {
     return chunks;
   }
 
-  /** How many rows the next chunk takes of a run: it ends where a row group ends. */
+  /**
+   * How many rows of a run the next chunk takes. A chunk ends where a row group ends, so that no group is read twice.
+   */
   #roomFor(part: Part): number {
     const { firstRows, chunkRows, chunkBytes } = this.#options;
     const start = part.runs[0]?.firstRow ?? 0;
@@ -180,7 +186,7 @@ function toPart(island: Island): Part {
 }
 
 function join(left: Part, right: Part): Part {
-  // In place: a part may grow by thousands of runs.
+  // The runs are appended in place, because a part may grow by thousands of them.
   left.runs.push(...right.runs);
   return {
     range: {
@@ -197,7 +203,10 @@ function join(left: Part, right: Part): Part {
   };
 }
 
-/** Cuts the one run of a part after so many rows. Both keep the range: of cold parts nobody reads it. */
+/**
+ * Cuts the only run of a part after this many rows. Both halves keep the range, because nobody reads the range of cold
+ * parts.
+ */
 function split(part: Part, rows: number): [Part, Part] {
   const [run] = part.runs;
   if (run === undefined) throw new Error('there is no run to cut');
@@ -225,16 +234,18 @@ export type RowRun = {
   readonly count: number;
 };
 
-/** Cold rows that are read at once: in key order once they are sorted, whatever runs they come in. */
+/**
+ * Cold rows that are read together. Once they are sorted they are in the order of the keys, whatever runs they come in.
+ */
 export type Chunk = { readonly runs: readonly RowRun[]; readonly count: number };
 
 /**
- * A stretch of a slice in key order. Without chunks all its records are hot, with `hotCount` 0 all are
- * cold; else both are to be merged.
+ * A stretch of a slice in the order of the keys. If it has no chunks, all its records are hot; if `hotCount` is 0, all
+ * are cold; otherwise both must be merged.
  */
 export type Step = {
   readonly range: KeyRange;
   readonly hotCount: number;
-  /** In key order. */
+  /** The chunks in the order of the keys. */
   readonly chunks: readonly Chunk[];
 };

@@ -12,24 +12,29 @@ import type { Slice } from '../slice/slice.ts';
 import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
 import { isLive, listIslands, listSegments, type SliceSegment } from './queries.ts';
 
-/** The steps of a slice, read in pages from the snapshot that `db` stands in. */
+/** The steps of a slice. They are read in pages from the snapshot of `db`. */
 export type StepPlan = {
-  /** The next of the steps that are read. */
+  /** Returns the next of the steps that were read; undefined when there is none. */
   take(): Step | undefined;
-  /** Reads a page more, if memory lets it; until there is a step to take or all is read. */
+  /**
+   * Reads a page more unless many runs are held already, and goes on until there is a step to take or everything has
+   * been read.
+   */
   readAhead(): Promise<void>;
   readonly isComplete: boolean;
-  /** Hot or mixed steps that are read and not taken yet. */
+  /** How many hot or mixed steps have been read and not yet been taken. */
   readonly hotStepsLeft: number;
 };
 
-/** The first page is small, so that the first byte comes soon. */
+/** The first page is small, so that the first byte is sent soon. */
 const firstDays = 1_000;
 const pageDays = 20_000;
-/** So many runs are held; with a segment a day and 10,000 stores there are 3,650,000 of a year. */
+/**
+ * At most about this many runs are held in memory: with a segment a day, 10,000 stores have 3,650,000 runs in a year.
+ */
 const heldRuns = 60_000;
 
-/** Cuts a slice of one tenant into steps; the first page of them is read when it returns. */
+/** Cuts a slice of one tenant into steps. When it returns, the first page of them has been read. */
 export async function planSteps(
   db: Queryable,
   slice: Slice,
@@ -84,7 +89,7 @@ export async function planSteps(
   };
 }
 
-/** Distinct store-days: a day in several segments has an island for each. */
+/** Counts the distinct store-days. A day that lies in several segments has an island for each of them. */
 function countDays(islands: Awaited<ReturnType<typeof listIslands>>): number {
   let days = 0;
   let before: StoreDay | null = null;
@@ -96,25 +101,28 @@ function countDays(islands: Awaited<ReturnType<typeof listIslands>>): number {
   return days;
 }
 
-/** The segments of a slice as local files: each is read and checked once, and held until the end. */
+/** The segments of a slice as local files. Each is read and checked once, and held until the end. */
 export type OpenSegments = {
-  /** Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`. */
+  /** The local path of a segment. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`. */
   path(segmentId: string): Promise<string>;
-  /** Lets go of all. Call it when nobody reads any more. */
+  /** Releases all files. Call it when nobody reads them any more. */
   release(): Promise<void>;
 };
 
 type OpenOptions = {
   objects: ObjectReader;
-  /** For what the catalogue says now, when an object of the snapshot is gone. */
+  /** Says what the catalogue holds now, when an object of the snapshot is gone. */
   db: Queryable;
   signal: AbortSignal;
 };
 
-/** Before the first byte so much is checked (0.2 s), the rest when it is needed. */
+/** This much is checked before the first byte is sent, which takes 0.2 s; the rest is checked when it is needed. */
 const checkedAheadBytes = 256 * 1024 * 1024;
 
-/** Finds the slice's segments in the snapshot, and opens the first of them. */
+/**
+ * Finds the slice's segments in the snapshot and opens the first of them. Throws 500 `segment_damaged` or 503
+ * `cold_tier_unavailable`.
+ */
 export async function openSegments(
   snapshot: Queryable,
   slice: Slice,

@@ -4,7 +4,7 @@ import type { StoreDay } from '../segments/segment.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 
-/** How many records the slice's days have, whatever their kind, and how many of these are cold. */
+/** How many records the slice's days have, of any kind, and how many of these are cold. */
 export async function sumTiers(
   db: Queryable,
   slice: Slice,
@@ -17,9 +17,8 @@ export async function sumTiers(
 }
 
 /**
- * Neighbouring store-days that lie alike: all hot, or their rows one after another in one segment. A
- * store-day with both hot and cold rows, or with rows in several segments, is an island for each of its
- * segments.
+ * Neighbouring store-days that lie in the same way: either all hot, or with their rows one after another in the same
+ * segment. A store-day that has hot and cold rows, or rows in several segments, is an island for each of its segments.
  */
 export type Island = {
   tier: 'hot' | 'cold' | 'both';
@@ -30,17 +29,17 @@ export type Island = {
   min_day: string;
   max_day: string;
   days: number;
-  /** Records of both tiers. */
+  /** The number of records in both tiers. */
   count: number;
-  /** Where its cold rows are; null when it is hot. */
+  /** Where its cold rows are; null when the island is hot. */
   segment_id: string | null;
   first_row: number | null;
   row_count: number;
-  /** Of its cold rows, as NDJSON. */
+  /** The bytes of its cold rows as NDJSON. */
   bytes: number;
 };
 
-/** The islands of the slice's next `limit` store-days, in key order. */
+/** The islands of the next `limit` store-days of the slice, in the order of the keys. */
 export async function listIslands(
   db: Queryable,
   slice: Slice,
@@ -88,7 +87,7 @@ export async function listIslands(
     from numbered group by island order by island`);
 }
 
-/** A live segment that may hold rows of a slice. */
+/** A segment of the catalogue that may hold rows of a slice. */
 export type SliceSegment = {
   id: string;
   object_key: string;
@@ -98,7 +97,7 @@ export type SliceSegment = {
   last_day: string;
 };
 
-/** The live segments with days of the slice, oldest days first; some thousands at most. */
+/** The segments of the catalogue with days of the slice, the oldest days first. There are a few thousand at most. */
 export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSegment[]> {
   const conditions = tenantConditions({ ...slice, store: undefined });
   if (slice.from !== undefined) conditions.push(sql`last_day >= ${slice.from}::date`);
@@ -113,7 +112,7 @@ export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSe
     from segments ${where(conditions)} order by first_day, id`);
 }
 
-/** Whether the catalogue, as it is now, still holds this segment. */
+/** Whether the catalogue still holds this segment now. */
 export async function isLive(db: Queryable, tenant: string, id: string): Promise<boolean> {
   const rows = await db.query<{ id: string }>(sql`
     select id from segments where tenant = ${tenant} and id = ${id}`);

@@ -1,19 +1,22 @@
 import { dayAfter, firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import type { Span } from './windows.ts';
 
-/** A tenant's days, or those of one of its stores. */
+/** The days of a tenant, or of one of its stores when `store` is not null. */
 export type CounterScope = { readonly tenant: string; readonly store: string | null };
 
 export type CounterTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
 
-/** Counters that follow each other, from a day to before another; of leaf_months in whole months. */
+/** Counters that follow one another, from a day to before another day. Those of leaf_months cover whole months. */
 export type CounterSpan = Span & { readonly table: CounterTable };
 export type CounterRun = CounterScope & CounterSpan;
 
-/** Counters that are to be added or taken away. */
+/** Counters whose sum is to be added or subtracted. */
 export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
 
-/** The counters that hold exactly the records of a span: months of a store where whole ones are in it. */
+/**
+ * The counters that hold exactly the records of a span. Of a store, months are used where a whole one lies in the span,
+ * and days for the rest.
+ */
 export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[] {
   if (from >= until) return [];
   if (!isOfStore) return [{ from, until, table: 'tenant_days' }];
@@ -26,17 +29,17 @@ export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[
   return spans;
 }
 
-/** The same of a tenant or a store. */
+/** The same for the days of a given tenant or store. */
 export function runsOf({ tenant, store }: CounterScope, span: Span): CounterRun[] {
   return spansOf(store !== null, span).map((own) => ({ tenant, store, ...own }));
 }
 
-/** Each day of the spans. */
+/** Each day of the spans, as `YYYY-MM-DD`. */
 export function daysOf(spans: readonly Span[]): string[] {
   return stepsOf(spans, dayAfter);
 }
 
-/** Each month of spans of whole months, as leaf_months names them. */
+/** Each month of spans of whole months, as `YYYY-MM`, which is how leaf_months names them. */
 export function monthsOf(spans: readonly Span[]): string[] {
   return stepsOf(spans, firstOfNextMonth).map((day) => day.slice(0, 'YYYY-MM'.length));
 }
@@ -49,7 +52,7 @@ function stepsOf(spans: readonly Span[], next: (day: string) => string): string[
   return steps;
 }
 
-/** How many days there are from one to before another, two more or less for each month between them. */
+/** About how many days there are from one day to before another. It may be wrong by two for each month between them. */
 export function daysBetween(from: string, until: string): number {
   return dayNumber(until) - dayNumber(from);
 }

@@ -8,19 +8,19 @@ import { type TenantStretches, toStretches, type Weight, type WeightedSpan } fro
 import { type Place, type Share, sumShares } from './sums.ts';
 import type { Span } from './windows.ts';
 
-/** What a row of the tree counts: all records of a tenant or a store from its first to its last day. */
+/** What a row of the tree counts: all records of a tenant or a store from the first to the last day of that row. */
 export type CountedRow = CounterScope & {
   readonly count: number;
   readonly first_at: string | null;
   readonly last_at: string | null;
 };
 
-/** Records in at least one tagged window, and in those of each dataset. */
+/** How many records lie in at least one tagged window, and how many in those of each dataset. */
 export type Coverage = { covered: number; training: number; fine_tuning: number };
 
 /**
- * How many records of each row are tagged, exactly: from the counters of the same snapshot, which `db`
- * must stand in. One short statement when none of the tenants has tags.
+ * How many records of each row are tagged. The numbers are exact; they come from the counters of the snapshot in which
+ * `db` must stand. If none of the tenants has tags, this costs one short statement.
  */
 export async function readCoverage(
   db: Queryable,
@@ -36,13 +36,13 @@ export async function readCoverage(
 }
 
 export type CoveragePlan = {
-  /** What is known of each row without a look at counters. */
+  /** What is known of each row without reading counters. */
   readonly known: Coverage[];
-  /** What counters have to add to it. */
+  /** The counters that must be added to it. */
   readonly shares: readonly Share[];
 };
 
-/** Which counters tell the coverage of the rows: as few as will do. */
+/** Chooses the counters that tell the coverage of the rows, as few of them as possible. */
 export function planCoverage(
   rows: readonly CountedRow[],
   tags: ReadonlyMap<string, TagWindows>,
@@ -64,12 +64,12 @@ export function planCoverage(
   return { known, shares: [...plans.shares(), ...added] };
 }
 
-/** A plan and the rows that follow it. */
+/** A plan, and the places of the rows that follow it. */
 type SharedPlan = RowPlan & { readonly places: Place[] };
 
 /**
- * Plans are the same for all rows of a page that begin and end on the same days: most of it. Those of
- * tenants are shared by all tenants that are tagged the same.
+ * Remembers plans. Most rows of a page begin and end on the same days and share one plan. The plans of tenants are
+ * shared by all tenants that are tagged in the same way.
  */
 function rememberPlans() {
   const plans = new Map<readonly WeightedSpan[], Map<string, SharedPlan>>();
@@ -101,7 +101,7 @@ function rememberPlans() {
   };
 }
 
-/** What the tags of single stores add to the row of a tenant. */
+/** What the tags of single stores add to the row of their tenant. */
 function planStores(
   of: { row: number; tenant: string },
   added: TenantStretches['added'],

@@ -17,7 +17,7 @@ export type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> 
   cursor?: string;
 };
 
-/** One page of the days of a tenant or a store, from counters. Throws 400 `request_invalid`, `cursor_invalid`. */
+/** One page of the days of a tenant or a store, from counters. Throws 400 `request_invalid` or `cursor_invalid`. */
 export async function listDays(
   db: Database,
   cursorKey: Buffer,
@@ -83,6 +83,8 @@ async function coverDays(
     const stretch = whole[at];
     if (stretch !== undefined && stretch.from <= day) add(day, stretch.weight, count);
   }
+  // What the tags of all stores cover is known from the day's own counter. What the tags of single stores add to it
+  // must be read from the counters of these stores.
   if (store !== null) return coverage;
   const runs = [...tags.added].flatMap(([name, stretches]) =>
     clipStretches(stretches, page).map((stretch) => ({

@@ -3,16 +3,20 @@ import { type CounterSpan, daysBetween, spansOf } from './counters.ts';
 import { clipStretches, type Weight, type WeightedSpan } from './stretches.ts';
 import type { Span } from './windows.ts';
 
-/** How stretches tell on a row: as often as this all of its records, and what the counters of parts say. */
+/**
+ * How the coverage of a row is computed: all its records count with the weight `whole`, and the counters of `parts` are
+ * added with their weights.
+ */
 export type RowPlan = { readonly whole: Weight; readonly parts: readonly WeightedCounters[] };
 export type WeightedCounters = { readonly run: CounterSpan; readonly weight: Weight };
 
 export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
 
 /**
- * Counts all records of a row as most of its months count, all of a month as most of its days do, and reads
- * the counters of what differs: of a month that is cut by a window at most half of the days.
- * `whole` says that instead how all records of the row count, as where it has those of other stores too.
+ * Lets all records of a row count as most of its months do, and all records of a month as most of its days do; then it
+ * corrects what differs with counters. In this way at most half of the days of a month that a window cuts are read.
+ * `whole` instead prescribes how all records of the row count, as is needed for a row that also has records of other
+ * stores.
  */
 export function planRow(
   stretches: readonly WeightedSpan[],
@@ -38,8 +42,8 @@ export function planRow(
 }
 
 /**
- * Stretches and the days between them. At its ends a row of a store takes in the whole month: it has nothing
- * there, and a month is one counter instead of thirty.
+ * The stretches and the days between them. Of a store, the first and the last month of the row are taken as whole
+ * months: there are no records on the added days, and a month is one counter instead of thirty.
  */
 function toPieces(
   stretches: readonly WeightedSpan[],
@@ -82,7 +86,7 @@ function planPieces(
   return { whole, parts };
 }
 
-/** How most days count. */
+/** The weight that most days have. */
 function mostOf(pieces: readonly WeightedSpan[]): Weight {
   const sizes: { weight: Weight; days: number }[] = [{ weight: untagged, days: 0 }];
   for (const { weight, from, until } of pieces) {
@@ -98,7 +102,7 @@ export function isSameWeight(a: Weight, b: Weight): boolean {
   return a.covered === b.covered && a.training === b.training && a.fine_tuning === b.fine_tuning;
 }
 
-/** Days without a whole month are of one month, or of two. */
+/** Adds days that hold no whole month to the months they lie in. They lie in one month or in two. */
 function addCut(cut: Map<string, WeightedSpan[]>, { from, until, weight }: WeightedSpan): void {
   const end = firstOfNextMonth(from);
   const month = firstOfMonth(from);

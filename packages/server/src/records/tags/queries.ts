@@ -15,7 +15,7 @@ import {
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
-/** The windows of these tenants' tags, as they were made: a thousand a tenant at most. */
+/** The windows of these tenants' tags in the order in which they were made: at most a thousand for each tenant. */
 export async function listTaggedDays(
   db: Queryable,
   tenants: readonly string[],
@@ -31,7 +31,7 @@ export type StoredTag = {
   tenant: string;
   id: string;
   store: string | null;
-  /** First and last day; null = open at this end. */
+  /** The first and the last day, both included; null when the window is open at that end. */
   from: string | null;
   to: string | null;
   dataset: DatasetName;
@@ -45,7 +45,9 @@ export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'da
 const columns = sql`tenant, id, store, first_day::text as "from", last_day::text as "to", dataset, note,
   ${instantText('created_at')} as created_at, created_by`;
 
-/** Lets one transaction at a time make tags of a tenant: what is counted after it stays so. */
+/**
+ * Lets one transaction at a time make tags of a tenant. What is counted after this call stays true until the commit.
+ */
 export async function lockTags(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
     sql`select pg_advisory_xact_lock(${advisoryLocks.tags}, hashtext(${tenant}))`,
@@ -59,7 +61,7 @@ export async function countTags(db: Queryable, tenant: string): Promise<number> 
   return rows[0]?.count ?? 0;
 }
 
-/** The tag with exactly this window and dataset. */
+/** The tag with exactly this window and this dataset; undefined when there is none. */
 export async function findTagOfWindow(
   db: Queryable,
   window: TagWindow,
@@ -85,13 +87,13 @@ export async function insertTag(
   return rows[0];
 }
 
-/** When the transaction began: when a tag would be made. */
+/** The time when the transaction began, which is the time a tag made in it would get. */
 export async function readTime(db: Queryable): Promise<string> {
   const rows = await db.query<{ at: string }>(sql`select ${instantText('now()')} as at`);
   return rows[0]?.at ?? '';
 }
 
-/** Deletes a tag of one of these tenants (null = any); answers what it was. */
+/** Deletes a tag of one of these tenants (null means of any). Returns what it was; undefined when there was none. */
 export async function deleteTag(
   db: Queryable,
   id: string,
@@ -103,7 +105,7 @@ export async function deleteTag(
   return rows[0];
 }
 
-/** Tags that touch a slice, the latest first. `after` = creation and id of the last one seen. */
+/** The tags that touch a slice, the latest first. `after` is the creation time and the id of the last one seen. */
 export async function listTags(
   db: Queryable,
   filter: Pick<Slice, 'tenant' | 'store' | 'from' | 'until' | 'dataset' | 'tenants'>,
@@ -132,7 +134,7 @@ export async function listTags(
 
 export type CounterSum = { count: number; bytes: number };
 
-/** The sums of each run, numbered from 1 in their order. */
+/** The sums of each run. The runs are numbered from 1 in their order. */
 export async function sumCounters(
   db: Queryable,
   table: CounterTable,
@@ -147,7 +149,7 @@ export async function sumCounters(
     ) counted`);
 }
 
-/** What a run says of a counter. */
+/** The condition by which a counter belongs to a run. */
 const inRun = {
   tenant_days: 'c.tenant = run.tenant and c.day >= run.first and c.day < run.until',
   leaf_months:
@@ -169,8 +171,8 @@ function columnsOf(runs: readonly CounterRun[], table: CounterTable): Sql[] {
 }
 
 /**
- * What the counters of these spans, which do not overlap, add up to for each of a tenant's stores. One pass
- * for all of them: a probe of the primary key for each store and span took two to four times as long.
+ * The sum of the counters of these spans, which must not overlap, for each of a tenant's stores. All stores and spans
+ * are read in one pass: probing the primary key for each of them took two to four times as long.
  */
 export async function sumStores(
   db: Queryable,
@@ -188,7 +190,8 @@ export async function sumStores(
       ...(months.length === 0
         ? []
         : [from('leaf_months', sql`month = any(${monthsOf(months)}::text[])`)]),
-      // Every day is one or the other: said so that the two partial indexes by (tenant, day) can be used.
+      // The condition is true for every day. It is there so that PostgreSQL can use the two partial indexes by (tenant,
+      // day).
       ...(days.length === 0
         ? []
         : [
@@ -201,7 +204,7 @@ export async function sumStores(
     from (${join(counters, ' union all ')}) counter group by store`);
 }
 
-/** The same of each tenant, of its days. */
+/** The same sum for each tenant, from the counters of tenants' days. */
 export async function sumTenants(
   db: Queryable,
   tenants: readonly string[],
@@ -222,17 +225,20 @@ export async function sumTenants(
 const signs = [1, -1] as const;
 const signed = { 1: raw('count'), [-1]: raw('-count') } as const;
 
-/** One range where it is one, which any release reads in one go; a list is better than many ranges. */
+/**
+ * One span becomes a range, which every release of PostgreSQL reads in one go. Several spans become a list of days,
+ * which is better than many ranges.
+ */
 function inDays(spans: readonly Span[]): Sql {
   const [first, second] = spans;
   if (first === undefined || second !== undefined) return sql`day = any(${daysOf(spans)}::date[])`;
   return sql`day >= ${first.from}::date and day < ${first.until}::date`;
 }
 
-/** Counters of one day. */
+/** The counters of one day. */
 export type DayCounters = { day: string; count: number; bytes: number; cold_count: number };
 
-/** Days of a tenant, or of one of its stores, that have records, in order. */
+/** The days of a tenant, or of one of its stores, that have records, in order. */
 export async function listCountedDays(
   db: Queryable,
   filter: Pick<Slice, 'store' | 'from' | 'until'> & { tenant: string },
@@ -250,7 +256,7 @@ export async function listCountedDays(
     order by counter.day limit ${page.limit}`);
 }
 
-/** By day: the records of runs of leaf_days, as often as the weight of each says. */
+/** Sums runs of leaf_days by day, multiplied by the weight of each run. */
 export async function sumRunsByDay(
   db: Queryable,
   runs: readonly (CounterRun & { weight: Weight })[],

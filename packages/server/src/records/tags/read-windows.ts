@@ -3,12 +3,12 @@ import type { Slice, TagWindows } from '../slice/slice.ts';
 import { listTaggedDays } from './queries.ts';
 import { mergeWindows } from './windows.ts';
 
-/** The tagged days of a tenant as they are now, or in the snapshot that `db` stands in. */
+/** The tagged days of a tenant as they are now, or as they are in the snapshot of `db`. */
 export async function readTagWindows(db: Queryable, tenant: string): Promise<TagWindows> {
   return (await readTagsOf(db, [tenant])).get(tenant) ?? { training: [], fine_tuning: [] };
 }
 
-/** The tagged days of those of the tenants that have any. */
+/** The tagged days of these tenants. Tenants without tags are not in the result. */
 export async function readTagsOf(
   db: Queryable,
   tenants: readonly string[],
@@ -30,7 +30,10 @@ export async function readTagsOf(
   );
 }
 
-/** A slice with the tags that its dataset means, unless they are pinned already or it has none. */
+/**
+ * Adds to a slice the tags that its dataset means. A slice without a dataset, or with pinned tags, is returned as it
+ * is.
+ */
 export async function withTags(db: Queryable, slice: Slice): Promise<Slice> {
   const { tenant, dataset, tags } = slice;
   if (dataset === undefined || tenant === undefined || tags !== undefined) return slice;

@@ -2,26 +2,33 @@ import type { DayWindow, TagWindows } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
 import { mergeSpans, type Span, subtractSpans } from './windows.ts';
 
-/** How often a record counts as covered and in each dataset: once or not. */
+/**
+ * How often a record counts as covered and in each dataset. In a stretch each number is 0 or 1; in a plan that corrects
+ * other counts it may be −1.
+ */
 export type Weight = {
   readonly covered: number;
   readonly training: number;
   readonly fine_tuning: number;
 };
 
-/** Days on which all records count the same, from `from` to before `until`. */
+/** Days on which all records count in the same way, from `from` to before `until`. */
 export type WeightedSpan = Span & { readonly weight: Weight };
 
-/** What the tags of a tenant say of its days, as stretches in order that do not overlap. */
+/** What the tags of a tenant say about its days, as stretches in order that do not overlap. */
 export type TenantStretches = {
-  /** Of the days of all stores. */
+  /** For the days of all stores. */
   readonly ofAll: readonly WeightedSpan[];
   /** What the tags of single stores add to `ofAll`, by store. */
   readonly added: ReadonlyMap<string, readonly WeightedSpan[]>;
-  /** Of the days of one store, all tags together. */
+  /** For the days of one store, from all tags together. */
   ofStore(store: string): readonly WeightedSpan[];
 };
 
+/**
+ * Turns the tags of a tenant into stretches. A record that tags of its store and of all stores cover is covered once,
+ * so `added` holds only the days that `ofAll` does not cover.
+ */
 export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
   const trained = byStore(training);
   const tuned = byStore(fine_tuning);

@@ -13,12 +13,12 @@ import { readTagWindows } from './read-windows.ts';
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
-/** Where the counters of a tenant or a store are to be added. */
+/** A tenant or a store whose counters are to be added, and the row they are added to. */
 export type Place = CounterScope & { readonly row: number };
 
 /**
- * Counters whose sums are to be added to rows, as often as the weight says. Shares of the same rows have
- * the very same `places`, which are all stores of one tenant, or all tenants.
+ * Counters whose sums are to be added to rows, multiplied by the weight. Shares of the same rows have the identical
+ * `places` array; its places are all stores of one tenant, or all tenants.
  */
 export type Share = {
   readonly places: readonly Place[];
@@ -27,12 +27,14 @@ export type Share = {
 };
 
 /**
- * From how many rows on a pass over all of them takes less time than a probe for each row and span. A page
- * has 500 rows: ten times as many at most share their days.
+ * From this many rows on, one pass over all of them takes less time than a probe for each row and span. A page has 500
+ * rows, so at most ten groups of this size share their days.
  */
 const fewestPlaces = 50;
 
-/** Tells of each share what its counters add up to, in pieces: how much, where and how often. */
+/**
+ * Reports for each share what its counters add up to, possibly in several pieces: the row, the weight and the count.
+ */
 export async function sumShares(
   db: Queryable,
   shares: readonly Share[],
@@ -56,7 +58,7 @@ export async function sumShares(
   for (const [i, { row, weight }] of singles.entries()) add(row, weight, sums[i]?.count ?? 0);
 }
 
-/** Spans of the same places that count the same, but for the sign. */
+/** Spans of the same places that have the same weight, apart from the sign. */
 type Pass = Pick<Share, 'places' | 'weight'> & { readonly runs: SignedSpan[] };
 
 function toPasses(shares: readonly Share[]): Pass[] {
@@ -80,7 +82,7 @@ function negative({ covered, training, fine_tuning }: Weight): Weight {
   return { covered: 0 - covered, training: 0 - training, fine_tuning: 0 - fine_tuning };
 }
 
-/** The records of each store or tenant of a pass. */
+/** The number of records of each store or tenant of a pass, by name. */
 async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<string, number>> {
   const [first] = places;
   const names = [...new Set(places.map(({ tenant, store }) => store ?? tenant))];
@@ -91,7 +93,7 @@ async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<stri
   return new Map(sums.map(({ name, count }) => [name, count]));
 }
 
-/** Records and bytes in each window now, from counters. */
+/** The records and the bytes that are in each window now, from counters. */
 export async function sumWindows(
   db: Queryable,
   windows: readonly Omit<TagWindow, 'dataset'>[],
@@ -113,7 +115,7 @@ export async function sumWindows(
   return sums;
 }
 
-/** How many records of a window are in the other dataset too, by whatever tags. */
+/** How many records of a window are in the other dataset too, by any of its tags. */
 export async function countInOther(db: Queryable, window: TagWindow): Promise<number> {
   const { tenant, store, dataset } = window;
   const tags = await readTagWindows(db, tenant);
@@ -134,7 +136,10 @@ function spanOf({ from, to }: Pick<TagWindow, 'from' | 'to'>): Span {
 
 const tables = ['tenant_days', 'leaf_months', 'leaf_days'] as const;
 
-/** Records and bytes of each run, in their order. One statement for each table that is in question. */
+/**
+ * The records and the bytes of each run, in the order of the runs. There is one statement for each table that is
+ * needed.
+ */
 async function sumRuns(db: Queryable, runs: readonly CounterRun[]): Promise<CounterSum[]> {
   const sums: CounterSum[] = runs.map(() => ({ count: 0, bytes: 0 }));
   for (const table of tables) {

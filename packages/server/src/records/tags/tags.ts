@@ -13,6 +13,7 @@ import { listDays } from './days.ts';
 import * as queries from './queries.ts';
 import { countInOther, sumWindows } from './sums.ts';
 
+/** Adds the routes that make, list and delete tags, and the one that lists days. */
 export function addTagRoutes(
   http: HttpServer,
   db: Database,
@@ -40,19 +41,19 @@ type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
   cursor?: string;
 };
 
-/** Who changes tags, and how that is put on record. */
+/** Who changes tags, and how the change is written to the audit log. */
 type TagAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
 };
 
-/** A tenant's tags at most: reading coverage looks at all of them. */
+/** A tenant may have this many tags, because reading coverage looks at all of them. */
 const mostTags = 1000;
 
 /**
- * Tags a window of days; a dry run only tells what that would be. Throws 400 `request_invalid`, also for a
- * tenant out of reach, 409 `tag_exists`, `tags_full`.
+ * Tags a window of days. A dry run only says what would be tagged. Throws 400 `request_invalid`, also for a tenant out
+ * of reach, and 409 `tag_exists` or `tags_full`.
  */
 async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Tagged> {
   const { note: text = null, dry_run = false, ...asked } = request;
@@ -83,7 +84,7 @@ async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Ta
   });
 }
 
-/** One page of tags, the latest first. Throws 400 `request_invalid`, `cursor_invalid`. */
+/** One page of tags, the latest first. Throws 400 `request_invalid` or `cursor_invalid`. */
 async function listTags(
   db: Database,
   cursorKey: Buffer,
@@ -108,7 +109,7 @@ async function listTags(
   );
 }
 
-/** Throws 404 `tag_not_found`, also for a tag of a tenant out of reach. */
+/** Deletes a tag. Throws 404 `tag_not_found`, also for a tag of a tenant out of reach. */
 async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
   await db.transaction(async (connection) => {
     const tag = await queries.deleteTag(connection, id, act.actor.tenants);

@@ -1,14 +1,15 @@
 import type { DayWindow } from '../slice/slice.ts';
 
-/** Where windows that are open at an end begin and end: no record can be older, or younger. */
+/** Where a window that is open at one end begins or ends. No record can be older or younger. */
 export const firstDay = '1970-01-01';
 export const beyondLastDay = '9999-12-31';
 
 export type Span = { readonly from: string; readonly until: string };
 
 /**
- * The same days in as few windows as can be: those of a store do not overlap or touch each other, and do
- * not repeat what is tagged of all stores. All stores first, then by store; each in the order of days.
+ * The same days in as few windows as possible. The windows of a store do not overlap or touch one another, and do not
+ * repeat what is tagged for all stores. The windows of all stores come first, then those of each store; each group is
+ * in the order of days.
  */
 export function mergeWindows(windows: readonly DayWindow[]): DayWindow[] {
   const byStore = new Map<string | null, Span[]>();
@@ -45,7 +46,7 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   return merged;
 }
 
-/** What of merged spans is in none of others, merged too. */
+/** What lies in merged spans but in none of the others, which must be merged too. */
 export function subtractSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   return spans.flatMap((span) => {
     const left: Span[] = [];

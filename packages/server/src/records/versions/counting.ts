@@ -25,9 +25,12 @@ import { readVersionSlice } from './version.ts';
 
 export type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
 
-/** Also looked for by itself: other processes freeze versions, and leave some uncounted when killed. */
+/**
+ * Versions to count are also looked for regularly: other processes freeze versions, and a killed one leaves some
+ * uncounted.
+ */
 const lookMillis = 2000;
-/** What could not be read is read again after this long. */
+/** A version that could not be read is tried again after this time. */
 const pauseMillis = 60_000;
 
 /** Counts the versions that wait for it, one at a time over all processes. */
@@ -48,7 +51,8 @@ export function startCounting(options: CountingOptions): Repeated {
 }
 
 /**
- * Counts all that wait but those of `except`, unless another process is at it. Answers which could not be read.
+ * Counts all versions that wait, except those of `except`, unless another process is doing so. Returns the ids of those
+ * that could not be read.
  */
 export async function countVersions(
   options: Omit<CountingOptions, 'clock'>,
@@ -67,7 +71,7 @@ export async function countVersions(
         await countVersion(options, version, ending);
       } catch (error) {
         if (ending.aborted || isFault(error, 'database_unavailable')) throw error;
-        // Deleted meanwhile.
+        // The version was deleted while it was read.
         if (isFault(error, 'version_not_found')) continue;
         const about = { tenant: version.tenant, version: version.id };
         log.error({ err: error, ...about }, 'a dataset version could not be counted');
@@ -80,7 +84,7 @@ export async function countVersions(
   return failed;
 }
 
-/** Reads a version and compares it with what was frozen, or after a change with nothing. */
+/** Reads a version and compares it with what was frozen. After an erasure or a deletion less may be left. */
 async function countVersion(
   options: Omit<CountingOptions, 'clock'>,
   version: queries.CountingVersion,
@@ -92,7 +96,7 @@ async function countVersion(
   const counted = await readContent(options, { slice, parts }, signal);
   signal.throwIfAborted();
   const difference = differenceOf(version, counted.triple);
-  // When records of it went meanwhile it is counted anew: it waits for that still.
+  // If records of the version went meanwhile, it waits to be counted again, and this count is not kept.
   if (!(await queries.setCounted(db, version, counted, difference))) return;
   if (difference === null) log.debug({ tenant, version: id }, 'a dataset version is counted');
   else log.error({ tenant, version: id, difference }, 'a dataset version is not what was frozen');
@@ -100,7 +104,9 @@ async function countVersion(
 
 type CountedTriple = queries.Counted['triple'];
 
-/** Null when all is there, or, once records of it went, when there is less. */
+/**
+ * Says what is wrong. Null when all records are there, or when there are fewer and some of them are known to have gone.
+ */
 function differenceOf(version: queries.CountingVersion, found: CountedTriple): string | null {
   if (isSameTriple(version, found)) return null;
   if (version.change !== null && found.count < version.count) return null;
@@ -126,8 +132,8 @@ type ContentTools = { readonly db: Database; readonly cold: ColdReader };
 const coldMillis = 600_000;
 
 /**
- * Reads all records of a version in both tiers and answers what they are, computed from content. Throws
- * 500 `segment_damaged`, 503 `cold_tier_unavailable`.
+ * Reads all records of a version in both tiers. Returns their sums, computed from the content itself and not from
+ * stored digests. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`.
  */
 export async function readContent(
   { db, cold }: ContentTools,
@@ -135,7 +141,8 @@ export async function readContent(
   signal: AbortSignal,
 ): Promise<Counted> {
   return readTwice(async () => {
-    // One snapshot: what moves in between would be counted twice or not at all.
+    // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
+    // all.
     const { hot, segments } = await db.transaction(
       async (connection) => ({
         hot: await sumHot(connection, { slice, parts }, signal),
@@ -148,7 +155,7 @@ export async function readContent(
   });
 }
 
-/** Part by part, so that no statement takes long. */
+/** Sums the hot records part by part, so that no statement takes long. */
 async function sumHot(
   db: Queryable,
   { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
@@ -164,7 +171,7 @@ async function sumHot(
   return sums;
 }
 
-/** Each segment once, a few at a time. */
+/** Sums the cold records, reading each segment once and a few at a time. */
 async function sumCold(
   cold: ColdReader,
   { slice, segments }: { slice: Slice; segments: readonly Segment[] },
@@ -197,7 +204,10 @@ function bySplit(sums: readonly SplitSum[]): NonNullable<Counted['splits']> {
   );
 }
 
-/** Records of a slice in segments, computed from content, by split; without shares the split is empty. */
+/**
+ * Sums the records of a slice in segments by split, computed from their content. Without shares the split is the empty
+ * text.
+ */
 function sumContentSql(paths: readonly string[], slice: Slice): string {
   const split = slice.shares === undefined ? `''` : coldSplitSql(slice.shares);
   const conditions = coldConditions({ ...slice, split: undefined });

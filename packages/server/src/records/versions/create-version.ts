@@ -21,7 +21,7 @@ export type VersionRequest = {
   note?: string;
 };
 
-/** Who does it, and how it is put on record. */
+/** Who acts, and how the act is written to the audit log. */
 export type VersionAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
@@ -29,8 +29,8 @@ export type VersionAct = {
 };
 
 /**
- * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that
- * are not 100 together and for a tenant out of reach, 409 `dataset_empty`, `version_name_taken`.
+ * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
+ * to 100 and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
  */
 export async function createVersion(
   db: Database,
@@ -42,7 +42,7 @@ export async function createVersion(
     throw invalidInput('/shares', 'are percent and must be 100 together');
   }
   assertReach(act.actor, tenant);
-  // Whoever takes the name from now on is met at the insert.
+  // A name that somebody else takes after this check is found out by the insert.
   if (await queries.hasName(db, tenant, name)) throw nameTaken(tenant, name);
   return withPin(db, tenant, {
     read: (snapshot, recordedBefore) => freeze(snapshot, act.actor, { wanted, recordedBefore }),
@@ -71,7 +71,7 @@ export async function createVersion(
   });
 }
 
-/** Tags, counters and parts are of one snapshot: they fit together. */
+/** Reads tags, counters and parts from one snapshot, so that they fit together. */
 async function freeze(
   snapshot: Queryable,
   actor: Actor,
@@ -108,8 +108,8 @@ async function freeze(
 }
 
 /**
- * What of the windows lies between the first and the last day with records. A version holds no later
- * records: a window without end must not keep retention from them for ever.
+ * What of the windows lies between the first and the last day with records. A version holds no later records, so a
+ * window without end must not keep retention from deleting those for ever.
  */
 export function clipWindows(
   windows: readonly DayWindow[],

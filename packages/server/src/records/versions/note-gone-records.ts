@@ -4,8 +4,9 @@ import type { DayWindow } from '../slice/slice.ts';
 import * as queries from './queries.ts';
 
 /**
- * Has the versions counted again that may have lost records, and deletes those of which an erasure left
- * none. Runs in the transaction that lets the records go, under `lockRemovals`. Answers how many these are.
+ * Has the versions counted again that may have lost records, and deletes the versions of which an erasure left nothing.
+ * It runs in the transaction that removes the records, under `lockRemovals`. Returns how many versions were changed or
+ * deleted.
  */
 export async function noteGoneRecords(connection: Connection, gone: Gone): Promise<number> {
   const { tenant, kind, window } = gone;
@@ -27,7 +28,7 @@ export async function noteGoneRecords(connection: Connection, gone: Gone): Promi
   return changed.length + ended.length;
 }
 
-/** Deletes the tags that lie wholly on erased days; answers how many. */
+/** Deletes the tags that lie wholly on erased days. Returns how many there were. */
 export async function removeErasedTags(
   connection: Connection,
   { tenant, kind, window }: Gone,
@@ -41,7 +42,10 @@ export function contains(outer: DayWindow, inner: DayWindow): boolean {
   return isOfStore && outer.from <= inner.from && inner.until <= outer.until;
 }
 
-/** Tells whether one of the store-days lies in a window: there may be a million of them. */
+/**
+ * Makes a function that says whether one of the store-days lies in a window. It searches sorted lists, because there
+ * may be a million store-days.
+ */
 export function createLookUp(days: readonly StoreDay[]): (window: DayWindow) => boolean {
   const sorted = new Map<string | null, string[]>();
   for (const [store, own] of groupBy(days, (day) => day.store)) {
@@ -55,7 +59,7 @@ export function createLookUp(days: readonly StoreDay[]): (window: DayWindow) => 
   };
 }
 
-/** Where the first of sorted days stands that is not before `from`. */
+/** The position of the first of sorted days that is not before `from`. */
 function firstFrom(days: readonly string[], from: string): number {
   let [low, high] = [0, days.length];
   while (low < high) {
@@ -80,13 +84,13 @@ function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<
 export type Gone = {
   readonly tenant: string;
   readonly kind: 'erase' | 'delete';
-  /** Each store's days that lost records. */
+  /** The days of each store that lost records. */
   readonly days: readonly StoreDay[];
-  /** Whole days of a store, or of all, that keep no record at all; null: only certain records went. */
+  /** Whole days of a store, or of all stores, that keep no record at all; null when only certain records went. */
   readonly window: DayWindow | null;
 };
 
-/** What else went or changed with them. */
+/** How many other things went or changed with the records. */
 export type GoneEffects = {
   readonly tagsRemoved: number;
   readonly versionsChanged: number;

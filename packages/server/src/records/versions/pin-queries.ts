@@ -6,8 +6,8 @@ import { dayConditions, where } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
- * Until the end of the transaction nobody pins a slice of these tenants. In one order, so that two
- * writers and two who pin cannot wait for each other in a circle.
+ * Keeps others from pinning a slice of these tenants until the end of the transaction. The tenants are locked in one
+ * order, so that those who write and those who pin never wait for each other in a circle.
  */
 export async function lockPins(connection: Connection, tenants: readonly string[]): Promise<void> {
   await connection.query(sql`
@@ -17,8 +17,8 @@ export async function lockPins(connection: Connection, tenants: readonly string[
 }
 
 /**
- * Until the end of the transaction nobody who pins is between his snapshot and what he writes of it: who
- * lets records of the tenant go finds that, or is found.
+ * Waits until nobody is between the snapshot of a pin and what is written of it, and keeps it so until the end of the
+ * transaction. Whoever removes records of the tenant therefore sees what was pinned, or is seen by who pins later.
  */
 export async function lockRemovals(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
@@ -26,7 +26,7 @@ export async function lockRemovals(connection: Connection, tenant: string): Prom
   );
 }
 
-/** Until `letRecordsGo` no record of the tenant is erased or deleted. */
+/** Keeps the records of the tenant from being erased or deleted until `letRecordsGo`. */
 export async function keepRecords(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
     sql`select pg_advisory_lock_shared(${advisoryLocks.removals}, hashtext(${tenant}))`,
@@ -40,15 +40,15 @@ export async function letRecordsGo(connection: Connection, tenant: string): Prom
 }
 
 /**
- * Begins a transaction whose snapshot has all that is stored of the tenant by a time, which it answers:
- * whatever comes later is recorded after it. Waits for what is being stored, and keeps the next from
- * beginning for as long as it takes to take the snapshot. The lock is the session's, because a transaction
- * would hold it to its end.
+ * Begins a transaction whose snapshot holds everything that is stored of the tenant before a time, and returns that
+ * time: whatever is stored later gets a later one. It waits for what is being stored, and keeps the next from beginning
+ * only as long as taking the snapshot takes. The lock belongs to the session, because a transaction would hold it until
+ * its end.
  */
 export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
   await connection.query(sql`select pg_advisory_lock(${advisoryLocks.pins}, hashtext(${tenant}))`);
   await connection.client.query('begin isolation level repeatable read read only');
-  // The first statement takes the snapshot.
+  // The first statement of the transaction takes the snapshot.
   const rows = await connection.query<{ at: string }>(
     sql`select ${instantText('clock_timestamp()')} as at`,
   );
@@ -62,7 +62,10 @@ export async function endSnapshot(connection: Connection): Promise<void> {
   await connection.client.query('commit');
 }
 
-/** On a connection that is lent already. What `work` throws ends the connection, and undoes it so. */
+/**
+ * Runs a transaction on a connection that is lent already. If `work` throws, the connection is closed, which also
+ * undoes the transaction.
+ */
 export async function inTransaction<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.client.query('begin isolation level read committed');
   const result = await work();
@@ -71,8 +74,8 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
 }
 
 /**
- * Cuts a slice into stretches of the key order, by the counters: each of at most so many records or
- * bytes, or half of both, and a store-day more.
+ * Cuts a slice into stretches of the key order, with the help of the counters. A stretch has at most the given number
+ * of records or bytes, or half of both, and up to one store-day more.
  */
 export async function listPinnedParts(
   db: Queryable,

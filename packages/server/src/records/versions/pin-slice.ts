@@ -11,29 +11,32 @@ import * as queries from './pin-queries.ts';
 import { listPinnedParts } from './pin-queries.ts';
 
 export type PinnedSlice = {
-  /** With the tags as they are and the time before which its records were stored: read it whenever. */
+  /**
+   * The slice with the tags as they are and the time before which its records were stored. It gives the same records
+   * whenever it is read.
+   */
   readonly slice: Slice & {
     readonly tenant: string;
     readonly tags: TagWindows;
     readonly recordedBefore: string;
   };
-  /** What it holds, from the counters; null where they cannot tell (by kind or split). */
+  /** What the slice holds, from the counters; null where they cannot tell (with a kind, a source or a split). */
   readonly triple: { count: number; bytes: number; digest: string } | null;
 };
 
 type PinWork<P, T> = {
-  /** In the snapshot of the pin, which has what was recorded before this time, and nothing else. */
+  /** Runs in the snapshot of the pin, which holds what was recorded before this time and nothing else. */
   readonly read: (snapshot: Queryable, recordedBefore: string) => Promise<P>;
-  /** In a transaction of its own. */
+  /** Runs afterwards, in a transaction of its own. */
   readonly write: (connection: Connection, pinned: P) => Promise<T>;
 };
 
 /**
- * Pins what a tenant has now: a time and a snapshot that fit together. Who reads what was recorded before
- * that time later, in whatever process and from whatever tier, finds what the snapshot had, unless some
- * is erased or deleted. Writers of the tenant wait only while the snapshot is taken, and go on storing
- * while it is read. Nothing of the tenant is erased or deleted until `write` is committed: whoever lets
- * records go finds what was written. Both parts may run again: they change nothing outside the database.
+ * Pins what a tenant has now: a time and a snapshot that fit together. Whoever later reads what was recorded before
+ * that time, in any process and from any tier, finds what the snapshot had, except for records that were erased or
+ * deleted since. Writers of the tenant wait only while the snapshot is taken, and store on while it is read. Nothing of
+ * the tenant is erased or deleted until `write` is committed, so whoever removes records afterwards finds what was
+ * written. Both functions may run again, so they must change nothing outside the database.
  */
 export async function withPin<P, T>(
   db: Database,
@@ -42,7 +45,7 @@ export async function withPin<P, T>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      // A connection on which anything fails is ended, and its locks with it.
+      // If anything fails on the connection, it is closed, and its locks end with it.
       return await db.withConnection(async (connection) => {
         await queries.keepRecords(connection, tenant);
         const recordedBefore = await queries.beginSnapshot(connection, tenant);
@@ -58,7 +61,7 @@ export async function withPin<P, T>(
   }
 }
 
-/** A slice of one tenant as it is in the snapshot of a pin. */
+/** Pins a slice of one tenant as it is in the snapshot of a pin. */
 export async function pinSlice(
   snapshot: Queryable,
   slice: Slice & { readonly tenant: string },
@@ -70,12 +73,15 @@ export async function pinSlice(
   return { slice: { ...pinned, recordedBefore }, triple };
 }
 
-/** Large enough that a part's own costs vanish, small enough that little is done twice after a kill. */
+/**
+ * A part of this size is large enough that its own costs do not matter, and small enough that a kill wastes little
+ * work.
+ */
 export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
 
 /**
- * Cuts a slice into stretches of whole store-days, in key order. Records that arrive later may fall
- * between two of them: cut before they can, or pin the slice, so that none of them is missed.
+ * Cuts a slice into stretches of whole store-days, in the order of the keys. Records that arrive later may fall between
+ * two stretches and would be missed: cut the slice before they can arrive, or pin it.
  */
 export function cutParts(
   db: Queryable,

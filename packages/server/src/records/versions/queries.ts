@@ -14,10 +14,10 @@ import { beyondLastDay, firstDay } from '../tags/windows.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 
-/** A tag as it was when a version was frozen. */
+/** A tag as it was when the version was frozen. */
 export type FrozenTag = Version['slices'][number];
 
-/** The tags of a tenant in the order they were made: a thousand at most. */
+/** The tags of a tenant in the order in which they were made: at most a thousand. */
 export async function listTags(
   db: Queryable,
   tenant: string,
@@ -82,7 +82,7 @@ export type NewVersion = {
   createdBy: string;
 };
 
-/** Undefined when the tenant has a version of this name. */
+/** Inserts a version. Returns undefined when the tenant already has one of this name. */
 export async function insertVersion(
   connection: Connection,
   version: NewVersion,
@@ -114,7 +114,7 @@ export async function insertWindows(
       with ordinality as given(store, first_day, until, ordinal)`);
 }
 
-/** The latest first. */
+/** The versions that a filter selects, the latest first. */
 export async function listVersions(
   db: Queryable,
   filter: {
@@ -146,7 +146,7 @@ export async function findVersion(
   return rows[0];
 }
 
-/** Answers what it was. */
+/** Deletes a version and its windows. Returns what it was; undefined when there was none. */
 export async function deleteVersion(
   connection: Connection,
   id: string,
@@ -174,11 +174,11 @@ export type CountingVersion = {
   bytes: number;
   digest: string;
   change: Version['change'];
-  /** By it a count is known to be outrun by a change. */
+  /** The time of the last change. If it differs after a count, the version changed while it was counted. */
   changed_at: string | null;
 };
 
-/** The oldest that is to be counted, but none of these. */
+/** The oldest version that is to be counted and is not one of `except`. */
 export async function findCounting(
   db: Queryable,
   except: readonly string[],
@@ -193,7 +193,9 @@ export async function findCounting(
 
 export type SplitSum = { split: string; count: number; bytes: number; digest: string };
 
-/** Hot records of a slice, computed from content, by split; without shares the split is empty. */
+/**
+ * Sums the hot records of a slice by split, computed from their content. Without shares the split is the empty text.
+ */
 export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
   const split: Sql = slice.shares === undefined ? sql`''` : splitSql(slice.shares);
   return db.query<SplitSum>(sql`
@@ -207,7 +209,7 @@ export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitS
     ) own group by split`);
 }
 
-/** The live segments that have records on days of the slice. */
+/** The segments of the catalogue that have records on days of the slice. */
 export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Segment[]> {
   return db.query<Segment>(sql`
     select tenant, id as segment_id, object_key, size_bytes, sha256, first_day::text as first_day,
@@ -223,8 +225,8 @@ export type Counted = {
 };
 
 /**
- * Ends the counting of a version; false when records of it went since it was read. What has lost nothing
- * after all has not changed.
+ * Ends the counting of a version. Returns false, and changes nothing, when records of it went since it was read. A
+ * version that has lost nothing after all is no longer marked as changed.
  */
 export async function setCounted(
   db: Queryable,
@@ -245,7 +247,7 @@ export async function setCounted(
   return rows.length === 1;
 }
 
-/** Says why a version cannot be counted at the moment. */
+/** Notes why a version cannot be counted at the moment. */
 export async function setTrouble(
   db: Queryable,
   version: CountingVersion,
@@ -270,7 +272,7 @@ export type FrozenSlice = {
   parts: KeyRange[];
 };
 
-/** Which records a dataset version has. */
+/** Says which records a dataset version has. */
 export async function findFrozenSlice(
   db: Queryable,
   version: { tenant: string; id: string },
@@ -282,7 +284,7 @@ export async function findFrozenSlice(
   return rows[0];
 }
 
-/** The windows of all versions of a tenant, those of a version one after the other. */
+/** The windows of all versions of a tenant; those of a version stand together. */
 export async function listVersionWindows(
   connection: Connection,
   tenant: string,
@@ -292,7 +294,7 @@ export async function listVersionWindows(
     from dataset_version_windows where tenant = ${tenant} order by version_id, ordinal`);
 }
 
-/** Has versions counted again, and tells why. */
+/** Has versions counted again, and notes why. */
 export async function setChanged(
   connection: Connection,
   versions: { tenant: string; ids: readonly string[] },
@@ -316,7 +318,7 @@ export async function deleteVersions(
     delete from dataset_versions where tenant = ${tenant} and id = any(${ids}::text[])`);
 }
 
-/** Deletes the tags whose days all lie in a window; answers how many. */
+/** Deletes the tags whose days all lie in a window. Returns how many there were. */
 export async function deleteTagsWithin(
   connection: Connection,
   tenant: string,

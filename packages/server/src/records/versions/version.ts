@@ -6,7 +6,7 @@ import type { DatasetName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type StoredVersion } from './queries.ts';
 
-/** A version as the contract shows it. */
+/** A version as answers show it. */
 export function toVersion(row: StoredVersion): Version {
   const { current_count: count, current_bytes: bytes, current_digest: digest } = row;
   const isCounted = count !== null && bytes !== null && digest !== null;
@@ -59,15 +59,15 @@ export type VersionSlice = {
   readonly name: string;
   readonly dataset: DatasetName;
   readonly shares: Shares | null;
-  /** The stretches of the key order that its exports are cut into. */
+  /** The stretches of the key order into which its exports are cut. */
   readonly parts: KeyRange[];
-  /** Its records, with the tags as they were: nothing that changes later changes them. */
+  /** Its records, with the tags as they were when it was frozen. Nothing that changes later changes this slice. */
   readonly slice: Slice & { readonly tenant: string; readonly dataset: DatasetName };
 };
 
 /**
- * The records that a dataset version froze. `tenants`: those the caller may see, null = all. Throws 404
- * `version_not_found`, for versions of other tenants too.
+ * The records that a dataset version froze. `tenants` are those that the caller may see; null means all. Throws 404
+ * `version_not_found`, also for versions of other tenants.
  */
 export async function readVersionSlice(
   db: Queryable,

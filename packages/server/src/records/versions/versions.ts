@@ -13,10 +13,11 @@ import { toVersion } from './version.ts';
 export type VersionOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
-  /** A version is to be counted: has this process look for it now, if it has the role. */
+  /** Tells this process that there is a version to count. Without the role that counts it does nothing. */
   readonly pokeCounting: () => void;
 };
 
+/** Adds the routes of dataset versions. */
 export function addVersionRoutes(
   http: HttpServer,
   db: Database,
@@ -44,7 +45,7 @@ type VersionsRequest = {
   cursor?: string;
 };
 
-/** One page of the versions in reach, the latest first. Throws 400 `cursor_invalid`. */
+/** One page of the versions that the caller reaches, the latest first. Throws 400 `cursor_invalid`. */
 async function listVersions(
   db: Queryable,
   cursorKey: Buffer,
@@ -62,14 +63,14 @@ async function listVersions(
   return { data: data.map(toVersion), next_cursor };
 }
 
-/** Throws 404 `version_not_found`. */
+/** One version. Throws 404 `version_not_found`. */
 async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
   const row = isId(id) ? await queries.findVersion(db, id, actor.tenants) : undefined;
   if (row === undefined) throw notFound();
   return toVersion(row);
 }
 
-/** Throws 404 `version_not_found`. */
+/** Deletes a version and writes that to the audit log. Throws 404 `version_not_found`. */
 async function deleteVersion(db: Database, act: VersionAct, id: string): Promise<void> {
   const { actor, request, audit } = act;
   await db.transaction(async (connection) => {
