@@ -11,26 +11,30 @@ import type { HotSpace } from './contract.ts';
 import type { MonthSpace } from './queries.ts';
 import * as queries from './queries.ts';
 
-/** Less is not worth a lock. */
+/** Fewer dead bytes than this are not worth a lock. */
 const worthBytes = 2 ** 17;
-/** Live records of a month that are written anew at once: 0.7 s on two cores. */
+/** A month whose live records take at most this much is written anew at once: 0.7 s on two cores. */
 export const rewriteBytes = 32 * 2 ** 20;
-/** Of a month whose live records are few: so much is read, to write those anew, in a second. */
+/** A month with few live records among many dead ones is written anew up to this size: reading it takes a second. */
 const readBytes = 8 * rewriteBytes;
 const workMillis = 3000;
 const tries = 5;
 const pauseMillis = 200;
 
-/** Canceled (it took too long), lock not available, deadlock: somebody else is at it, and comes first. */
+/**
+ * Whether an error says that somebody else uses the table and comes first: the statement was canceled because it took
+ * too long (57014), the lock was not available (55P03), or there was a deadlock (40P01).
+ */
 export function isPassing(error: unknown): boolean {
   return ['57014', '55P03', '40P01'].includes(sqlState(error) ?? '');
 }
 
 /**
- * Gives the space of hot records that have gone back to the disk, and answers how many bytes that were. A month with
- * few records is written anew. Any other is vacuumed, which frees what lies at the end of its files and blocks nobody,
- * and is written anew if few records keep more than that. What a snapshot or somebody's lock holds now is given back
- * by a later run.
+ * Gives the space of hot records that have gone back to the disk. Returns how many bytes that were.
+ *
+ * A month with few records is written anew. Any other month is vacuumed, which frees the end of its files and blocks
+ * nobody, and is written anew if few records keep more space than that. What a snapshot or a lock holds now is left to
+ * a later run.
  */
 export async function giveBackSpace(
   db: Database,
@@ -51,7 +55,7 @@ export async function giveBackSpace(
   return freedBytes;
 }
 
-/** What hot records take on the disk, and how much of it is dead. */
+/** How much hot records take on the disk, and how much of that is dead. */
 export async function measureHotSpace(db: Queryable): Promise<HotSpace> {
   const months = await queries.listMonthSpaces(db);
   return {
@@ -69,7 +73,7 @@ async function giveBackMonth(session: Session, before: MonthSpace, log: Log): Pr
     const { held, live } = await queries.countRows(session, month);
     const space = (await queries.listMonthSpaces(session)).find(({ name }) => name === month);
     if (space === undefined || !isMostlyDead(space) || space.live_bytes > rewriteBytes) return;
-    // They would be written anew, too.
+    // Rows that a snapshot still sees would be written anew, too.
     if (held > 1000 + live) return log.info({ month, held }, 'a snapshot holds dead hot records');
     await rewriteSoon(session, month);
   } catch (error) {
@@ -83,13 +87,14 @@ function isMostlyDead({ dead_bytes, live_bytes }: MonthSpace): boolean {
 }
 
 /**
- * Spares a month with few records among many dead ones a long vacuum, which the server may have been told to do
- * slowly: it is written anew in one try. Afterwards a vacuum is short, or finds what it would have found anyway.
+ * Writes a month with few records among many dead ones anew, in one try. That spares it a long vacuum, which the server
+ * may have been told to do slowly. A vacuum afterwards is short. If the try fails, the vacuum finds the month as it
+ * would have found it anyway.
  */
 export async function rewriteInstead(session: Session, space: MonthSpace): Promise<void> {
   const isQuick = space.live_bytes <= rewriteBytes && space.size_bytes <= readBytes;
   if (!isQuick || !isMostlyDead(space)) return;
-  // What an old snapshot sees would be written anew, too, run after run.
+  // What an old snapshot sees would be written anew, too, in run after run.
   if ((await queries.findOldSnapshot(session)) !== null) return;
   try {
     await queries.rewrite(session, space.name, { workMillis });
@@ -98,7 +103,7 @@ export async function rewriteInstead(session: Session, space: MonthSpace): Promi
   }
 }
 
-/** Whoever queued behind a try that found the table in use gets through before the next one. */
+/** Writes a table anew, in several tries. Between two tries, whoever waits behind the lock gets through. */
 export async function rewriteSoon(session: Session, table: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -110,7 +115,10 @@ export async function rewriteSoon(session: Session, table: string): Promise<void
   }
 }
 
-/** On a connection of its own, which an abort ends: a vacuum takes as long as it takes. */
+/**
+ * Works on a connection of its own, which an abort closes. Its statements have no time limit, since a vacuum may take
+ * very long.
+ */
 export async function inSession<T>(
   db: Database,
   signal: AbortSignal,

@@ -3,14 +3,15 @@ import type { Log } from '../platform/log.ts';
 import type { StoreFence } from '../platform/objects/fence.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
 
+/** What the routes about the store of cold data need. */
 export type StoreTools = { readonly fence: StoreFence; readonly watch: StoreWatch };
 
-/** What the routes of retention are given. */
+/** What the retention routes need from the process that they run in. */
 export type RetentionOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
   readonly log: Log;
   readonly store: StoreTools;
-  /** A run or a verification was queued: has this process look for it now, if it has the role. */
+  /** Tells the runner of this process, if it has that role, that a run or a verification was queued. */
   poke(): void;
 };

@@ -2,20 +2,20 @@ import sql, { raw } from 'sql-template-tag';
 import { type Queryable, type Session, sqlState } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
-/** A month of hot records: what it takes on the disk, and what of that its records are worth. */
+/** The space of a month of hot records: what it takes on the disk, and how much of that its live records need. */
 export type MonthSpace = {
-  /** The partition. */
+  /** The name of the partition. */
   name: string;
   size_bytes: number;
-  /** Of the records that the counters know, with their share of the index: an estimate. */
+  /** An estimate of what the live records need, with their share of the index, by the counters. */
   live_bytes: number;
   dead_bytes: number;
 };
 
 /**
- * By the sizes of the files and the counters: nothing of the records is read. A record takes about its `bytes` in
- * heap and index; 128 bytes more, for an index in disorder and what large values need, and 64 KiB a month keep
- * the estimate from calling dead what is not.
+ * Lists the months by the sizes of their files and the counters; no record is read. A record takes about its `bytes` in
+ * heap and index. The estimate adds 128 bytes a record, for an index in disorder and the overhead of large values, and
+ * 64 KiB a month, so that it does not call dead what is live.
  */
 export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
   return db.query<MonthSpace>(sql`
@@ -34,8 +34,8 @@ export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
 }
 
 /**
- * Since when the oldest snapshot of this database has been open, if it is more than a minute: what became dead since
- * then stays until it ends. Null also where the role may not see it.
+ * Since when the oldest snapshot of this database has been open, if that is more than a minute. What became dead since
+ * then stays until it ends. Null also when the role may not see other sessions.
  */
 export async function findOldSnapshot(db: Queryable): Promise<string | null> {
   const rows = await db.query<{ since: string | null }>(sql`
@@ -46,9 +46,9 @@ export async function findOldSnapshot(db: Queryable): Promise<string | null> {
 }
 
 /**
- * Removes what no snapshot sees any more; what is free at the end of the files goes back to the disk. It blocks nobody
- * and may take hours, as it does not go on where a canceled one was. The server looks whether we are still there, where
- * its platform can: else it would go on after an abort.
+ * Removes rows that no snapshot sees any more; free space at the end of the files goes back to the disk. It blocks
+ * nobody. It may take hours, because a vacuum that was canceled begins anew. The server is told to check whether the
+ * client is still there, where its platform can: otherwise it would go on after an abort.
  */
 export async function vacuum(session: Session, table: string): Promise<void> {
   await session.query(sql`set client_connection_check_interval = '2s'`).catch(() => {});
@@ -56,12 +56,14 @@ export async function vacuum(session: Session, table: string): Promise<void> {
   try {
     await session.query(sql`vacuum (analyze) ${raw(table)}`);
   } finally {
-    // Where the session is lost, the first fault is the one to tell.
+    // If the session is lost, the error of the vacuum is the one to report.
     await session.query(sql`reset statement_timeout`).catch(() => {});
   }
 }
 
-/** Deleted rows that the last vacuum had to leave, because a snapshot may still see them, and live ones. */
+/**
+ * Counts the deleted rows that the last vacuum had to leave, because a snapshot may still see them, and the live rows.
+ */
 export async function countRows(
   session: Queryable,
   table: string,
@@ -72,7 +74,7 @@ export async function countRows(
   return rows[0] ?? { held: 0, live: 0 };
 }
 
-/** On the disk, with indexes and large values. */
+/** The size of a table on the disk, with its indexes and large values. */
 export async function sizeOf(db: Queryable, table: string): Promise<number> {
   const rows = await db.query<{ size: number }>(
     sql`select pg_total_relation_size(${table}::regclass) as size`,
@@ -81,8 +83,8 @@ export async function sizeOf(db: Queryable, table: string): Promise<number> {
 }
 
 /**
- * Brings all that has changed to the disk, so that the log of it may be overwritten. False when it took too long, or
- * the role is neither superuser nor a member of pg_checkpoint.
+ * Writes all changes to the data files, so that the log of them may be overwritten. Returns false when it took too
+ * long, or when the role is neither superuser nor a member of pg_checkpoint.
  */
 export async function checkpoint(session: Queryable): Promise<boolean> {
   try {
@@ -95,9 +97,9 @@ export async function checkpoint(session: Queryable): Promise<boolean> {
 }
 
 /**
- * Writes a table and its index anew into files of their own, in key order, with what snapshots still see: unlike
- * TRUNCATE, CLUSTER takes nothing from them. Readers and writers of the table wait for it, and others behind them:
- * 200 ms for the lock, and as long as the statement may take, at most.
+ * Writes a table and its index anew into new files, in key order. CLUSTER keeps what snapshots still see, unlike
+ * TRUNCATE. Readers and writers of the table wait meanwhile, and others behind them: for 200 ms at most while it waits
+ * for the lock, and then for `workMillis` at most.
  */
 export async function rewrite(
   session: Queryable,
@@ -117,7 +119,7 @@ export async function rewrite(
     await session.query(sql`cluster ${raw(table)} using ${raw(key.name)}`);
     await session.query(sql`commit`);
   } catch (error) {
-    // The first fault is the one to tell.
+    // The error of the statement is the one to report, not that of the rollback.
     await session.query(sql`rollback`).catch(() => {});
     throw error;
   }

@@ -12,12 +12,14 @@ import type { StoreTools } from './options.ts';
 import { listUnknown, ourFolders } from './verify/find-orphans.ts';
 import { listSegments } from './verify/queries.ts';
 
-/** What every reader of the plan is told. */
+/** The part of the store's state that every reader of the plan may see. */
 export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {
   return { state, problem: problem === null ? null : problem.detail };
 }
 
-/** As it is at this moment. Who wrote it last is for those to whom no tenant is foreign. */
+/**
+ * The state of the store at this moment. Who wrote it last is shown only to callers that are not limited to tenants.
+ */
 export async function getStore({ watch }: StoreTools, actor: Actor): Promise<StoreRow> {
   return toStoreRow(await watch.look(), actor);
 }
@@ -32,10 +34,12 @@ function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
 }
 
 /**
- * Makes the store this database's, whosever it was. Throws 403 `scope_missing` for a token limited to
- * tenants, 409 `store_read_only`, 503 `cold_tier_unavailable`. It is on record before it is tried: the store takes no
- * part in a transaction, and one that waited for it would hold a connection and, tried again, take the store twice.
- * What came of it otherwise is recorded after it; a try that failed may have succeeded, as an answer can be lost.
+ * Makes this database the one that the store belongs to, whichever it was before. Throws 403 `scope_missing` for a
+ * token that is limited to tenants, 409 `store_read_only`, 503 `cold_tier_unavailable`.
+ *
+ * The audit entry is written before the attempt: the store takes no part in a transaction, and a transaction that
+ * waited for it would hold a connection and, if it were retried, take the store twice. A failed attempt is recorded
+ * afterwards; it may have succeeded all the same, since an answer can be lost.
  */
 export async function adoptStore(
   db: Database,
@@ -57,21 +61,23 @@ export async function adoptStore(
     await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
   } catch (error) {
     const failed = error instanceof AppError ? error.code : 'internal_error';
-    // The fault of the store is the one to tell.
+    // The error of the store is the one to report, not that of the audit.
     await audit(db, { ...entry, after: { failed } }).catch(() => {});
     throw error;
   }
   return getStore(tools, actor);
 }
 
+/** The time limit for taking over the store. */
 const adoptMillis = 20_000;
 
+/** How many known segments are looked for, and how many objects are listed in each folder. */
 const sampled = 10;
 const listed = 100;
 
 /**
- * Whether what lies in a store that has no marker is this database's: some of the segments that it knows, or
- * some object that it knows, or nothing at all on either side.
+ * Whether the content of a store without a marker belongs to this database: the store has one of the segments that the
+ * database knows, or some object that it knows, or there is nothing on either side.
  */
 export async function isKnownStore(
   { db, store }: { db: Queryable; store: ObjectStore },

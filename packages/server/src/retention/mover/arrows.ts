@@ -26,12 +26,12 @@ import { takeArrow } from './take-arrow.ts';
 
 type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
 
-/** planned → copied: the new objects are in the store, durable, and the journal knows what they must hold. */
+/** planned → copied: the new objects are in the store and durable, and the journal says what they must hold. */
 export async function copyMove(context: MoverContext, work: MoveWork): Promise<MoveWork> {
   const { move } = work;
   await refuseHold(context.db, move);
   const copied = await copy(context, work);
-  // The kind may have named more of them meanwhile.
+  // The copy may have named more segments than the move was planned with.
   const out = await listMoveSegments(context.db, move, 'out');
   const written: Written[] = [];
   for (const { segment_id, path } of copied.files) {
@@ -61,7 +61,7 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
   return { ...work, move: next, out: written };
 }
 
-/** Reads the source. One in the cold tier that is damaged ends the move. */
+/** Copies the source. A segment of the cold tier that is damaged ends the move: another try would find it so again. */
 async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
   try {
     return await stepsOf(work.move).copy(context, work);
@@ -87,8 +87,9 @@ async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
 }
 
 /**
- * verified → switched: catalogue, hot rows, counters and journal in one transaction. Policies are asked
- * last and kept until the commit: a hold that was acknowledged before stops it.
+ * verified → switched: changes the catalogue, hot rows, counters and journal in one transaction. Policies are asked
+ * last and stay locked until the commit, so that a legal hold which was acknowledged before the commit stops the
+ * switch.
  */
 export async function switchMove(
   context: MoverContext,
@@ -101,7 +102,8 @@ export async function switchMove(
     to: 'switched',
     async change(connection) {
       const letsGo = move.kind === 'delete' || move.kind === 'erase';
-      // First of all locks: a version that is being frozen either is known here, or lacks what goes now.
+      // This lock comes before all others. A version that is being frozen at the moment is then either known here, or
+      // is made without the records that are removed here.
       if (letsGo) await lockRemovals(connection, move.tenant);
       const gone = await steps
         .switch(connection, { context, work, segments })
@@ -124,7 +126,10 @@ export async function switchMove(
   return { ...work, move: next };
 }
 
-/** Last but for the policies: what follows is on record with the move. */
+/**
+ * Tells others which records leave for good, and stores in the journal what else went or changed because of it. Only
+ * the policies are asked later.
+ */
 async function tellGone(
   { onGone }: MoverContext,
   connection: Connection,
@@ -143,7 +148,7 @@ function sourceChanged(cause: SourceChanged): MoveFault {
   );
 }
 
-/** What the move's kind does by itself. */
+/** The steps that differ by the kind of a move. */
 export function stepsOf({ kind }: Move): KindSteps {
   return stepsOfKinds[kind];
 }

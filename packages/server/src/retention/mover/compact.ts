@@ -11,19 +11,20 @@ import {
 import { fetchSegment } from './verify-copy.ts';
 
 const mebibyte = 1024 * 1024;
-/** Segments below this are merged, into one of so many bytes at most. */
+/** Segments smaller than this are merged, into segments of at most `mergedBytes`. */
 const smallBytes = 32 * mebibyte;
 const mergedBytes = 128 * mebibyte;
-/** Of records: what DuckDB has to sort, mostly on disk. */
+/** The most bytes of records in one merge. DuckDB has to sort them, mostly on disk. */
 const sortedBytes = 4096 * mebibyte;
-/** Where records are so large on average, fewer bytes of them are sorted. */
+/** Records that are larger than this on average are sorted in smaller amounts: at most `largeBytes`. */
 const largeRecordBytes = 8192;
 const largeBytes = 16 * mebibyte;
+/** The most segments of one merge. */
 const atOnce = 100;
-/** Fewer are left alone, unless two of them have records of the same store's day. */
+/** Fewer segments are not merged, unless two of them have records of the same day of a store. */
 const atLeast = 4;
 
-/** Journals a merge of small segments that are neighbours in days; null when there is nothing to merge. */
+/** Journals a merge of small segments whose days are neighbours. Returns null when there is nothing to merge. */
 export async function planCompact(
   context: MoverContext,
   { tenant, runId }: { tenant: string; runId: string | null },
@@ -50,9 +51,9 @@ export async function planCompact(
 type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;
 
 /**
- * The first run of neighbours that is worth merging. `segments` come in the order of their days. Those of
- * large records, sorted together or with others, would take too much memory: they are merged with their
- * like, as long as all are small.
+ * Chooses the first group of neighbours that is worth a merge; null when there is none. `segments` are in the order of
+ * their days, and `overlaps` are pairs of ids that share a day of a store. Segments of large records are merged only
+ * with their like, and only in small groups, because sorting them takes much memory.
  */
 export function chooseGroup<S extends Sized>(
   segments: readonly S[],
@@ -68,6 +69,7 @@ export function chooseGroup<S extends Sized>(
   return null;
 }
 
+/** Cuts segments into groups of neighbours within the limits of one merge. */
 function groupsOf<S extends Sized>(segments: readonly S[], maxBytes: number): S[][] {
   const groups: S[][] = [];
   let [size, bytes] = [0, 0];
@@ -90,7 +92,7 @@ function hasLargeRecords({ count, bytes }: Sized): boolean {
   return bytes > count * largeRecordBytes;
 }
 
-/** Several small segments become one. */
+/** A merge: several small segments become one. No record leaves. */
 export const compactKind: KindSteps = {
   async copy(context, work) {
     const { move, out, dir, signal } = work;

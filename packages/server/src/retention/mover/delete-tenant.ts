@@ -10,31 +10,34 @@ import { withTenantLock } from './tenant-lock.ts';
 
 type TenantDelete = {
   readonly tenant: string;
-  /** YYYY-MM-DD, inclusive: what the policy and the run let go. */
+  /** YYYY-MM-DD, inclusive. The policy and the run allow days up to this one. */
   readonly lastDay: string;
   readonly runId: string | null;
-  /** Days of dataset versions go too, which then have less than was frozen; else they are left alone. */
+  /**
+   * Whether days of dataset versions are deleted, too; the versions then lack records that they were frozen with.
+   * Otherwise these days are kept.
+   */
   readonly deleteVersioned?: boolean;
   readonly signal: AbortSignal;
 };
 
 type TenantDeleteOutcome = {
   readonly deletedCount: number;
-  /** Moves that failed and are told by the journal. */
+  /** Moves that failed, for reasons that the journal tells. */
   readonly failedMoves: number;
-  /** Another mover holds the tenant: nothing was done. */
+  /** Another mover works on the tenant, so nothing was done. */
   readonly isBusy: boolean;
 };
 
-/** Hot records that one move deletes at most, unless a single day has more. */
+/** The most hot records that one move deletes, unless a single day has more. */
 const maxHotCount = 500_000;
-/** Days that one move deletes at most. */
+/** The most days that one move deletes. */
 const maxDays = 4000;
 
 /**
- * Finishes a tenant's unfinished moves, then lets all records go on days up to `lastDay`, but for days of
- * dataset versions, which keep those of all stores: whole days of a tenant go. Segments that lie wholly on
- * these days just go, others are written anew without them.
+ * Finishes a tenant's unfinished moves, then deletes all records on days up to `lastDay`. Days of dataset versions are
+ * kept, for all stores, because a tenant's days are deleted whole. Segments that lie wholly on deleted days are
+ * dropped; others are written anew without these days.
  */
 export async function deleteTenant(
   context: MoverContext,
@@ -60,9 +63,10 @@ async function deleteUnderLock(context: MoverContext, job: TenantDelete): Promis
   await context.fence.advance(job.signal);
   const done = new Set(await listSwitched(context.db, job.tenant));
   const resumed = await resumeMoves(context, job.tenant, job.signal);
-  // Those that only wait for the removal of objects were counted by the run that switched them.
+  // Moves that only wait for the removal of their objects were counted by the run that switched them.
   const results = resumed.filter(({ move }) => !done.has(move.id));
-  // Each day once a run: what fails, and what comes late while it runs, is for the next one.
+  // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
+  // ever.
   for (let after: string | null = null; ; ) {
     const move = await planDelete(context, { ...job, after });
     if (move === null) return results;
@@ -91,7 +95,7 @@ async function planDelete(
   return journalErasure(context, { tenant, runId, kind: 'delete', ...range, request, matches });
 }
 
-/** The first of the days, as many as one move takes. */
+/** The first of these days, as many as one move takes: at least one. */
 export function chunkDays<Day extends { hot_count: number }>(
   days: readonly Day[],
   maxCount: number,

@@ -5,10 +5,14 @@ import type { DayTriple, GoneEffects } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
 
+// Digests of single records are signed, so their sum may be negative; the result is from 0 to 2⁶⁴ − 1.
 const digestSum = sql`mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616,
   18446744073709551616)`;
 
-/** The days in the scope that have hot records, with all of these, by the counters. */
+/**
+ * Lists the days in the scope that have hot records, with the triples of all hot records of these days, from the
+ * counters. A filter by event id is not applied.
+ */
 export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
@@ -17,12 +21,12 @@ export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<D
     order by store, day`);
 }
 
-/** A day's triple of what matches, or (store null) one of the event ids that match. */
+/** The triple of what matches on a day of a store or, with `store` null, one of the event ids that match. */
 export type HotMatch =
   | (DayTriple & { event_id: null })
   | { store: null; day: null; count: number; bytes: number; digest: string; event_id: string };
 
-/** One month of hot records is looked through, along the key of its partition. */
+/** Finds the matches of one month of hot records. The query goes along the key of the month's partition. */
 export async function matchHotMonth(
   db: Queryable,
   scope: EraseScope,
@@ -38,10 +42,12 @@ export async function matchHotMonth(
     group by grouping sets ((store, day), (event_id)) order by store, day`);
 }
 
-/** Days of a store that follow one another. */
+/** Days of a store that follow one another; both ends belong to the span. */
 export type DaySpan = { store: string; from: string; to: string };
 
-/** Deletes what matches of a span of days whose counters are locked; answers what went, by day. */
+/**
+ * Deletes what matches on a span of days whose counters are locked. Returns the triples of what was deleted, by day.
+ */
 export async function deleteHotMatches(
   db: Queryable,
   { tenant, eventIds }: EraseScope,
@@ -61,7 +67,7 @@ export async function deleteHotMatches(
     from gone group by day order by day`);
 }
 
-/** A live segment that may hold matches. */
+/** A live segment that may have matches. */
 export type SegmentRow = {
   id: string;
   object_key: string;
@@ -71,6 +77,7 @@ export type SegmentRow = {
   last_day: string;
 };
 
+/** Lists the segments that have days in the scope, by the catalogue. */
 export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<SegmentRow[]> {
   return db.query<SegmentRow>(sql`
     select id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
@@ -79,7 +86,7 @@ export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<
     ) order by first_day, id`);
 }
 
-/** The days in the scope that a segment has, with all records of them. */
+/** Lists the days in the scope that these segments have, with the triples of all records of these days. */
 export async function listSegmentDaysOf(
   db: Queryable,
   scope: EraseScope,
@@ -116,7 +123,7 @@ function recordConditions({ tenant, store, eventIds, from, to }: EraseScope, mon
   return conditions;
 }
 
-/** How far a journalled erasure is. */
+/** How far an erasure in the journal has got. */
 export type ErasureState = {
   state: MoveState;
   gone_count: number;
@@ -125,13 +132,13 @@ export type ErasureState = {
   switched_at: string | null;
   error_code: string | null;
   error: string | null;
-  /** When the last of the objects that it replaces is removed; null when none waits for it. */
+  /** When the last of the objects that it replaced is removed; null when none waits for its removal. */
   objects_removed_after: string | null;
-  /** What else went or changed; null until the switch. */
+  /** What else went or changed; null before the switch. */
   effects: GoneEffects | null;
-  /** Tables whose files may still have what was deleted. */
+  /** Tables whose files may still contain deleted rows. */
   scrub_due: string[] | null;
-  /** Null until it was tried. */
+  /** The result of scrubbing them; null before the first try. */
   scrubbed: Scrubbed | null;
 };
 
@@ -149,16 +156,18 @@ export async function findErasureState(
   return rows[0];
 }
 
-/** What came of taking the deleted rows out of PostgreSQL's files. */
+/** The result of taking deleted rows out of PostgreSQL's files. */
 export type Scrubbed = {
-  /** Tables too large to be written anew. */
+  /** Tables that were too large to be written anew. */
   readonly kept: readonly string[];
+  /** Whether a checkpoint was made afterwards, which writes the new files to the disk. */
   readonly hasCheckpoint: boolean;
 };
 
 /**
- * Notes, with the switch, that the months of what goes and the journal are to be scrubbed. Also those of cold records:
- * what the move deleted when they became cold may still lie in the pages of their month.
+ * Notes, together with the switch, which tables are to be scrubbed: the months of the deleted records and, if event ids
+ * were given, the journal. The months of cold records are among them, because the rows that were deleted when these
+ * records became cold may still lie in the pages of their month.
  */
 export async function queueScrub(
   db: Queryable,
@@ -176,7 +185,7 @@ export async function queueScrub(
     where tenant = ${tenant} and id = ${id}`);
 }
 
-/** What is still to be scrubbed, and what earlier tries have given up. */
+/** Finds the tables that are still to be scrubbed, and those that earlier tries have given up. */
 export async function findScrub(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
@@ -187,6 +196,7 @@ export async function findScrub(
   return { due: rows[0]?.due ?? [], kept: rows[0]?.scrubbed?.kept ?? [] };
 }
 
+/** Stores the result of a scrub and the tables that it has to come back to. */
 export async function setScrubbed(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
@@ -198,8 +208,9 @@ export async function setScrubbed(
 }
 
 /**
- * Days with records from behind `after` up to `lastDay`, the oldest first. Those of dataset versions are
- * left out, and so is all behind the next one of them: what is answered may go as one range of days.
+ * Lists days with records after `after` up to `lastDay`, the oldest first. Days of dataset versions are left out, and
+ * so is everything after the first of them that comes between: so the answer is one range of days without a day that
+ * must be kept, and can be deleted as a range.
  */
 export async function listDaysToGo(
   db: Queryable,
@@ -227,7 +238,7 @@ export async function listDaysToGo(
     order by free.day limit ${raw(String(limit))}`);
 }
 
-/** Which event ids were erased is nobody's business once they are. */
+/** Removes the event ids from the journal. Once they are erased, nobody needs to know which they were. */
 export async function forgetRequest(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },
@@ -235,7 +246,7 @@ export async function forgetRequest(
   await db.query(sql`update moves set request = null where tenant = ${tenant} and id = ${id}`);
 }
 
-/** Moves of a tenant that are done but for the removal of objects. */
+/** Lists the moves of a tenant that are switched and only wait for the removal of their objects. */
 export async function listSwitched(db: Queryable, tenant: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     sql`select id from moves where tenant = ${tenant} and state = 'switched'`,
@@ -243,7 +254,7 @@ export async function listSwitched(db: Queryable, tenant: string): Promise<strin
   return rows.map((row) => row.id);
 }
 
-/** Runs `work` and leaves nothing of what it did but its answer. */
+/** Runs `work` and undoes all its changes. Returns its result. */
 export async function doAndUndo<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.client.query('savepoint before');
   const result = await work();

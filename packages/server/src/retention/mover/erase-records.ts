@@ -22,11 +22,11 @@ import { withTenantLock } from './tenant-lock.ts';
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;
   readonly audit: Audit;
-  /** How long to wait for a mover that has the tenant. */
+  /** How long to wait for another mover that works on the tenant. */
   readonly lockMillis: number;
 };
 
-/** Who has records erased, and when that was asked. */
+/** Who asked for an erasure, and when. */
 export type EraseAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
@@ -34,9 +34,11 @@ export type EraseAct = {
 };
 
 /**
- * Erases records in both tiers and answers the receipt. `onJournalled` is told the receipt as soon as
- * nothing but time stands between the request and its end: a kill is survived from there on. Throws 409
- * `tenant_on_hold`, `tenant_busy`, `store_fenced`, 500 `segment_damaged`, 503; the journal tells when it goes on by itself.
+ * Erases records in both tiers and returns the receipt. `onJournalled` is called with the receipt so far as soon as the
+ * erasure is in the journal: from then on it happens, even if the process is killed.
+ *
+ * Throws 409 `tenant_on_hold`, `tenant_busy`, `store_fenced`, 500 `segment_damaged`, 503. After an error the journal
+ * tells whether the erasure goes on by itself.
  */
 export async function eraseRecords(
   context: EraseContext,
@@ -48,11 +50,12 @@ export async function eraseRecords(
     waitMillis: context.lockMillis,
     signal: job.signal,
     async work(signal) {
-      // What a killed process left unfinished may have copied what is to go now. A move that has to wait, as
-      // another database has the store, finds its source changed when it goes on, and lets go of what it copied.
+      // A killed process may have left a move that has copied the records which are to be erased now, so its moves are
+      // finished first. A move that cannot go on, because another database has the store, will find its source changed
+      // and drop its copy.
       await resumeMoves(context, scope.tenant, signal);
       const matches = await findMatches(context, scope, signal);
-      // Hot records can go whoever has the store.
+      // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
       const planned = dryReceipt(scope, matches, { requestedAt: job.act.requestedAt, effects });
@@ -65,7 +68,7 @@ export async function eraseRecords(
   });
 }
 
-/** Throws 409 `tenant_on_hold`. */
+/** Throws 409 `tenant_on_hold` while the tenant is under legal hold. `shownAs` is the name in the message. */
 export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant): Promise<void> {
   const { hold } = await findDueDays(db, tenant);
   if (!hold) return;
@@ -74,12 +77,12 @@ export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant
   });
 }
 
-/** The receipt when no record fits: there is no move then. */
+/** The receipt when no record matches. Then there is no move, so it has no id. */
 export function nothingErased(planned: EraseReceipt): EraseReceipt {
   return { ...planned, dry_run: false, erased_at: planned.requested_at };
 }
 
-/** The receipt as it stands. Throws when the journal says that the erasure has failed. */
+/** Reads the receipt as it is now. Throws an error when the journal says that the erasure has failed. */
 export async function readReceipt(
   db: Queryable,
   planned: EraseReceipt,
@@ -99,7 +102,7 @@ const faultCodes: Readonly<Record<string, ErrorCode>> = {
   out_of_memory: 'cold_tier_unavailable',
 };
 
-/** Null when nothing fits. Either is on record. */
+/** Journals the erasure; null when no record matches. The audit log gets an entry in either case. */
 async function journal(
   context: EraseContext,
   {
@@ -131,7 +134,10 @@ async function journal(
   });
 }
 
-/** The event ids are counted, not kept: the audit log must not remember who was erased. */
+/**
+ * Writes the audit entry. It holds the number of event ids but not the ids, because the audit log must not remember who
+ * was erased.
+ */
 export async function noteErasure(
   db: Queryable,
   audit: Audit,
@@ -157,7 +163,7 @@ export async function noteErasure(
 
 const pauseMillis = 250;
 
-/** `withTenantLock` that waits for its turn. Throws 409 `tenant_busy` when it does not come in time. */
+/** Does as `withTenantLock` does, but waits for its turn. Throws 409 `tenant_busy` when that does not come in time. */
 async function waitForTenant<T>(
   db: Database,
   tenant: string,
@@ -187,7 +193,10 @@ type Erasure = {
   readonly note?: (connection: Connection, move: Move) => Promise<void>;
 };
 
-/** Journals a move that lets records go: from here on it happens, if need be after a restart. */
+/**
+ * Journals a move that lets records go for good. From here on it happens, after a restart if need be. Every segment
+ * that is read may need a new one, so one is named for each; those that are not needed are struck later.
+ */
 export async function journalErasure(context: MoverContext, erasure: Erasure): Promise<Move> {
   const { tenant, matches, note } = erasure;
   const touched = matches.cold

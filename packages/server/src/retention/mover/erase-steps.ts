@@ -31,8 +31,8 @@ import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 /**
- * Steps of a move that lets records go for good: those of its segments that stay are written anew, one new
- * segment for each that has some, and hot ones are deleted in the switch.
+ * The steps of a move that lets records go for good. Records of its segments that stay are written anew, into one new
+ * segment for each old one that keeps some; hot records are deleted in the switch.
  */
 function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy' | 'switch'> {
   return {
@@ -40,7 +40,8 @@ function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy'
       const scope = scopeOf(work.move);
       const files: { segment_id: string; path: string }[] = [];
       const days: DayTriple[] = [];
-      // Any segment may go into any new one: both lists are in the order of their ids.
+      // Which new segment belongs to which old one does not matter; both lists are in the order of their ids, so that a
+      // second try pairs them the same way.
       for (const [index, segment] of work.in.entries()) {
         const target = work.out[index];
         if (target === undefined) throw new Error(`the move ${work.move.id} has too few segments`);
@@ -66,8 +67,8 @@ function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy'
 }
 
 /**
- * What stays of a segment as a file. What it must hold is what the catalogue says of the segment less what
- * is found to go, not what the file turns out to hold: a copy that loses a record is found out.
+ * Writes the records of a segment that stay into a file. What the file must hold is computed from the catalogue and
+ * what matches, not from the file itself, so that a copy which loses a record is found out.
  */
 async function copyKept(
   context: MoverContext,
@@ -97,23 +98,27 @@ async function copyKept(
     bytes,
     signal,
   });
-  // Fetched copies of all segments at once could fill the disk.
+  // The fetched copies of all segments together could fill the disk.
   await rm(source, { force: true });
   return { files: [{ segment_id: target.segment_id, path }], days };
 }
 
 const steps = eraseSteps(fromJournal);
 
-/** What is erased must be gone soon: readers that are longer under way read on by what they hold open. */
+/**
+ * The longest time that replaced objects of an erasure are kept. It is short because erased data must be gone soon; a
+ * reader that takes longer still has the file open that it reads.
+ */
 const maxGraceSeconds = 60;
 
-/** Records leave for good because someone asked for it. */
+/** An erasure: records leave for good because somebody asked for it. */
 export const eraseKind: KindSteps = {
   copy: steps.copy,
 
   async switch(connection, switching) {
     const { context, work } = switching;
-    // The first to queue an object decides how long it is kept.
+    // These are queued first: the first to queue an object decides how long it is kept, and the switch of every kind
+    // queues them, too.
     await queueRemovals(connection, work.move, {
       keys: work.in.map(({ object_key }) => object_key),
       graceSeconds: Math.min(maxGraceSeconds, context.graceSeconds),
@@ -129,7 +134,7 @@ export const eraseKind: KindSteps = {
   refuse: async () => null,
 };
 
-/** Whole days leave for good by policy. */
+/** A deletion: whole days leave for good because the policy says so. */
 export const deleteKind: KindSteps = {
   ...eraseSteps(({ tenant, first_day, last_day }) => scopeOfDays(tenant, first_day, last_day)),
 
@@ -146,7 +151,10 @@ export const deleteKind: KindSteps = {
   },
 };
 
-/** A version may have been frozen since the days were planned; none can be until this is committed. */
+/**
+ * Refuses when a dataset version has some of the days. It may have been frozen after the days were planned; none can be
+ * frozen any more until this transaction ends.
+ */
 async function refuseVersioned(connection: Connection, move: Move): Promise<Refusal | null> {
   if (isTold(move)) return null;
   const { tenant, first_day: firstDay, last_day: lastDay } = move;
@@ -158,19 +166,20 @@ async function refuseVersioned(connection: Connection, move: Move): Promise<Refu
   };
 }
 
-/** How the journal tells that days of versions go too (moves.request). */
+/** What the journal stores (moves.request) when days of versions are deleted, too. */
 export type DeleteRequest = { readonly delete_versioned: true };
 
 function isTold({ request }: Move): boolean {
   return typeof request === 'object' && request !== null && 'delete_versioned' in request;
 }
 
-/** Enough to keep a statement short. */
+/** The most rows that one statement deletes, so that no statement takes long. */
 const statementRows = 200_000;
 
 /**
- * Deletes the hot records in the scope on days whose counters are locked; answers what went, by store and
- * day. The scope decides, not what was found when the erasure was planned: what came since goes too.
+ * Deletes the hot records in the scope on days whose counters are locked, and returns their triples by store and day.
+ * The scope decides, not what was found when the erasure was planned, so that records which came since then are erased,
+ * too.
  */
 async function removeHotMatches(
   connection: Connection,
@@ -191,7 +200,10 @@ function isInScope({ store, from, to }: EraseScope, day: LockedDay): boolean {
   return hotTriple(day).count > 0;
 }
 
-/** Days of a store that follow one another go in one statement, as long as that stays short. */
+/**
+ * Joins days of a store that follow one another into spans, so that one statement deletes each, up to `statementRows`
+ * rows.
+ */
 export function spansOf(days: readonly LockedDay[]): DaySpan[] {
   const spans: (DaySpan & { count: number })[] = [];
   for (const day of [...days].sort(byKey)) {

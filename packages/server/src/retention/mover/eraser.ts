@@ -25,16 +25,17 @@ export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase'>):
 
 export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
   readonly clock: Clock;
-  /** 10 s unless said. */
+  /** How long an erasure waits for another mover of the tenant; 10 s by default. */
   readonly lockMillis?: number;
-  /** An erasure that takes longer is answered as it stands, and goes on; 20 s unless said. */
+  /** An erasure that takes longer is answered with the receipt so far, and goes on; 20 s by default. */
   readonly answerMillis?: number;
 };
 
 /** Erases records on request. */
 export type Eraser = {
+  /** Erases records, or with `dry_run` says what would be erased. Throws what `eraseRecords` throws. */
   erase(act: Omit<EraseAct, 'requestedAt'>, request: EraseRequest): Promise<EraseReceipt>;
-  /** Breaks off what runs; the next mover of the tenant finishes it. */
+  /** Stops the erasures that run. Those in the journal are finished by the next mover of their tenant. */
   stop(): Promise<void>;
 };
 
@@ -55,7 +56,7 @@ export function createEraser(options: EraserOptions): Eraser {
     let isAnswered = false;
     const settled = work
       .catch((error: unknown) => {
-        // Otherwise the caller is told.
+        // If the caller still waits, the caller is told of the error instead.
         if (isAnswered)
           context.log.error({ err: error, tenant: scope.tenant }, 'an erasure broke off');
       })
@@ -70,7 +71,7 @@ export function createEraser(options: EraserOptions): Eraser {
     ]).then(([planned]) =>
       readReceipt(context.db, planned, { tenant: scope.tenant, id: planned.id ?? '' }),
     );
-    // Once the work has ended it is the work that answers.
+    // When the receipt cannot be read because the work has just ended, the work itself answers.
     const receipt = await Promise.race([work, asItStands.catch(() => work)]);
     isAnswered = true;
     return receipt;
@@ -95,7 +96,10 @@ export function createEraser(options: EraserOptions): Eraser {
   };
 }
 
-/** A tenant out of reach looks like one without records, under the policy that such a one has. */
+/**
+ * A caller learns nothing of a tenant out of its reach: the answer is that of a tenant without records, under the
+ * default policy.
+ */
 async function refuseSilently(
   { db, audit }: EraseContext,
   { act, scope, body }: { act: EraseAct; scope: EraseScope; body: EraseRequest },

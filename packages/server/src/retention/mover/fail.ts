@@ -9,11 +9,11 @@ import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
 import { takeArrow } from './take-arrow.ts';
 
-/** Why a move must end: its data is not what it should be, or it may not happen any more. */
+/** The reason why a move has to end: its data is not what it should be, or policies do not allow it any more. */
 export class MoveFault extends Error {
   /**
-   * Stable, for the journal: segment_damaged, out_of_memory, source_changed, store_full, tenant_on_hold,
-   * not_due, kept_by_version.
+   * A stable code for the journal: segment_damaged, out_of_memory, source_changed, store_full, tenant_on_hold, not_due,
+   * kept_by_version.
    */
   readonly code: string;
 
@@ -23,13 +23,13 @@ export class MoveFault extends Error {
     this.code = code;
   }
 
-  /** Whether somebody has to look after it; else it was called off. */
+  /** Whether somebody has to look into it. Otherwise policies have called the move off. */
   get isDamage(): boolean {
     return !['tenant_on_hold', 'not_due', 'kept_by_version'].includes(this.code);
   }
 }
 
-/** Ends a move with its source kept; what it wrote is removed. */
+/** Ends a move. Its source is kept, and the objects that it wrote are removed. */
 export async function failMove(
   context: MoverContext,
   { move, out }: MoveWork,
@@ -51,8 +51,9 @@ export async function failMove(
 }
 
 /**
- * A store without room ends the run, which the journal says: the move fails with its source kept, and the next run
- * plans it anew. An erasure goes on with the next run, as whoever asked for it was told, and says what it waits for.
+ * Notes in the journal that the store, or the disk, is full. The move fails with its source kept, and the next run
+ * plans it anew. An erasure does not fail: it goes on with the next run, as whoever asked for it was told, and the
+ * journal says what it waits for.
  */
 export async function noteFull(
   context: MoverContext,
@@ -68,7 +69,7 @@ export async function noteFull(
     if (isErasure) await setWaiting(context.db, move, fault);
     else await failMove(context, work, fault);
   } catch (err) {
-    // A database on the same disk may have no room either: the move stays as it is.
+    // The database may lie on the same full disk; then the move stays as it is.
     context.log.warn(
       { err, move: move.id },
       'the journal could not be told that the store is full',
@@ -77,8 +78,9 @@ export async function noteFull(
 }
 
 /**
- * Makes of a full disk a 503 that tells which folder; anything else comes back unchanged. Too little memory
- * ends the move: if it never sufficed, all other work on the tenant would wait for it for ever.
+ * Turns a full disk into a 503 that names the folder, and too little memory into a MoveFault; other errors are returned
+ * unchanged. Too little memory ends the move, because if the memory never sufficed, all other work on the tenant would
+ * wait for it for ever.
  */
 export function toPassingFault(error: unknown, dir: string): unknown {
   const what = `The move cannot go on in ${dir}`;
@@ -98,7 +100,7 @@ export function toPassingFault(error: unknown, dir: string): unknown {
   });
 }
 
-/** Whether there is no room for what a move writes, in the store or in the folder it works in. */
+/** Whether an error means that there is no room for what a move writes, in the store or in its own folder. */
 export function isFull(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false;
   const { cause } = error;
@@ -108,7 +110,7 @@ export function isFull(error: unknown): error is AppError {
   return ofDuckDb || isStoreFull(error);
 }
 
-/** Throws MoveFault while the tenant is under legal hold. */
+/** Throws a MoveFault while the tenant is under legal hold. */
 export async function refuseHold(db: Queryable, move: Move): Promise<void> {
   const { hold } = await findDueDays(db, move.tenant);
   if (!hold) return;

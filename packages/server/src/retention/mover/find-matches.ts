@@ -16,18 +16,18 @@ type MatchTools = {
   readonly duckdb: DuckDb;
 };
 
-/** What of a tenant is to be erased, and where it lies. Triples by store and day, in key order. */
+/** The records of a tenant that are to be erased, and where they lie. Triples are by store and day, in key order. */
 export type Matches = {
   readonly hot: readonly DayTriple[];
-  /** Segments that hold matches. */
+  /** The segments that have matches. */
   readonly cold: readonly { segment: queries.SegmentRow; days: readonly DayTriple[] }[];
-  /** Those of the scope's event ids that some match has. */
+  /** The event ids of the scope that at least one match has. */
   readonly foundIds: ReadonlySet<string>;
 };
 
 /**
- * Hot records and the catalogue are of one snapshot, so that a move in between counts nothing twice.
- * Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`.
+ * Finds the records that match a scope. Hot records and the catalogue are read in one snapshot, so that a move in
+ * between makes nothing count twice. Throws 500 `segment_damaged`, 503 `cold_tier_unavailable`.
  */
 export async function findMatches(
   tools: MatchTools,
@@ -51,7 +51,10 @@ export async function findMatches(
   return { hot, cold, foundIds };
 }
 
-/** Without event ids whole days of stores match: counters and catalogue know them. */
+/**
+ * Finds the matches of a scope without event ids: whole days of stores, which counters and catalogue know, so that no
+ * record has to be read.
+ */
 export async function findWholeDays(db: Database, scope: EraseScope): Promise<Matches> {
   return db.transaction(
     async (connection) => {
@@ -68,7 +71,7 @@ export async function findWholeDays(db: Database, scope: EraseScope): Promise<Ma
   );
 }
 
-/** What matches of the hot records, by store and day. */
+/** Finds the hot records that match, by store and day. With event ids it adds those found to `foundIds`. */
 export async function findHot(
   connection: Queryable,
   scope: EraseScope,
@@ -116,10 +119,13 @@ async function readMatches(
   }
 }
 
-/** A pass over one segment; long ones are of a million records. */
+/** The time limit for one pass over a segment; large ones have a million records. */
 const timeoutMillis = 300_000;
 
-/** What of a segment's file is to be erased: triples by store and day, from content, and the event ids. */
+/**
+ * Finds the matches in the file of a segment: their triples by store and day, computed from content, and their event
+ * ids. Reading the key columns first tells which rows the second pass has to read.
+ */
 export async function matchFile(
   duckdb: DuckDb,
   { path, scope, signal }: { path: string; scope: EraseScope; signal: AbortSignal },
@@ -141,7 +147,7 @@ export async function matchFile(
   };
 }
 
-/** DuckDB's condition on the rows of a segment's file that stay. */
+/** A DuckDB condition that selects the rows of a segment's file that stay. */
 export async function keepFilter(
   duckdb: DuckDb,
   file: { path: string; rowCount: number; scope: EraseScope; signal: AbortSignal },
@@ -156,14 +162,17 @@ export async function keepFilter(
   return row?.bits ? keptRowsSql(row.bits) : 'true';
 }
 
-/** DuckDB's condition on the columns of a segment: the records that are to go. None of them is null. */
+/**
+ * A DuckDB condition that selects the records to be erased. None of the columns is ever null, so its negation selects
+ * all others.
+ */
 function matchSql({ store, eventIds, from, to }: EraseScope): string {
   const conditions: string[] = [];
   if (store !== null) conditions.push(`store = ${literal(store)}`);
   if (from !== null) conditions.push(`occurred_at >= ${instant(from)}`);
   if (to !== null) conditions.push(`occurred_at < ${instant(to)} + interval 1 day`);
   if (eventIds !== null) {
-    // A list written out would be compared with one by one.
+    // As a list in the text of the query the ids would be compared one by one.
     const ids = literal(JSON.stringify(eventIds));
     conditions.push(`event_id in (select unnest(from_json(${ids}, '["VARCHAR"]')))`);
   }
@@ -174,10 +183,10 @@ function instant(day: string): string {
   return `make_timestamptz(${Date.parse(day) * 1000})`;
 }
 
-/** Where a segment's matches begin and end, and their event ids as one JSON array. */
+/** The first and the last row of a segment that match, and the event ids of the matches as one JSON array. */
 type MatchSpan = { first_row: string | null; last_row: string | null; ids: string | null };
 
-/** Reads only the columns of the key: most segments have no match, or few. */
+/** Reads only the columns of the key, because most segments have no match, or few. */
 function spanSql(path: string, scope: EraseScope): string {
   return `
     select min(file_row_number) as first_row, max(file_row_number) as last_row,
@@ -193,7 +202,10 @@ type MatchedDay = {
   digest: string;
 };
 
-/** The triples of what matches in these rows, from content. Names come as JSON, which keeps all of them. */
+/**
+ * Computes the triples of the matches in these rows from content. Store names come as JSON, which can hold every
+ * character.
+ */
 function matchedDaysSql(
   path: string,
   scope: EraseScope,
@@ -208,7 +220,7 @@ function matchedDaysSql(
     group by 1, 2 order by 1, 2`;
 }
 
-/** Which of a segment's rows match, as text: a 1 for each that does, else a 0, in the order of the file. */
+/** Tells which rows of a segment match: text with a 1 for each row that does and a 0 for each other, in file order. */
 function matchedRowsSql(path: string, scope: EraseScope, rowCount: number): string {
   return `
     select bitstring_agg(file_row_number, 0, ${rowCount - 1})::varchar as bits
@@ -216,8 +228,8 @@ function matchedRowsSql(path: string, scope: EraseScope, rowCount: number): stri
 }
 
 /**
- * The condition on the rows to keep. By row: an `event_id in (…)` is a join to DuckDB, after which row groups
- * come in any order, while a plain condition keeps the order of the file.
+ * The condition on the rows to keep, by row number. With `event_id in (…)` DuckDB would make a join, after which row
+ * groups come in any order; a plain condition keeps the order of the file.
  */
 function keptRowsSql(bits: string): string {
   return `get_bit(${literal(bits)}::bit, file_row_number::integer) = 0`;

@@ -9,7 +9,7 @@ import {
 import type { Move } from './move.ts';
 import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
 
-/** What a move lets go for good; null for the kinds that keep all records. */
+/** What a move lets go for good; null for the kinds of moves that keep all records. */
 export function toGone(move: Move, days: readonly DayTriple[]): Gone | null {
   const { tenant, kind, first_day, last_day } = move;
   switch (kind) {
@@ -23,11 +23,14 @@ export function toGone(move: Move, days: readonly DayTriple[]): Gone | null {
   }
 }
 
+/** What leaves for good when these days of a scope are deleted. */
 export function goneOf(kind: Gone['kind'], scope: EraseScope, days: readonly DayTriple[]): Gone {
   return { tenant: scope.tenant, kind, days, window: windowOf(scope) };
 }
 
-/** Where an erasure has no bounds it takes all days of its store. */
+/**
+ * The range of days that an erasure takes whole; null when it takes single event ids. Without bounds it takes all days.
+ */
 function windowOf({ store, eventIds, from, to }: EraseScope): DayWindow | null {
   if (eventIds !== null) return null;
   const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);

@@ -15,7 +15,7 @@ import type { KindSteps, MoverContext, MoveSegment, MoveWork, VerifiedSegment } 
 import { newSegment } from './plan-move.ts';
 import { insertMoveSegment, lockMove } from './queries.ts';
 
-/** Hot records of whole days become one segment; several where records are very large. */
+/** A move: the hot records of whole days become one segment, or several when records are very large. */
 export const moveKind: KindSteps = {
   async copy(context, work) {
     const { db, duckdb } = context;
@@ -78,7 +78,10 @@ export const moveKind: KindSteps = {
   },
 };
 
-/** Names as many segments as a move turns out to need, before anything of them is in the store. */
+/**
+ * Names as many segments as the move turns out to need. It does so before any object is written, so that the journal
+ * knows every object that may exist.
+ */
 async function nameSegments(
   { db, runner }: MoverContext,
   { move, out }: MoveWork,

@@ -7,7 +7,7 @@ import { withTenantLock } from './tenant-lock.ts';
 
 export type TenantMove = {
   readonly tenant: string;
-  /** YYYY-MM-DD, inclusive: what the policy and the run let move. */
+  /** YYYY-MM-DD, inclusive. The policy and the run allow days up to this one. */
   readonly lastDay: string;
   readonly runId: string | null;
   readonly signal: AbortSignal;
@@ -16,17 +16,17 @@ export type TenantMove = {
 export type TenantMoveOutcome = {
   readonly movedCount: number;
   readonly movedBytes: number;
-  /** Moves that failed and are told by the journal; not those that a policy called off. */
+  /** Moves that failed, for reasons that the journal tells. Those that a policy called off do not count. */
   readonly failedMoves: number;
-  /** Another mover holds the tenant: nothing was done. */
+  /** Another mover works on the tenant, so nothing was done. */
   readonly isBusy: boolean;
 };
 
 const nothing = { movedCount: 0, movedBytes: 0, failedMoves: 0 };
 
 /**
- * Finishes a tenant's unfinished moves, moves what is due, oldest days first, then merges small segments.
- * One mover a tenant at a time, in however many processes.
+ * Finishes a tenant's unfinished moves, then moves what is due, the oldest days first, then merges small segments. Only
+ * one mover works on a tenant at a time, over all processes.
  */
 export async function moveTenant(
   context: MoverContext,
@@ -44,16 +44,18 @@ async function moveUnderLock(
   job: TenantMove,
 ): Promise<Omit<TenantMoveOutcome, 'isBusy'>> {
   const { tenant, runId, lastDay, signal } = job;
-  // Of two copies of the database one is told here, before it writes for nothing.
+  // If this is a copy of a database that is in use elsewhere, one of the two is stopped here, before it writes
+  // anything.
   await context.fence.advance(signal);
   const results = await resumeMoves(context, tenant, signal);
-  // Each day once a run: what fails, and what comes late while it runs, is for the next one.
+  // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
+  // ever.
   for (let after: string | null = null; ; ) {
     const move = await planMove(context, { tenant, runId, lastDay, after });
     if (move === null) break;
     const result = await runMove(context, move, signal);
     results.push(result);
-    // Whatever is due after it would be called off as well.
+    // Whatever is due after this move would be called off for the same reason.
     if (result.isCalledOff) return results.reduce(addResult, nothing);
     after = move.last_day;
   }
@@ -61,7 +63,10 @@ async function moveUnderLock(
   return results.reduce(addResult, nothing);
 }
 
-/** Each merge leaves fewer segments; one that fails would fail again. */
+/**
+ * Merges small segments until there is nothing to merge. Each merge leaves fewer segments, so this ends. It stops at
+ * one that fails, which would fail again.
+ */
 async function compact(
   context: MoverContext,
   { tenant, runId, signal }: TenantMove,

@@ -6,7 +6,7 @@ import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
-/** A move as the mover works on it. Days are `YYYY-MM-DD`, both inclusive. */
+/** A move, as the mover works on it. Days are `YYYY-MM-DD`; both ends belong to it. */
 export type Move = {
   readonly tenant: string;
   readonly id: string;
@@ -14,11 +14,14 @@ export type Move = {
   readonly state: MoveState;
   readonly first_day: string;
   readonly last_day: string;
-  /** What was asked for (erase); null for the other kinds. */
+  /**
+   * What an erasure or a deletion was asked for; null for the other kinds. See scope.ts and erase-steps.ts for its
+   * form.
+   */
   readonly request: unknown;
 };
 
-/** A segment that a move reads or writes. */
+/** A segment that a move reads or writes. Size and checksum are null until the object is written. */
 export type MoveSegment = {
   readonly segment_id: string;
   readonly object_key: string;
@@ -26,64 +29,67 @@ export type MoveSegment = {
   readonly sha256: Buffer | null;
 };
 
-/** What moving cold data needs. */
+/** What the mover needs from the process that it runs in. */
 export type MoverContext = {
   readonly db: Database;
   readonly duckdb: DuckDb;
   readonly store: ObjectStore;
-  /** Asked before anything is written or removed: another database may have the store by now. */
+  /** Must be asked before anything is written or removed, because another database may have the store by now. */
   readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
-  /** A folder of this process alone, for copies on their way. */
+  /** A folder that only this process uses, for files on their way. */
   readonly spoolDir: string;
-  /** Of this process: a move that another one takes over cannot be changed by it any more. */
+  /** Identifies this process. Once another process takes over a move, this one cannot change it any more. */
   readonly runner: string;
-  /** Objects that nothing refers to any more are kept so long. */
+  /** How long objects are kept that nothing refers to any more, for readers that still use them. */
   readonly graceSeconds: number;
   readonly log: Log;
   /**
-   * Told which records leave for good, inside the transaction that lets them go, while nobody can pin a
-   * slice of the tenant. Answers what else goes or changes with them; without it nothing does.
+   * Is told which records leave for good, inside the transaction that lets them go and while nobody can pin a slice of
+   * the tenant. Returns what else goes or changes because of it. Without this function nothing else does.
    */
   readonly onGone?: (connection: Connection, gone: Gone) => Promise<GoneEffects>;
-  /** For tests of faults: runs before and after each change of a move's state is committed. */
+  /** For tests of faults: runs before and after the commit of each change of a move's state. */
   readonly onArrow?: (to: MoveState, when: 'before' | 'after', move: Move) => Promise<void>;
 };
 
-/** A move at work: its row, the segments that it reads and those that it writes. */
+/** A move at work: its row, the segments that it reads (`in`) and those that it writes (`out`). */
 export type MoveWork = {
   readonly move: Move;
   readonly in: readonly MoveSegment[];
-  /** With keys decided beforehand: an object of them that is on its way is known to the journal. */
+  /** Their keys are decided before anything is written, so that the journal knows every object that may exist. */
   readonly out: readonly MoveSegment[];
-  /** A folder of its own, empty at the beginning and removed in the end. */
+  /** A folder for this move alone. It is empty in the beginning and removed in the end. */
   readonly dir: string;
   readonly signal: AbortSignal;
 };
 
-/** What was written into local files, and what those must hold, by store and day. */
+/** The local files that were written, and what they must hold together, by store and day. */
 export type Copied = {
-  /** Of `work.out`; those left out have no record and no object, and are struck from the journal. */
+  /**
+   * Segments of `work.out`. Those that are not listed have no record and no object, and are struck from the journal.
+   */
   readonly files: readonly { readonly segment_id: string; readonly path: string }[];
   readonly days: readonly DayTriple[];
 };
 
-/** A segment that was read back from the store and is what it should be; `path` is the copy read. */
+/** A segment that was read back from the store and holds what it should. `path` is the copy that was read. */
 export type VerifiedSegment = NewSegment & { readonly path: string };
 
-/** Why a move must not be switched any more: a stable code, and a sentence. */
+/** The reason why a move must not be switched any more: a stable code and a sentence. */
 export type Refusal = { readonly code: string; readonly message: string };
 
 /**
- * What a kind of move does by itself. The states, putting and reading back objects, the triples, fencing
- * and the removal of replaced objects are the same for all and lie in run-move.ts.
+ * The steps that differ by the kind of a move. Everything else is the same for all kinds and lies in run-move.ts and
+ * the files that it calls: the states, writing and reading back of objects, triples, fencing, removal of replaced
+ * objects.
  */
 export type KindSteps = {
-  /** planned → copied: writes the new segments as files in `work.dir`. Runs again after a restart. */
+  /** planned → copied: writes the new segments as files in `work.dir`. It runs again after a restart. */
   copy(context: MoverContext, work: MoveWork): Promise<Copied>;
   /**
-   * verified → switched: inside the one transaction, most of all by `replaceSegments`; `work.in` goes out
-   * of the catalogue, `segments` come in. Answers what leaves for good. Its objects are queued for removal
-   * afterwards by the caller.
+   * verified → switched: makes the changes inside the one transaction, mainly by `replaceSegments`: `work.in` leave the
+   * catalogue and `segments` enter it. Returns the triples of what leaves for good. The caller queues the replaced
+   * objects for removal afterwards.
    */
   switch(
     connection: Connection,
@@ -93,8 +99,13 @@ export type KindSteps = {
       segments: readonly VerifiedSegment[];
     },
   ): Promise<readonly DayTriple[]>;
-  /** switched → removed: what is to be done once no read finds the source any more. Runs again after a kill. */
+  /**
+   * switched → removed: does what is left to do once no reader finds the source any more. It runs again after a kill.
+   */
   cleanUp?(context: MoverContext, work: MoveWork): Promise<void>;
-  /** Asked last thing inside the switch: whether policies still let it happen. Hold is asked by the caller. */
+  /**
+   * Is asked at the end of the switch whether policies still allow the move; null means yes. The caller checks legal
+   * hold.
+   */
   refuse(connection: Connection, move: Move): Promise<Refusal | null>;
 };

@@ -4,14 +4,14 @@ import type { MoveKind } from '../values.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { type HotDay, insertMove, insertMoveSegment, listHotDays } from './queries.ts';
 
-/** What one move takes at most, unless a single day has more. */
+/** What one move takes at most, in records and in their bytes, unless a single day has more. */
 const maxCount = 1_000_000;
 const maxBytes = 512 * 1024 * 1024;
 
 export type DueMove = {
   readonly tenant: string;
   readonly runId: string | null;
-  /** Only days after this one; null = from the first. */
+  /** Only days after this one are moved; null begins with the first day. */
   readonly after: string | null;
   readonly lastDay: string;
 };
@@ -29,7 +29,7 @@ export async function planMove(context: MoverContext, due: DueMove): Promise<Mov
   });
 }
 
-/** The first of the days, as many as one move takes. */
+/** The first of these days, as many as one move takes: at least one. */
 export function chunkDays(days: readonly HotDay[]): readonly HotDay[] {
   let [count, bytes] = [0, 0];
   const end = days.findIndex((day) => {
@@ -51,7 +51,7 @@ export type PlannedMove = {
   readonly out: readonly MoveSegment[];
 };
 
-/** Journals a move of any kind, with what it reads and will write. */
+/** Journals a move of any kind, with the segments that it reads and will write. */
 export async function journalMove(context: MoverContext, planned: PlannedMove): Promise<Move> {
   const { db, runner } = context;
   const move = await db.transaction(async (connection) => {
@@ -68,7 +68,7 @@ export async function journalMove(context: MoverContext, planned: PlannedMove): 
   return move;
 }
 
-/** A segment to write: its id and the key of its object, which no other one ever has. */
+/** A segment to be written, with a new id and an object key that no other segment ever has. */
 export function newSegment(range: {
   tenant: string;
   firstDay: string;

@@ -50,7 +50,7 @@ export async function listMoveSegments(
     where tenant = ${move.tenant} and move_id = ${move.id} and role = ${role} order by segment_id`);
 }
 
-/** Makes this process the one that works on the tenant's unfinished moves; the oldest first. */
+/** Makes this process the one that works on the tenant's unfinished moves, and lists them, the oldest first. */
 export async function takeOver(db: Queryable, tenant: string, runner: string): Promise<Move[]> {
   return db.query<Move>(sql`
     with taken as (
@@ -60,14 +60,14 @@ export async function takeOver(db: Queryable, tenant: string, runner: string): P
     ) select ${columns} from taken order by planned_at, id`);
 }
 
-/** Takes moves, of all tenants, whose objects are not settled yet away from whoever works on them. */
+/** Takes the moves of all tenants that have not settled their objects yet away from the processes that work on them. */
 export async function takePlanned(connection: Connection): Promise<Move[]> {
   return connection.query<Move>(
     sql`update moves set runner = 'nobody' where state = 'planned' returning ${columns}`,
   );
 }
 
-/** Locks a move that is still this process's and in this state; false when it is not. */
+/** Locks a move that still belongs to this process and is still in this state; false when it does not or is not. */
 export async function lockMove(
   connection: Connection,
   move: Move,
@@ -79,7 +79,7 @@ export async function lockMove(
   return rows.length === 1;
 }
 
-/** Strikes the segments that a move was to write from the journal; answers their keys. */
+/** Strikes segments that a move was to write from the journal, apart from `except`. Returns their object keys. */
 export async function deleteOutSegments(
   db: Queryable,
   move: Move,
@@ -92,6 +92,7 @@ export async function deleteOutSegments(
   return rows.map((row) => row.object_key);
 }
 
+/** Stores the size and checksum of an object that was written. */
 export async function setWritten(
   db: Queryable,
   move: Move,
@@ -115,7 +116,7 @@ export async function insertMoveDays(
       ${of('bytes')}::bigint[], ${of('digest')}::numeric[]) as given(store, day, count, bytes, digest)`);
 }
 
-/** What the new segments of a move must hold. */
+/** Lists what the new segments of a move must hold together. */
 export async function listMoveDays(db: Queryable, move: Move): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count, bytes, digest from move_days
@@ -148,14 +149,14 @@ export async function setSwitched(db: Queryable, move: Move, gone: Triple): Prom
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
-/** What else went or changed with the records that left for good. */
+/** Stores what else went or changed with the records that left for good. */
 export async function setEffects(db: Queryable, move: Move, effects: GoneEffects): Promise<void> {
   await db.query(sql`
     update moves set effects = ${JSON.stringify(effects)}::json
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
-/** Whether a dataset version has days from the first to the last; the names of some that do. */
+/** Lists up to three names of dataset versions that have days in this range. */
 export async function listKeepers(
   db: Queryable,
   { tenant, firstDay, lastDay }: { tenant: string; firstDay: string; lastDay: string },
@@ -168,7 +169,7 @@ export async function listKeepers(
   return rows.map((row) => row.name);
 }
 
-/** What an open move waits for; taken back when it goes on. */
+/** Stores what a move that has not ended waits for. It is cleared when the move goes on. */
 export async function setWaiting(
   db: Queryable,
   move: Move,
@@ -190,7 +191,10 @@ export async function setFailed(
     where tenant = ${move.tenant} and id = ${move.id}`);
 }
 
-/** Ends switched moves whose replaced objects are all removed, and what they erased; answers which. */
+/**
+ * Ends those of these switched moves whose replaced objects are all removed and whose tables are scrubbed. Returns
+ * their ids.
+ */
 export async function endSwitched(
   db: Queryable,
   tenant: string,
@@ -207,7 +211,10 @@ export async function endSwitched(
   return rows.map((row) => row.id);
 }
 
-/** Has objects that nothing refers to removed after the grace. */
+/**
+ * Queues objects that nothing refers to any more for removal after the grace. An object that is queued already keeps
+ * its time.
+ */
 export async function queueRemovals(
   db: Queryable,
   move: { tenant: string; id: string },
@@ -222,7 +229,9 @@ export async function queueRemovals(
 
 export type Removal = { tenant: string; object_key: string; move_id: string };
 
-/** Objects whose time has come. One that a live segment has would be a mistake, and is left. */
+/**
+ * Lists objects whose time has come. An object of a live segment should never be queued; if it is, it is not listed.
+ */
 export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
   return db.query<Removal>(sql`
     select tenant, object_key, move_id from object_removals removal
@@ -239,7 +248,7 @@ export async function deleteRemoval(db: Queryable, removal: Removal): Promise<vo
 
 export type HotDay = { day: string; count: number; bytes: number };
 
-/** The tenant's days that have hot records, the oldest first. */
+/** Lists the tenant's days that have hot records, the oldest first. */
 export async function listHotDays(
   db: Queryable,
   tenant: string,
@@ -265,7 +274,7 @@ export type SmallSegment = {
   last_day: string;
 };
 
-/** The tenant's live segments below a size, by their days. */
+/** Lists the tenant's live segments below a size, in the order of their days. */
 export async function listSmallSegments(
   db: Queryable,
   tenant: string,
@@ -279,8 +288,9 @@ export async function listSmallSegments(
 }
 
 /**
- * Pairs of these segments that both have records of the same store's day. By groups, not by a join of the days
- * with themselves: right after a large move, before PostgreSQL has counted them, that took minutes.
+ * Finds pairs of these segments that both have records of the same day of a store. It groups by day instead of joining
+ * the days with themselves: right after a large move, before PostgreSQL has gathered statistics, that join took
+ * minutes.
  */
 export async function listOverlaps(
   db: Queryable,
@@ -296,7 +306,7 @@ export async function listOverlaps(
     where b.id > a.id limit 10000`);
 }
 
-/** The triples that the catalogue has of live segments. */
+/** Lists the triples of live segments, as the catalogue has them. */
 export async function listDaysOfSegments(
   db: Queryable,
   tenant: string,
@@ -308,8 +318,8 @@ export async function listDaysOfSegments(
 }
 
 /**
- * Keeps policies as they are until the end of the transaction: whoever changes one locks the default's
- * row, as putPolicy does.
+ * Keeps all policies as they are until the end of the transaction. Whoever changes a policy locks the row of the
+ * default one, as putPolicy does.
  */
 export async function lockPolicies(connection: Connection): Promise<void> {
   await connection.query(sql`select tenant from retention_policies where tenant = '*' for share`);

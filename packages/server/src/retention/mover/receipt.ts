@@ -7,9 +7,10 @@ import { goneOf } from './gone.ts';
 import type { MoverContext } from './move.ts';
 import type { EraseScope } from './scope.ts';
 
+/** How many event ids without a record the receipt lists. */
 const listedIds = 1000;
 
-/** What an erasure of these matches would do: the answer to a dry run. */
+/** The receipt of a dry run: what an erasure of these matches would do. */
 export function dryReceipt(
   scope: EraseScope,
   matches: Matches,
@@ -38,7 +39,7 @@ export function dryReceipt(
   };
 }
 
-/** The receipt of a journalled erasure as it stands. Until the switch it tells what will go. */
+/** The receipt of a journalled erasure as it is now. Before the switch it tells what will be erased. */
 export function receiptOf(
   planned: EraseReceipt,
   { id, state }: { id: string; state: ErasureState },
@@ -52,7 +53,7 @@ export function receiptOf(
       bytes: state.gone_bytes,
       digest: state.gone_digest,
     }),
-    // Hot records that fit and came after the plan went too; cold ones cannot have changed.
+    // Hot records that match and came after the plan were erased, too. Cold records cannot have changed.
     hot_count: state.gone_count - planned.cold_count,
     erased_at: state.switched_at,
     objects_removed_after: state.objects_removed_after,
@@ -61,7 +62,7 @@ export function receiptOf(
   };
 }
 
-/** What no erasure can take away at once, or at all. */
+/** What an erasure cannot take away at once, or at all. */
 function remainsOf(
   planned: EraseReceipt,
   { objects_removed_after, scrub_due, scrubbed }: ErasureState,
@@ -106,7 +107,7 @@ function remainsOf(
   return remains;
 }
 
-/** enrichment_records_2001_03 → the month 2001-03. */
+/** Names tables for readers of the receipt: enrichment_records_2001_03 becomes "the month 2001-03". */
 function namesOf(tables: readonly string[]): string {
   const names = tables.map((table) => {
     const [, year, month] = /_(\d{4})_(\d\d)$/.exec(table) ?? [];
@@ -125,7 +126,7 @@ function toEffects({ tagsRemoved, versionsChanged, exportsRemoved }: GoneEffects
   };
 }
 
-/** Nothing fits: also what a caller is told of a tenant beyond its reach. */
+/** The result when nothing matches. A caller is also shown it for a tenant out of its reach. */
 export const noMatches: Matches = { hot: [], cold: [], foundIds: new Set() };
 
 function coldTriple(matches: Matches): Triple {
@@ -136,14 +137,14 @@ function toTripleRow({ count, bytes, digest }: Triple) {
   return { count, bytes, digest: formatDigest(BigInt(digest)) };
 }
 
-/** Event ids of the request that no record has, the first of them. */
+/** The first of the requested event ids that no record has. */
 function notFound({ eventIds }: EraseScope, foundIds: ReadonlySet<string>): string[] {
   return (eventIds ?? []).filter((id) => !foundIds.has(id)).slice(0, listedIds);
 }
 
 /**
- * What else an erasure of these matches would change: it is done and undone again, so that nothing can
- * tell differently from what will be done.
+ * Finds what else an erasure of these matches would change. It makes the changes and undoes them, so that the answer is
+ * always what would really happen.
  */
 export async function foretell(
   { db, onGone }: Pick<MoverContext, 'db' | 'onGone'>,

@@ -5,9 +5,9 @@ import { deleteRemoval, endSwitched, listDueRemovals, type Removal } from './que
 const pageRows = 100;
 
 /**
- * Removes the objects whose grace is over, and ends the moves that replaced them. Harmless when several
- * processes do it at once, and again after a kill. Answers how many were removed: none while another
- * database has the store.
+ * Removes the objects whose grace is over, and ends the moves that replaced them. Several processes may do this at
+ * once, and it may be repeated after a kill. Returns how many objects were removed; none while another database has the
+ * store.
  */
 export async function removeObjects(
   { db, store, fence }: Pick<MoverContext, 'db' | 'store' | 'fence'>,
@@ -18,17 +18,18 @@ export async function removeObjects(
     const page = await listDueRemovals(db, pageRows);
     if (page.length === 0) return removedCount;
     try {
-      // After they were let go: no copy of the database that may write from now on still needs them.
+      // The fence is advanced after the objects were dropped from the catalogue, so that no copy of the database that
+      // may write from now on still needs them.
       await fence.advance(signal);
       for (const removal of page) {
-        // Who adopts the store meanwhile may need the rest.
+        // Another database that takes over the store meanwhile may need the remaining objects.
         await fence.assertOwn(signal);
         await store.remove(removal.object_key, signal);
         await deleteRemoval(db, removal);
         removedCount += 1;
       }
     } catch (error) {
-      // Each look finds the same; who watches the store says so once.
+      // Every look would find the same, so nothing is logged here: the watch over the store reports it once.
       if (isFenced(error)) return removedCount;
       throw error;
     }

@@ -21,19 +21,22 @@ import { readBack, verifyCopy } from './verify-copy.ts';
 
 export type MoveResult = {
   readonly move: Move;
-  /** Whether the move is done, as far as readers are concerned; false = failed, told by the journal. */
+  /**
+   * Whether the move is done as far as readers are concerned. False means that it failed, for a reason in the journal.
+   */
   readonly isSwitched: boolean;
-  /** Whether it did not fail by damage, but because policies do not let it happen any more. */
+  /** Whether it did not fail by damage but was called off, because policies do not allow it any more. */
   readonly isCalledOff: boolean;
-  /** What lies in its new segments. */
+  /** The triple of its new segments. */
   readonly written: Triple;
 };
 
 /**
- * Brings a move of this runner from whatever state it is in to its end. The caller holds the tenant's lock. A
- * move whose data is not what it should be fails and says so in the journal; faults that pass (database,
- * store, abort) are thrown, and the move goes on from the last state that was committed. A full store is thrown
- * too, and told by the journal.
+ * Brings a move of this process from whatever state it is in to its end. The caller holds the tenant's lock.
+ *
+ * A move whose data is not what it should be fails, and the journal says why. Faults that pass (of the database, of the
+ * store, an abort) are thrown; the move then goes on later from the last state that was committed. A full store is
+ * thrown, too, and noted in the journal.
  */
 export async function runMove(
   context: MoverContext,
@@ -66,10 +69,11 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
           break;
         }
         case 'verified':
-          // After a restart the copies that were read back are gone.
+          // After a restart the copies that were read back are gone, so they are read again.
           segments ??= await readBack(context, work);
-          // After its content was settled: a copy of the database that may write from now on either knows
-          // this move, or had no part of what the objects hold taken away. See platform/objects/fence.ts.
+          // The fence is advanced after the content of the objects was settled. A copy of the database that may write
+          // from now on then either knows this move, or still has every record that the objects hold. See
+          // platform/objects/fence.ts.
           if (work.in.length + work.out.length > 0) await context.fence.advance(work.signal);
           work = await switchMove(context, work, segments);
           break;
@@ -84,7 +88,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
     }
   } catch (error) {
     if (!(error instanceof MoveFault)) {
-      // A stream that is aborted does not tell why.
+      // The error of a stream that was aborted does not say so; the signal does.
       work.signal.throwIfAborted();
       if (isFull(error)) await noteFull(context, work, error);
       throw error;
@@ -117,8 +121,8 @@ function notSwitched(move: Move, isCalledOff: boolean): MoveResult {
 }
 
 /**
- * switched → removed: at once when nothing waits for its removal, else `removeObjects` ends the move when
- * the grace is over.
+ * switched → removed: at once when nothing waits for its removal. Otherwise `removeObjects` ends the move when the
+ * grace is over.
  */
 async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork> {
   const { move } = work;
@@ -133,8 +137,9 @@ async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork>
 }
 
 /**
- * Finishes what was left unfinished of a tenant, whoever began it. The caller holds the tenant's lock. While another
- * database has the store, what needs objects waits: nothing is written there, and nothing of it can go live.
+ * Finishes the moves of a tenant that were left unfinished, whoever began them. The caller holds the tenant's lock.
+ * While another database has the store, moves that need objects wait: they could neither write objects nor make any of
+ * them live.
  */
 export async function resumeMoves(
   context: MoverContext,
@@ -154,7 +159,7 @@ export async function resumeMoves(
   return results;
 }
 
-/** Once it is switched only PostgreSQL is left to clean up. */
+/** Whether a move still reads or writes objects. After the switch, only PostgreSQL is left to clean up. */
 async function needsStore({ db }: MoverContext, move: Move): Promise<boolean> {
   if (move.state === 'switched') return false;
   const [reads, writes] = [
@@ -175,8 +180,8 @@ async function askFence({ fence }: MoverContext, signal: AbortSignal): Promise<b
 }
 
 /**
- * Gives a move that begins anew other objects: the process that began it may still be alive, and its late
- * write must not replace an object that was verified meanwhile.
+ * Gives new object keys to a move that begins anew. The process that began it may still be alive, and its late write
+ * must not replace an object that was verified meanwhile.
  */
 async function renewObjects(context: MoverContext, move: Move): Promise<void> {
   const { db, graceSeconds } = context;
@@ -187,8 +192,9 @@ async function renewObjects(context: MoverContext, move: Move): Promise<void> {
 }
 
 /**
- * Before this database takes the store over: the other one may have made live what was planned when the two parted,
- * with records that only it has. Our moves get other objects; those stay, for a verification to name.
+ * Prepares this database to take over the store. The other database may have made live what was planned when the two
+ * parted, with records that only it has. So our planned moves get new objects, and the old ones stay; a verification
+ * will name them.
  */
 export async function disownObjects(db: Database): Promise<void> {
   await db.transaction(async (connection) => {

@@ -1,19 +1,20 @@
 import { invalidInput } from '../../kernel/errors.ts';
 import type { EraseRequest } from '../contract.ts';
 
-/** Which records of a tenant are to be erased: those that fit all that is not null. */
+/** The records of a tenant that are to be erased: those that fit every field that is not null. */
 export type EraseScope = {
   readonly tenant: string;
   readonly store: string | null;
   readonly eventIds: readonly string[] | null;
-  /** Whole days, both inclusive, `YYYY-MM-DD`. */
+  /** Whole days, `YYYY-MM-DD`; both ends belong to the range. */
   readonly from: string | null;
   readonly to: string | null;
 };
 
 /**
- * Throws 400 `request_invalid` for days that make no sense, and for a tenant with nothing more: that all of
- * a tenant shall go must be spelled out, so that a forgotten field never means everything.
+ * Checks a request and returns its scope. Throws 400 `request_invalid` for a range of days that makes no sense, and for
+ * a tenant without anything else: that all of a tenant shall be erased must be spelled out, so that a forgotten field
+ * never means everything.
  */
 export function toScope(request: EraseRequest): EraseScope {
   const { tenant, store = null, event_ids: eventIds = null, from = null, to = null } = request;
@@ -41,12 +42,12 @@ type JournalledScope = {
   to: string | null;
 };
 
-/** The scope as the journal keeps it (moves.request). */
+/** The scope in the form that the journal stores (moves.request). */
 export function toJournal({ store, eventIds, from, to }: EraseScope): JournalledScope {
   return { store, event_ids: eventIds, from, to };
 }
 
-/** What `toJournal` wrote. */
+/** Reads the scope of an erasure from the journal, as `toJournal` wrote it. */
 export function fromJournal(move: { id: string; tenant: string; request: unknown }): EraseScope {
   const { id, tenant, request } = move;
   if (typeof request !== 'object' || request === null || !('event_ids' in request)) {
@@ -56,7 +57,7 @@ export function fromJournal(move: { id: string; tenant: string; request: unknown
   return { tenant, store, eventIds, from, to };
 }
 
-/** All records of whole days. */
+/** The scope of all records on whole days; `from` null means since the first day. */
 export function scopeOfDays(tenant: string, from: string | null, to: string): EraseScope {
   return { tenant, store: null, eventIds: null, from, to };
 }

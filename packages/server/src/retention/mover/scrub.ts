@@ -5,16 +5,17 @@ import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queri
 import { findScrub, setScrubbed } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
 
-/** How long to wait, over all tables, for readers that began before the erasure. */
+/** How long to wait, for all tables together, until the readers that began before the erasure have ended. */
 const snapshotMillis = 5_000;
 const pauseMillis = 250;
 
 /**
- * Takes what an erasure deleted out of PostgreSQL's files. A vacuum alone does not: it frees the place of a row,
- * and most often leaves its bytes there until another row needs it. So the tables are written anew; one too large
- * for that is left alone, and the receipt says so: its vacuum could keep the tenant locked for hours. What a snapshot
- * or a lock keeps from it now stays due, and the next run of retention goes on. No fault of it makes an erasure fail
- * that has happened already.
+ * Takes the rows that an erasure deleted out of PostgreSQL's files. A vacuum alone is not enough: it frees the place of
+ * a row, but mostly leaves its bytes there until another row needs the place. So the tables are written anew.
+ *
+ * A table that is too large for that is left alone, since it could keep the tenant locked for hours; the receipt says
+ * so. What cannot be done now, because of a snapshot or a lock, stays due, and the next run of retention goes on with
+ * it. The erasure has happened by now, so no error in here may make it fail.
  */
 export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
   const { db, log } = context;
@@ -34,6 +35,7 @@ export async function scrub(context: MoverContext, move: Move, signal: AbortSign
   }
 }
 
+/** gone: the table has no deleted rows left. kept: it is too large. due: the next run tries again. */
 type Outcome = 'gone' | 'kept' | 'due';
 
 async function scrubTables(session: Session, tables: readonly string[]): Promise<Outcome[]> {

@@ -5,8 +5,8 @@ import type { Move, MoverContext } from './move.ts';
 import { lockMove } from './queries.ts';
 
 /**
- * Takes a move to its next state: one transaction, fenced by the runner and the state it was in, so that
- * a process that was thought dead changes nothing after another one took over.
+ * Takes a move to its next state in one transaction. It holds only for the runner and the state that the move had, so
+ * that a process which was thought dead changes nothing after another one took over. Throws 409 `tenant_busy` then.
  */
 export async function takeArrow(
   context: MoverContext,

@@ -1,7 +1,10 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { type busy, withSessionLock } from '../../platform/work/session-lock.ts';
 
-/** Works on a tenant while no other mover does, in whatever process. */
+/**
+ * Works on a tenant while no other mover does, in whatever process. Returns `busy` when another one does. The signal
+ * that `work` gets is also aborted when the lock is lost.
+ */
 export function withTenantLock<T>(
   db: Database,
   tenant: string,

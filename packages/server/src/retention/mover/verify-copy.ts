@@ -15,7 +15,7 @@ import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './mov
 import { listMoveDays, setVerified } from './queries.ts';
 import { takeArrow } from './take-arrow.ts';
 
-/** copied → verified: the objects were read back, and hold day by day what the source held. */
+/** copied → verified: the objects were read back, and hold for each day what the source held. */
 export async function verifyCopy(
   context: MoverContext,
   work: MoveWork,
@@ -30,8 +30,8 @@ export async function verifyCopy(
 }
 
 /**
- * Reads the written objects anew from the store and computes their triples from content. Throws MoveFault
- * unless they are those of the source.
+ * Reads the written objects from the store again and computes their triples from content. Throws a MoveFault unless
+ * these are the triples of the source.
  */
 export async function readBack(context: MoverContext, work: MoveWork): Promise<VerifiedSegment[]> {
   const segments: VerifiedSegment[] = [];
@@ -69,7 +69,7 @@ async function readSegment(
   }
 }
 
-/** A sentence about the first store's day that differs; null = none does. */
+/** A sentence about the first day of a store that differs; null when all are the same. */
 function findDifference(
   expected: ReadonlyMap<string, DayTriple>,
   found: ReadonlyMap<string, DayTriple>,
@@ -93,8 +93,8 @@ function damaged(message: string, cause?: unknown): MoveFault {
 }
 
 /**
- * Reads a segment's object anew from the store into a file of its own, and answers its path. Throws
- * ObjectMissing, ObjectDamaged.
+ * Reads the object of a segment from the store into a file of its own, and returns the path. Throws ObjectMissing,
+ * ObjectDamaged.
  */
 export async function fetchSegment(
   { store }: MoverContext,

@@ -15,8 +15,8 @@ type PlanAnswer = {
 };
 
 /**
- * One page of what a run would do now, by tenant and kind, and the totals of all pages. Throws 400
- * `cursor_invalid`.
+ * One page of what a run would do now, by tenant and kind, with the totals of all pages. `hot_space` is null for
+ * callers that are limited to tenants, and on later pages. Throws 400 `cursor_invalid`.
  */
 export async function getPlan(
   db: Queryable,
@@ -35,13 +35,13 @@ export async function getPlan(
   return {
     data,
     totals: toTotals(rows[0]),
-    // The files are those of all tenants.
+    // The files hold the records of all tenants, so a caller that is limited to some must not see their size.
     hot_space: actor.tenants === null && cursor === undefined ? await measureHotSpace(db) : null,
     next_cursor,
   };
 }
 
-/** Records that a run over this scope would move or delete now, and those that versions keep from it. */
+/** Counts the records that a run over this scope would move or delete now, and those that dataset versions keep. */
 export async function countDue(
   db: Queryable,
   scope: queries.PlanScope,
@@ -54,7 +54,7 @@ function toPlanRow(row: queries.PlannedRow): PlanRow[] {
   const { tenant, kind, first_day, last_day, count, bytes, held } = row;
   const { versioned_count, versioned_bytes, versions } = row;
   const kept = { versioned_count, versioned_bytes, versions };
-  // An empty page is one row that has nothing but the totals.
+  // An empty page is one row that has only the totals.
   return tenant === null
     ? []
     : [{ tenant, kind, first_day, last_day, count, bytes, held, ...kept }];
@@ -74,22 +74,23 @@ function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
   };
 }
 
-/** What the policy in force for a tenant lets be done now. Days are `YYYY-MM-DD`. */
+/** What the policy in force for a tenant allows now. Days are `YYYY-MM-DD`. */
 export type DueDays = {
-  /** Legal hold: nothing may be done, whatever the days say. */
+  /** Legal hold: nothing may be done to the tenant, whatever the days say. */
   readonly hold: boolean;
   /** Hot records on days before this one may become cold. */
   readonly moveUntil: string;
-  /** All records on days before this one go for good; null = none do. */
+  /** All records on days before this one are deleted; null means that none are. */
   readonly deleteUntil: string | null;
-  /** The last day before each of them. */
+  /** The last days that may be moved and deleted: the days before the two above. */
   readonly lastMoveDay: string;
   readonly lastDeleteDay: string | null;
 };
 
 /**
- * Asked right before something is done to a tenant, and again inside of what is done: a policy may change
- * at any time, and a hold must stop what has not happened yet. `before` = only days before this one.
+ * Reads what a tenant's policy allows now. `before` limits it to days before that one. Must be called right before
+ * something is done to a tenant and again inside its transaction, because a policy may change at any time and a hold
+ * must stop what has not happened yet.
  */
 export async function findDueDays(
   db: Queryable,

@@ -10,14 +10,14 @@ import * as queries from './queries.ts';
 
 type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
 
-/** Who changes a policy, and how that is put on record. */
+/** Who changes a policy, and how the change is put on record. */
 type PolicyAct = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
 };
 
-/** One page of the policies: the default first, then the tenants’ own. Throws 400 `cursor_invalid`. */
+/** One page of the policies: the default first, then those of tenants. Throws 400 `cursor_invalid`. */
 export async function listPolicies(
   db: Queryable,
   cursorKey: Buffer,
@@ -32,8 +32,8 @@ export async function listPolicies(
 }
 
 /**
- * The policy in force for a tenant, which need not exist: its own or the default. Throws 404
- * `policy_not_found` for one that the caller does not reach.
+ * The policy in force for a tenant, which need not exist: its own or the default. Throws 404 `policy_not_found` for a
+ * tenant that the caller does not reach.
  */
 export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Promise<PolicyRow> {
   if (!tenantName.test(tenant) || !maySee(actor, tenant)) throw policyNotFound(tenant);
@@ -42,7 +42,10 @@ export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Pr
   return toPolicyRow(policy, tenant, actor);
 }
 
-/** Sets the policy of a tenant or the default. Throws 400 `request_invalid` for a tenant out of reach. */
+/**
+ * Sets the policy of a tenant, or the default. Throws 400 `request_invalid` for a tenant that the caller does not
+ * reach, for a name that no tenant can have, and for the default if the caller is limited to tenants.
+ */
 export async function putPolicy(
   db: Database,
   act: PolicyAct,
@@ -65,7 +68,9 @@ export async function putPolicy(
   });
 }
 
-/** Puts a tenant back under the default. Throws 400 for the default itself, 404 `policy_not_found`. */
+/**
+ * Puts a tenant back under the default. Throws 400 `request_invalid` for the default itself, 404 `policy_not_found`.
+ */
 export async function deletePolicy(db: Database, act: PolicyAct, tenant: string): Promise<void> {
   if (tenant === queries.defaultTenant) {
     throw invalidInput('/tenant', 'the default cannot be deleted; set it with PUT instead');
@@ -102,7 +107,10 @@ async function note(
   });
 }
 
-/** The default is no tenant of that name, which a token may have been limited to. */
+/**
+ * Refuses callers that are limited to tenants. The default's name `*` is no tenant, though a token may be limited to
+ * it.
+ */
 function assertUnlimited(actor: Actor): void {
   if (actor.tenants === null) return;
   throw invalidInput('/tenant', 'the default is set by tokens that are not limited to tenants');
@@ -112,10 +120,10 @@ function maySee(actor: Actor, tenant: string): boolean {
   return tenant === queries.defaultTenant || mayTouchTenant(actor, tenant);
 }
 
-/** As the contract has it: parameters of the path come unchecked. */
+/** The same rule as in the contract, since parameters of a path are not checked by it. */
 const tenantName = /^[^\p{Cc}\p{Cs}/]{1,128}$/u;
 
-/** Who set the default is not for those who are limited to tenants. */
+/** A policy as callers see it. Those who are limited to tenants are not told who set the default. */
 function toPolicyRow(policy: queries.StoredPolicy, tenant: string, reader: Actor): PolicyRow {
   const { hot_days, delete_days, hold, updated_at } = policy;
   const isForeign = policy.tenant === queries.defaultTenant && reader.tenants !== null;
@@ -130,7 +138,7 @@ function policyNotFound(tenant: string): AppError {
   });
 }
 
-/** One page of how much of each tenant lies hot and cold, by tenant. Throws 400 `cursor_invalid`. */
+/** One page of how much of each tenant is hot and cold, by tenant. Throws 400 `cursor_invalid`. */
 export async function listTenantStates(
   db: Queryable,
   cursorKey: Buffer,

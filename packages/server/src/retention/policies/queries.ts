@@ -3,10 +3,10 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
-/** The tenant whose policy is that of all others without one of their own. */
+/** The name under which the policy is stored that holds for all tenants without one of their own. */
 export const defaultTenant = '*';
 
-/** A policy as it is stored: of a tenant, or the default. */
+/** A stored policy: of a tenant, or the default. `updated_by` is null for the default as installed. */
 export type StoredPolicy = {
   tenant: string;
   hot_days: number;
@@ -16,16 +16,16 @@ export type StoredPolicy = {
   updated_by: string | null;
 };
 
-/** What an operator decides of a policy. */
+/** The terms that an operator decides. */
 export type PolicyTerms = Pick<StoredPolicy, 'hot_days' | 'delete_days' | 'hold'>;
 
-/** Tenants that the caller reaches; null = all. */
+/** The tenants that the caller may touch; null means all. */
 type Reach = readonly string[] | null;
 
 const columns = sql`retention_policies.tenant, hot_days, delete_days, hold,
   ${instantText('retention_policies.updated_at')} as updated_at, updated_by`;
 
-/** The default first, then by tenant. `after` = the tenant of the last row seen. */
+/** Lists policies: the default first, then by tenant. `page.after` has the tenant of the last row seen. */
 export async function listPolicies(
   db: Queryable,
   reach: Reach,
@@ -41,7 +41,7 @@ export async function listPolicies(
     order by tenant <> ${defaultTenant}, tenant limit ${limit}`);
 }
 
-/** The policy in force for a tenant: its own, or else the default. */
+/** Finds the policy in force for a tenant: its own, or else the default. */
 export async function findPolicyInForce(
   db: Queryable,
   tenant: string,
@@ -53,14 +53,15 @@ export async function findPolicyInForce(
 }
 
 /**
- * Lets one transaction at a time change policies: by the default's row, as a tenant without a policy has none
- * to lock. What is read after it is what the last one left.
+ * Lets only one transaction at a time change policies. It locks the default's row, because a tenant without a policy
+ * has none that could be locked. What is read afterwards is what the last change has left.
  */
 export async function lockPolicies(db: Queryable): Promise<void> {
   await db.query(sql`
     select tenant from retention_policies where tenant = ${defaultTenant} for update`);
 }
 
+/** Finds a tenant's own policy; undefined when the default is in force. */
 export async function findOwnPolicy(
   db: Queryable,
   tenant: string,
@@ -90,7 +91,7 @@ export async function deletePolicy(db: Queryable, tenant: string): Promise<void>
   await db.query(sql`delete from retention_policies where tenant = ${tenant}`);
 }
 
-/** What lies where of a tenant, its policy in force and its latest move. */
+/** How much of a tenant is hot and cold, its policy in force and its latest move. */
 export type TenantState = PolicyTerms & {
   tenant: string;
   from_default: boolean;
@@ -107,7 +108,7 @@ export type TenantState = PolicyTerms & {
   move_error_code: string | null;
 };
 
-/** By tenant, from counters; segments and moves are looked up for the tenants of the page only. */
+/** Lists tenants from the counters, by name. Segments and moves are looked up only for the tenants of the page. */
 export async function listTenantStates(
   db: Queryable,
   filter: { q: string | undefined; reach: Reach },
@@ -142,21 +143,23 @@ export async function listTenantStates(
     order by page.tenant`);
 }
 
-/** Which tenants and days are looked at. */
+/** The tenants and days that a plan looks at. */
 export type PlanScope = {
-  /** One tenant only. */
+  /** Only this tenant. */
   tenant?: string | null | undefined;
-  /** Only these; null = all. */
+  /** Only these tenants; null means all. */
   tenants: readonly string[] | null;
   /** Only days before this one. */
   before?: string | null | undefined;
-  /** Days of dataset versions go like any others. */
+  /** Whether days of dataset versions are deleted like any others. */
   deleteVersioned?: boolean | undefined;
 };
 
 export type PlanKey = readonly [tenant: string, kind: string];
 
-/** What is due of a tenant. All of one statement have the same totals; of an empty page only these. */
+/**
+ * What is due of a tenant. All rows of one answer have the same totals; an empty page is one row that has only these.
+ */
 export type PlannedRow = {
   tenant: string | null;
   kind: 'move' | 'delete';
@@ -182,12 +185,12 @@ export type PlannedRow = {
   versioned_bytes_total: number;
 };
 
-/** By the database's clock, which all processes share. */
+/** Today by the database's clock, which all processes share. */
 const today = raw(`(now() at time zone 'UTC')::date`);
 
 /**
- * The days that a policy lets move and go: those before move_until and delete_until; null = none. A policy
- * is taken whole: one of its own without delete_days keeps what the default would delete.
+ * The days that a policy allows to be moved and deleted: those before move_until and delete_until; null means none. A
+ * policy counts as a whole: a tenant's own policy without delete_days keeps what the default would delete.
  */
 function bounds(before: string | null | undefined): Sql {
   const limit = sql`${before ?? null}::date`;
@@ -196,13 +199,14 @@ function bounds(before: string | null | undefined): Sql {
       as delete_until`;
 }
 
+/** The policy in force for a tenant, as a subquery. */
 const policyOf = (tenant: Sql) => sql`
   select p.hot_days, p.delete_days, p.hold from retention_policies p where p.tenant in (${tenant}, '*')
   order by p.tenant = ${tenant} desc limit 1`;
 
 /**
- * The tenants in reach with their bounds and counters. `first_day` is that of their oldest record: it tells
- * most tenants that have nothing due without a look at their days.
+ * The tenants in reach, with their bounds and counters. `first_day` is the day of their oldest record: for most tenants
+ * it shows that nothing is due, without a look at their days.
  */
 function boundedTenants(scope: PlanScope, more: Sql = sql`true`): Sql {
   return sql`
@@ -214,9 +218,9 @@ function boundedTenants(scope: PlanScope, more: Sql = sql`true`): Sql {
 }
 
 /**
- * The counters of days, and beside each the days of dataset versions of the tenant of `t`. Deletion lets
- * whole days of a tenant go, so a window of any store keeps a day. As one range for all of a tenant's days:
- * a look at the windows for each of a million counters would take seconds.
+ * The counters of days and, beside each, all days that dataset versions of the tenant of `t` have. Whole days of a
+ * tenant are deleted, so a window of any store keeps its days. The days are one range value for each tenant: a look at
+ * the windows for each of a million counters would take seconds.
  */
 function daysAndKept({ deleteVersioned = false }: PlanScope): Sql {
   return sql`leaf_days d cross join (
@@ -225,12 +229,12 @@ function daysAndKept({ deleteVersioned = false }: PlanScope): Sql {
   ) kept`;
 }
 const isKept = raw('coalesce(d.day <@ kept.days, false)');
-// What is kept becomes cold like any other day.
+// Days that are kept from deletion become cold like any other day.
 const isHotAndDue = sql`d.tenant = t.tenant and d.count > d.cold_count and d.day < t.move_until
   and (t.delete_until is null or d.day >= t.delete_until or ${isKept})`;
 const isToGo = raw('d.tenant = t.tenant and d.day < t.delete_until');
 
-/** What a run would do now, by tenant and kind, with the totals of all of it. */
+/** Lists what a run would do now, by tenant and kind, with the totals over everything. */
 export async function listPlan(
   db: Queryable,
   scope: PlanScope,
@@ -286,7 +290,7 @@ export async function listPlan(
     order by row.tenant, row.kind`);
 }
 
-/** The versions that keep something back from a row's deletion. */
+/** The names of the versions that keep days of a row from being deleted. */
 const keepers = sql`array(
   select v.name from dataset_versions v
   where row.versioned_count > 0 and v.tenant = row.tenant and exists (
@@ -300,7 +304,7 @@ function sums(name: string, condition: Sql): Sql {
     coalesce(sum(bytes) filter (where ${condition}), 0)::bigint as ${raw(`${name}_bytes`)}`;
 }
 
-/** Which kinds of work a tenant has. */
+/** A tenant that a run has to work on, and which kinds of work it has. */
 export type DueTenant = { tenant: string; has_moves: boolean; has_deletes: boolean };
 
 const hasOpenMoves = (kinds: string) => sql`exists (
@@ -308,8 +312,8 @@ const hasOpenMoves = (kinds: string) => sql`exists (
     and m.kind in (${raw(kinds)}))`;
 
 /**
- * The tenants behind `after` that a run has work at: days that are due, or a move that a process left
- * unfinished when it was killed. Those on hold are left out.
+ * Lists the tenants after `after` that a run has to work on: those with days that are due, and those with a move that a
+ * killed process left unfinished. Tenants on hold are left out.
  */
 export async function listDueTenants(
   db: Queryable,
@@ -320,7 +324,8 @@ export async function listDueTenants(
       and exists (select from ${daysAndKept(scope)} where ${isHotAndDue}) or ${hasOpenMoves(`'move', 'compact', 'erase'`)})`;
   const hasDeletes = sql`(coalesce(t.first_day < t.delete_until, false)
       and exists (select from ${daysAndKept(scope)} where ${isToGo} and d.count > 0 and not ${isKept}) or ${hasOpenMoves(`'delete'`)})`;
-  // Told twice: as columns of a subquery they would be worked out for all tenants before the limit.
+  // Both conditions are written out twice: as columns of a subquery they would be computed for all tenants before the
+  // limit.
   return db.query<DueTenant>(sql`
     select t.tenant, ${hasMoves} as has_moves, ${hasDeletes} as has_deletes
     from (${boundedTenants(scope, sql`t.tenant > ${page.after}`)}) t
@@ -328,18 +333,19 @@ export async function listDueTenants(
     order by t.tenant limit ${raw(String(page.limit))}`);
 }
 
-/** What a tenant's policy in force lets be done now. */
+/** What the policy in force for a tenant allows now. */
 export type DueDays = {
   hold: boolean;
   /** Days before this one may become cold. */
   move_until: string;
-  /** Days before this one go for good; null = none. */
+  /** Days before this one are deleted; null means that none are. */
   delete_until: string | null;
-  /** The days before these. */
+  /** The last days that may be moved and deleted. */
   last_move_day: string;
   last_delete_day: string | null;
 };
 
+/** Reads that; undefined when the default policy is missing. */
 export async function findDueDays(
   db: Queryable,
   tenant: string,

@@ -6,10 +6,10 @@ import { countDue, findDueDays } from '../policies/plan.ts';
 import { type DueTenant, listDueTenants } from '../policies/queries.ts';
 import * as queries from './queries.ts';
 
-/** What is to be done to a tenant: days up to `lastDay`, as long as its policy still lets it. */
+/** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */
 export type TenantJob = {
   readonly tenant: string;
-  /** YYYY-MM-DD, inclusive */
+  /** YYYY-MM-DD, inclusive. */
   readonly lastDay: string;
   readonly runId: string;
   readonly signal: AbortSignal;
@@ -18,9 +18,9 @@ export type TenantJob = {
 export type MoveOutcome = {
   readonly movedCount: number;
   readonly movedBytes: number;
-  /** Moves that failed and are told by the journal: they end nothing. */
+  /** Moves that failed, for reasons that the journal tells. They do not end the run. */
   readonly failedMoves: number;
-  /** Another mover holds the tenant: nothing was done. */
+  /** Another mover works on the tenant, so nothing was done. */
   readonly isBusy: boolean;
 };
 export type DeleteOutcome = {
@@ -29,23 +29,23 @@ export type DeleteOutcome = {
   readonly isBusy: boolean;
 };
 
-/** What does the work. The first two also finish what was left unfinished of the tenant. */
+/** The functions that do the work. The first two also finish what was left unfinished of the tenant. */
 export type Movers = {
   moveTenant(job: TenantJob): Promise<MoveOutcome>;
   deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<DeleteOutcome>;
-  /** Gives the space of hot records that have gone back to the disk; answers how many bytes. */
+  /** Gives the space of hot records that have gone back to the disk. Returns how many bytes that were. */
   giveBackSpace(signal: AbortSignal): Promise<number>;
 };
 
 export type RunContext = Movers & { readonly log: Log; readonly signal: AbortSignal };
 
-/** Due tenants are read so many at once. */
+/** How many tenants with work are read at once. */
 const tenantsAtOnce = 100;
 
 /**
- * Does a run: each tenant with work once, in order. A tenant whose work throws does not keep the others
- * from theirs; the run has failed then. Throws, and leaves the run as it is for who takes it up again, when
- * it is aborted or the database cannot be reached.
+ * Does a run: each tenant that has work once, in order. If the work on a tenant throws, the others still get theirs,
+ * but the run counts as failed. When the run is aborted or the database cannot be reached, this throws and leaves the
+ * run as it is, so that it can be taken up again.
  */
 export async function doRun(
   db: Database,
@@ -68,7 +68,10 @@ export async function doRun(
   log.info({ run: run.id, failure }, 'a retention run ended');
 }
 
-/** Also after a run that failed: what it did before took space away. No fault of its own ends the run. */
+/**
+ * Gives space back also after a run that failed, since its moves may have freed some. An error here does not fail the
+ * run.
+ */
 async function giveBackSpace(context: RunContext): Promise<number> {
   const { log, signal } = context;
   try {
@@ -109,7 +112,7 @@ async function doTenants(
   }
 }
 
-/** Deletes first: what goes for good need not become cold before. */
+/** Does the work on one tenant. Deletions come first, so that nothing is made cold that is deleted right afterwards. */
 async function doTenant(
   db: Database,
   run: queries.StoredRun,
@@ -118,7 +121,7 @@ async function doTenant(
   const { due, signal } = context;
   const { tenant } = due;
   const done = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0, busyTenants: 0 };
-  // Asked again for each tenant: a run may take hours, and policies change meanwhile.
+  // The policy is read again for each tenant, because a run may take hours and policies change meanwhile.
   const days = await findDueDays(db, tenant, run.before);
   if (days.hold) return done;
   const job = { tenant, runId: run.id, signal };
@@ -144,16 +147,18 @@ async function doTenant(
   };
 }
 
-/** No tenant after this one would fare better. */
+/** Whether an error would meet all other tenants, too. */
 function endsRun(error: unknown): boolean {
   if (mustWait(error) || isFenced(error)) return true;
   return error instanceof AppError && error.code === 'cold_tier_unavailable';
 }
 
+/** Whether the run has to wait for the database, and is taken up again later. */
 function mustWait(error: unknown): boolean {
   return error instanceof AppError && error.code === 'database_unavailable';
 }
 
+/** The text of an error that callers may see. Details of an unexpected error are only logged. */
 function toPublic(error: unknown): string {
   return error instanceof AppError
     ? error.detail

@@ -18,10 +18,10 @@ export type MovesRequest = {
   cursor?: string;
 };
 
-/** Moves that a page looks at for its filters, at most: it may be short while there are more. */
+/** How many moves a page looks at for its filters, at most. The page may be short while there are more. */
 const scanLimit = 10_000;
 
-/** One page of the journal, the latest first. Throws 400 `cursor_invalid`. */
+/** One page of the journal of moves, the latest first. Throws 400 `cursor_invalid`. */
 export async function listMoves(
   db: Database,
   actor: Actor,
@@ -41,7 +41,7 @@ export async function listMoves(
     ...keyset,
     scanLimit: isFiltered ? (options.scanLimit ?? scanLimit) : keyset.limit,
   };
-  // One snapshot: a move planned in between would move the end of the scan.
+  // Both statements need one snapshot: a move that is planned in between would move the end of the scan.
   const { rows, scanEnd } = await db.transaction(
     async (connection) => {
       const found = await queries.listMoves(connection, { tenants, kind, state, runId }, scan);
@@ -57,7 +57,7 @@ export async function listMoves(
   return { data: data.map(toMoveRow), next_cursor: next_cursor ?? cursorAfter(page, scanEnd) };
 }
 
-/** Throws 404 `move_not_found`. */
+/** A move of the journal. Throws 404 `move_not_found`. */
 export async function getMove(db: Queryable, actor: Actor, id: string): Promise<MoveRow> {
   const isId = /^\w{1,100}$/.test(id);
   const row = isId ? await queries.findMove(db, id, actor.tenants) : undefined;
@@ -110,9 +110,9 @@ function toTriple(
 const batchRows = 1000;
 
 /**
- * Forgets moves, then runs, and verifications that ended more than `days` ago, in small batches. The last of each
- * stays, of moves each tenant's: they tell how things stand. So does a move whose objects wait for their removal,
- * and a run that has moves.
+ * Deletes moves, then runs, and verifications that ended more than `days` days ago, in small batches. The last of each
+ * kind stays, of moves the last of each tenant, because they tell how things stand. Moves whose objects still wait for
+ * their removal stay, too, and so do runs that have moves.
  */
 export async function pruneHistory(
   db: Database,

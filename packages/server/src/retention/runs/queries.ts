@@ -5,7 +5,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { RunRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
-/** A run and the tenants that it is limited to; null = all. */
+/** A run and the tenants that it is limited to; null means all. */
 export type StoredRun = RunRow & { tenants: string[] | null };
 
 const runColumns = sql`retention_runs.id, state, tenant, before, delete_versioned,
@@ -34,7 +34,7 @@ export async function insertRun(
   return rows[0];
 }
 
-/** The run of the schedule's minute, unless another process has made it; says whether it was made. */
+/** Queues the run of a minute of the schedule, unless another process has done so. Returns whether it did. */
 export async function insertScheduledRun(
   db: Queryable,
   run: { id: string; scheduledFor: string },
@@ -46,8 +46,8 @@ export async function insertScheduledRun(
 }
 
 /**
- * Runs that concern no other tenant than those in reach, the latest first. There are few enough to be
- * sorted: old ones are pruned.
+ * Lists the runs that concern no tenant out of reach, the latest first. There are few enough to sort them, because old
+ * ones are pruned.
  */
 export async function listRuns(
   db: Queryable,
@@ -73,10 +73,11 @@ export async function findRun(
   return rows[0];
 }
 
+/** A run is in reach if it names a tenant in reach, or is limited to such tenants. */
 const inReach = (reach: readonly string[] | null) => sql`(${reach}::text[] is null
   or tenant = any(${reach}::text[]) or tenant is null and tenants <@ ${reach}::text[])`;
 
-/** Whether a run waits, or was left behind by a process that ended, while nobody does runs. */
+/** Whether a run is queued, or was left behind by a process that ended, and no process does runs at the moment. */
 export async function hasFreeRun(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ has_free: boolean }>(sql`
     select exists (select from retention_runs where state in ('queued', 'running'))
@@ -87,8 +88,8 @@ export async function hasFreeRun(db: Queryable): Promise<boolean> {
 }
 
 /**
- * The run to do now; undefined when there is none. One that was left behind comes first. Its tenants that
- * failed or were busy still have work and are come by again: these counters begin anew.
+ * Takes the run to do now; undefined when there is none. A run that was left behind comes first. Its counts of failed
+ * moves and busy tenants begin anew, because those tenants still have work and are visited again.
  */
 export async function takeRun(db: Queryable): Promise<StoredRun | undefined> {
   const rows = await db.query<StoredRun>(sql`
@@ -102,7 +103,10 @@ export async function takeRun(db: Queryable): Promise<StoredRun | undefined> {
   return rows[0];
 }
 
-/** Only the first time: what a run that is taken up again finds is less. */
+/**
+ * Stores the total when the run first begins. A run that is taken up again finds less to do, so its total would be
+ * wrong.
+ */
 export async function setTotal(
   db: Queryable,
   id: string,
@@ -113,6 +117,7 @@ export async function setTotal(
     where id = ${id} and total_count is null`);
 }
 
+/** What the work on a tenant adds to its run. */
 export type RunProgress = {
   movedCount: number;
   movedBytes: number;
@@ -142,7 +147,7 @@ export async function finishRun(
     where id = ${id} and state = 'running'`);
 }
 
-/** A move of the journal. Digests are decimal text. */
+/** A move of the journal, as the database returns it. Digests are decimal text. */
 export type JournalRow = {
   id: string;
   tenant: string;
@@ -174,17 +179,17 @@ export type JournalRow = {
   error: string | null;
 };
 
-/** What no index finds in the order of the journal. */
+/** Filters that no index serves in the order of the journal. */
 export type MoveFilter = {
   kind?: MoveKind | undefined;
   state?: MoveState | undefined;
   runId?: string | undefined;
 };
 
-/** A move's place in the journal. */
+/** The place of a move in the journal. */
 export type MoveKey = readonly [plannedAt: string, id: string];
 
-/** Of moves under the name m. */
+/** The columns of `JournalRow`, from moves under the name m. */
 const moveColumns = sql`m.id, m.tenant, m.run_id, m.kind, m.state, m.first_day, m.last_day,
   m.source_count, m.source_bytes, m.source_digest, m.object_count, m.object_bytes, m.object_digest,
   m.gone_count, m.gone_bytes, m.gone_digest, m.stored_bytes, objects.segments_in, objects.segments_out,
@@ -199,8 +204,8 @@ const withObjects = raw(`cross join lateral (
   ) objects`);
 
 /**
- * The latest moves before `after`. Filters are applied to the first `scanLimit` of them only, so that a
- * seldom state does not read the whole journal.
+ * Lists the latest moves, beginning after `after`. Filters are applied only to the first `scanLimit` of these, so that
+ * a rare state does not read the whole journal.
  */
 export async function listMoves(
   db: Queryable,
@@ -214,7 +219,7 @@ export async function listMoves(
     ) m ${withObjects} order by m.planned_at desc, m.id desc`);
 }
 
-/** The last of the moves that a page looked at; undefined at the end of the journal. */
+/** Finds the last of the moves that a page looked at; undefined at the end of the journal. */
 export async function findScanEnd(
   db: Queryable,
   tenants: readonly string[] | null,
@@ -227,8 +232,8 @@ export async function findScanEnd(
 }
 
 /**
- * A tenant at a time along its index, no further than the page needs: `tenant = any(…)` would read and sort
- * all that these tenants have.
+ * The moves that a page looks at. Each tenant is read along its index, no further than the page needs. With `tenant =
+ * any(…)` PostgreSQL would read and sort all moves of these tenants.
  */
 function scan(
   tenants: readonly string[] | null,
@@ -269,9 +274,9 @@ export async function findMove(
 }
 
 /**
- * Tenants whose latest move failed: their data stays where it is until someone looks. One that a hold, a
- * longer policy or a dataset version called off is no failure. Beside them those whose latest move the full store
- * stopped.
+ * Counts the tenants whose latest move failed, so that their data stays where it is until somebody looks into it. A
+ * move that was called off by a hold, a longer policy or a dataset version is no failure. `storeFull` counts the
+ * tenants whose latest move was stopped by a full store.
  */
 export async function countFailedTenants(
   db: Queryable,
@@ -289,7 +294,7 @@ export async function countFailedTenants(
 
 type Batch = { days: number; limit: number };
 
-/** Answers how many; see pruneHistory for which stay. */
+/** Deletes moves that ended long ago, up to `limit`. Returns how many. See `pruneHistory` for those that stay. */
 export async function deleteOldMoves(db: Queryable, { days, limit }: Batch): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     with old as materialized (

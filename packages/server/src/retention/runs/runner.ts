@@ -10,22 +10,25 @@ import { doRun, type Movers } from './do-run.ts';
 import * as queries from './queries.ts';
 
 export type RunnerOptions = Movers & {
-  /** Forgets what is too old to be kept on record; called after each run. */
+  /** Deletes history that is too old; called after each run. */
   prune(signal: AbortSignal): Promise<void>;
   /** Removes the objects that nothing has referred to for long enough; called at each look. */
   removeObjects(signal: AbortSignal): Promise<void>;
-  /** null = runs only when asked to. */
+  /** null means that runs are done only when somebody asks for them. */
   readonly schedule: Schedule | null;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Work is also looked for by itself: other processes queue runs, and leave some behind when killed. */
+/**
+ * How often work is looked for without a poke: other processes queue runs, and leave some behind when they are killed.
+ */
 const lookMillis = 2000;
 
 /**
- * Does the runs of the database, in every process of the role retention, one run at a time over all. What is under
- * way when it stops is taken up by another process, or by this one at its next start.
+ * Does the runs of the database. Every process of the role retention does this, but only one run is done at a time,
+ * over all processes. A run that is under way when its process stops is taken up by another process, or by this one at
+ * its next start.
  */
 export function startRunner(db: Database, options: RunnerOptions): Repeated {
   const { log, schedule, clock } = options;
@@ -53,7 +56,7 @@ export function startRunner(db: Database, options: RunnerOptions): Repeated {
   };
 }
 
-/** Does all runs that are queued or were left behind, unless another process is at it. */
+/** Does all runs that are queued or were left behind, unless another process does runs. */
 export async function doRuns(
   db: Database,
   options: Movers & Pick<RunnerOptions, 'prune' | 'log'> & { signal: AbortSignal },
@@ -75,9 +78,9 @@ export async function doRuns(
 }
 
 /**
- * Queues the run of each minute of the schedule that has passed since the last call; says whether it did.
- * A clock that is set back comes by such a minute again: the run is there already. Of several that passed
- * at once, on a machine that slept, one is made up for.
+ * Returns a function that queues a run when a minute of the schedule has passed since its last call, and says whether
+ * it did. When the clock is set back, the same minute comes again, but its run exists already. When several minutes
+ * have passed at once, as on a machine that slept, one run makes up for all.
  */
 export function createScheduler(
   db: Database,
@@ -96,26 +99,26 @@ export function createScheduler(
       id: newId('run'),
       scheduledFor: new Date(due).toISOString(),
     });
-    // Only now: what could not be written is tried again.
+    // Only now is the time noted, so that a run which could not be stored is tried again.
     since = now;
     return isQueued;
   };
 }
 
-/** When retention runs by itself. */
+/** Says when retention runs by itself. */
 export type Schedule = {
-  /** The first minute after `millis` that it falls on; null = never again. Milliseconds since 1970. */
+  /** The first minute of the schedule after `millis`, in milliseconds since 1970; null means never again. */
   next(millis: number): number | null;
 };
 
 /**
- * Reads five fields of cron, in UTC; null for `off`. Throws `settings_invalid` for all else, and for a
+ * Reads a schedule of five cron fields, in UTC; null for `off`. Throws `settings_invalid` for anything else, and for a
  * date that never comes, such as 30 February.
  */
 export function parseSchedule(text: string): Schedule | null {
   const fields = text.trim().split(/\s+/);
   if (text.trim() === 'off') return null;
-  // No `?`, which means the time of the process's start: each process would run at another.
+  // A `?` is refused: it means the time when the process started, so each process would have another schedule.
   if (fields.length !== 5 || !fields.every((field) => /^[0-9A-Za-z*,/#-]+$/.test(field))) {
     throw scheduleInvalid(text, 'it must have five fields: minute, hour, day, month, weekday');
   }
@@ -127,7 +130,7 @@ export function parseSchedule(text: string): Schedule | null {
 
 function parse(text: string, pattern: string): Cron {
   try {
-    // Without a function to call it is a calendar only: it starts no timer.
+    // Without a function to call, Cron is only a calendar and starts no timer.
     return new Cron(pattern, { timezone: 'UTC', paused: true });
   } catch (cause) {
     throw scheduleInvalid(text, cause instanceof Error ? cause.message : String(cause), cause);

@@ -10,7 +10,7 @@ import * as queries from './queries.ts';
 
 export type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };
 
-/** Queues a run over what the caller reaches. Throws 400 `request_invalid` for a tenant out of reach. */
+/** Queues a run over the tenants that the caller reaches. Throws 400 `request_invalid` for a tenant out of reach. */
 export async function requestRun(
   db: Database,
   act: { actor: Actor; request: FastifyRequest; audit: Audit },
@@ -54,7 +54,7 @@ export async function listRuns(
   return toPage(page, rows, (row) => [row.requested_at, row.id]);
 }
 
-/** Throws 404 `retention_run_not_found`. */
+/** A run. Throws 404 `retention_run_not_found`. */
 export async function getRun(db: Queryable, actor: Actor, id: string): Promise<RunRow> {
   const isId = /^\w{1,100}$/.test(id);
   const run = isId ? await queries.findRun(db, id, actor.tenants) : undefined;

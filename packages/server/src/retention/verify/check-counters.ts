@@ -20,13 +20,15 @@ type Check = {
   add: (problems: readonly VerifyProblem[], count: number) => void;
 };
 
+/** The most problems that are listed of one tenant. */
 const listed = 1000;
+/** The most hot records that are summed in one statement, as far as a single day allows. */
 const hotAtOnce = 5_000_000;
 const longestRestMillis = 1000;
 
 /**
- * Holds the counters of each tenant against its hot records and the catalogue, in one snapshot a tenant:
- * a move or records that come in meanwhile are in all of them or in none.
+ * Compares the counters of each tenant with its hot records and the catalogue, in one snapshot for each tenant: a move,
+ * or records that come in meanwhile, are then in all of them or in none.
  */
 export async function checkCounters(
   db: Database,
@@ -42,7 +44,10 @@ export async function checkCounters(
   }
 }
 
-/** A month can take many seconds: who stops the process does not wait for it. */
+/**
+ * Cancels the running statement on abort: summing a month can take many seconds, and a process that stops does not
+ * wait.
+ */
 async function cancelling<T>(
   connection: Connection,
   signal: AbortSignal,
@@ -58,6 +63,7 @@ async function cancelling<T>(
   }
 }
 
+/** The tenants to check. One after the other is looked up, so that a list of all tenants is never held in memory. */
 async function* eachTenant(
   db: Queryable,
   tenants: readonly string[] | null,
@@ -89,7 +95,7 @@ async function checkTenant(
   for (const days of (await listMonths(snapshot, tenant)).flatMap(stretchesOf)) {
     const startedAt = performance.now();
     take(await listWrongDays(snapshot, tenant, days, listed), 'days');
-    // Rests as long as it worked: whoever reads and ingests goes first.
+    // It rests as long as it worked, so that readers and ingest are served first.
     const millis = Math.min(performance.now() - startedAt, longestRestMillis);
     await delay(millis, undefined, { signal, ref: false });
   }
@@ -103,7 +109,10 @@ async function checkTenant(
   return found;
 }
 
-/** A month at once, or day by day when there is more hot than is summed in a few seconds. */
+/**
+ * The stretches of days that a month is checked in: the month at once, or day by day when it has more hot records than
+ * can be summed in a few seconds.
+ */
 export function stretchesOf({ month, hot_count }: Month): { first: string; last: string }[] {
   const first = firstDay(month);
   const last = lastDay(month);

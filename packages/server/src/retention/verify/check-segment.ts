@@ -25,16 +25,16 @@ import {
 } from './report.ts';
 
 type Check = {
-  /** Where an object is copied to that cannot be read in place. */
+  /** Where an object is copied to if it cannot be read in place. */
   spoolPath: string;
   report: Report;
   signal: AbortSignal;
 };
 
 /**
- * Reads a live segment's object whole, anew from the store, and holds it against the catalogue. A segment
- * that was replaced meanwhile is passed over: its object may be gone, and what replaced it is checked by
- * its own place in the catalogue or by the next verification.
+ * Reads the object of a live segment whole, from the store itself, and compares it with the catalogue. A segment that
+ * was replaced meanwhile is skipped: its object may be gone, and its successor is checked at its own place in the
+ * catalogue or by the next verification.
  */
 export async function checkSegment(
   tools: VerifyTools,
@@ -53,7 +53,7 @@ async function findProblems(
 ): Promise<VerifyProblem[]> {
   const { object_key: key, size_bytes: sizeBytes } = segment;
   try {
-    // Also tells a store that is away from an object that is missing.
+    // This also throws when the store is unavailable, which must not be taken for a missing object.
     if ((await objects.head(key, signal)) === null) throw new ObjectMissing(key);
     let path = objects.pathOf(key);
     if (path === null) {
@@ -83,7 +83,7 @@ async function findProblems(
   }
 }
 
-/** An object with the right SHA-256 that is no good segment all the same. */
+/** The problem of an object that has the right SHA-256 and is no proper segment all the same. */
 function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem {
   const kind = fault.kind === 'order' ? 'order_mismatch' : 'object_damaged';
   const message = `The object is what the catalogue says was written, but ${fault.message}. Reads of it fail or pass over records. Restore the records from a copy, then verify again.`;
@@ -107,7 +107,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-/** Holds what the catalogue says of a segment against what its object was found to hold. */
+/** Compares the days that the catalogue has of a segment with those that its object holds. */
 function compareDays(
   segment: LiveSegment,
   catalogued: readonly CataloguedDay[],
@@ -150,7 +150,7 @@ function compareDay(
   return [];
 }
 
-/** The days of a segment add up to it. */
+/** Checks that the days of a segment in the catalogue add up to the segment. */
 function compareSums(segment: LiveSegment, days: readonly CataloguedDay[]): VerifyProblem[] {
   const sum = sumTriples(days);
   const storedBytes = days.reduce((total, day) => total + day.stored_bytes, 0);
@@ -166,13 +166,13 @@ function compareSums(segment: LiveSegment, days: readonly CataloguedDay[]): Veri
   return problems;
 }
 
-/** What a verification works with. */
+/** What a verification needs from the process that it runs in. */
 export type VerifyTools = {
   readonly db: Database;
-  /** The objects themselves, no copies of them. */
+  /** The store itself, not copies of its objects. */
   readonly objects: ObjectStore;
   readonly duckdb: DuckDb;
-  /** For objects of a store that is no file system, one at a time. */
+  /** A folder for objects of a store that is no file system; there is one object in it at a time. */
   readonly spoolDir: string;
   readonly log: Log;
 };

@@ -1,12 +1,12 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 
-/** The first tenant after this one that has anything: records, counters or segments. */
+/** Finds the first tenant after this one that has anything: records, counters or segments; undefined at the end. */
 export async function findNextTenant(
   db: Queryable,
   after: string | null,
 ): Promise<string | undefined> {
-  // One probe of an index each: a tenant without counters is found by its records.
+  // Each part is one look into an index. A tenant without counters is found by its records.
   const rows = await db.query<{ tenant: string | null }>(sql`
     select min(tenant collate "C") as tenant from (
       (select tenant from leaf_tenants where tenant > ${after ?? ''} order by tenant limit 1)
@@ -21,11 +21,11 @@ export async function findNextTenant(
   return rows[0]?.tenant ?? undefined;
 }
 
-/** A month that a tenant has counters, segments or hot records of. */
+/** A month of which a tenant has counters, segments or hot records. */
 export type Month = {
   /** `YYYY-MM`. */
   month: string;
-  /** By the counters. */
+  /** The number of hot records, by the counters. */
   hot_count: number;
 };
 
@@ -51,12 +51,12 @@ export async function listMonths(db: Queryable, tenant: string): Promise<Month[]
     ) months group by month order by month`);
 }
 
-/** A counter that is not what it counts. */
+/** A counter that differs from what it counts. */
 export type WrongCounter = {
-  /** `all` = both tiers together. */
+  /** `all` means both tiers together. */
   tier: 'hot' | 'cold' | 'all';
   store: string | null;
-  /** `YYYY-MM-DD` or `YYYY-MM`; null at the levels that have none. */
+  /** `YYYY-MM-DD` or `YYYY-MM`; null at levels without a period. */
   period: string | null;
   counted_count: number;
   counted_bytes: number;
@@ -67,11 +67,11 @@ export type WrongCounter = {
   found_bytes: number;
   found_digest: string;
   found_stored_bytes: number;
-  /** How many there are in all, beyond the limit too. */
+  /** How many wrong counters there are in all, including those beyond the limit. */
   faults: number;
 };
 
-/** Days from the first to the last that the counters tell otherwise than hot records and catalogue do. */
+/** Lists the days in this range whose counters differ from the hot records or the catalogue. */
 export async function listWrongDays(
   db: Queryable,
   tenant: string,
@@ -102,7 +102,10 @@ export async function listWrongDays(
   );
 }
 
-/** Months, stores, days of the tenant, or the tenant itself whose counters are not the sums of its stores' days. */
+/**
+ * Lists the counters of a level (months, stores, a tenant's days, or the tenant) that are not the sums of its stores'
+ * days.
+ */
 export async function listWrongSums(
   db: Queryable,
   tenant: string,
@@ -153,6 +156,7 @@ const levels = {
   },
 } as const satisfies Record<SummedLevel, unknown>;
 
+/** Compares counters with what they count, given as rows of both sides, and lists those that differ. */
 async function listDifferences(
   db: Queryable,
   sources: Sql,
@@ -184,12 +188,12 @@ function totalOf(column: string, which: string): Sql {
   return raw(`coalesce(sum(${column}) filter (where ${which}), 0)`);
 }
 
-/** Digests are sums mod 2^64, and those of records signed. */
+/** Brings a digest into 0 … 2^64 − 1: digests are sums mod 2^64, and those of single records are signed. */
 function unsigned(sum: Sql): Sql {
   return sql`mod(mod(${sum}, 18446744073709551616) + 18446744073709551616, 18446744073709551616)`;
 }
 
-/** Days of segments that the catalogue does not have. */
+/** Days in the catalogue whose segment is not in it. */
 export type DanglingDays = {
   segment_id: string;
   first_day: string;

@@ -6,8 +6,8 @@ import { listUnknownObjects } from './queries.ts';
 import { number } from './report.ts';
 
 /**
- * Where objects of ours lie: others may use the bucket, and folders of the same names in it, too. Segments once lay
- * at its root.
+ * The prefixes under which our objects lie. Others may use the bucket, too, with folders of the same names. Segments
+ * once lay at the root of the bucket, so `tenant=` is still one of the prefixes.
  */
 export const ourFolders = ['records/tenant=', 'tenant=', 'exports/tenant='] as const;
 const batchObjects = 1000;
@@ -18,8 +18,8 @@ type Search = {
 };
 
 /**
- * Finds the objects that nobody knows: objects are listed first and the catalogue is asked afterwards, as
- * a move tells its objects before it writes them and keeps telling them until they are removed.
+ * Finds the objects that nobody knows. Objects are listed first and the database is asked afterwards: a move names its
+ * objects in the journal before it writes them, and they stay named until they are removed.
  */
 export async function findOrphans(
   db: Queryable,
@@ -49,13 +49,13 @@ async function check(
   const unknown = await listUnknown(db, batch);
   const sizes = new Map(batch.map(({ key, sizeBytes }) => [key, sizeBytes]));
   for (const key of unknown) {
-    // It was removed between the two looks if it is gone now: a key is never used again.
+    // If the object is gone by now, it was removed between the two looks: a key is never used a second time.
     if ((await objects.head(key, signal)) === null) continue;
     add([orphan(key, sizes.get(key) ?? 0, objects.location)]);
   }
 }
 
-/** Keys of the objects that nobody knows. */
+/** Finds the keys of those objects that nobody knows. */
 export function listUnknown(
   db: Queryable,
   batch: readonly Pick<ObjectInfo, 'key'>[],
@@ -81,8 +81,9 @@ function orphan(key: string, sizeBytes: number, location: string): VerifyProblem
 }
 
 /**
- * What an object's key tells: `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, the
- * same without `records/` for what is older than that folder, or `exports/tenant=<tenant>/<export id>/<part>`.
+ * The parts of an object's key. Its form is `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, the
+ * same without `records/` for objects that are older than that folder, or `exports/tenant=<tenant>/<export id>/<part>`.
+ * A part that the key does not tell is null.
  */
 export function partsOf(
   key: string,
@@ -94,7 +95,7 @@ export function partsOf(
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];
   const tenant = decoded(folder);
-  // A folder's name that was cut tells its tenant no longer.
+  // The folder's name is cut for a long tenant, and then does not tell which tenant it is.
   const isWhole = tenant !== null && tenantFolder(tenant) === `tenant=${folder}`;
   return { tenant: isWhole ? tenant : null, firstDay, lastDay, exportId: exportedId };
 }

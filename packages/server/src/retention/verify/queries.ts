@@ -12,7 +12,7 @@ const columns = sql`v.id, v.state,
 export type NewVerification = {
   id: string;
   tenant: string | null;
-  /** What its author may touch; null = all. */
+  /** The tenants that whoever asked may touch; null means all. */
   tenants: readonly string[] | null;
   requestedBy: string;
 };
@@ -28,7 +28,7 @@ export async function insertVerification(
   return rows[0];
 }
 
-/** The latest first. */
+/** Lists verifications, the latest first. */
 export async function listVerifications(
   db: Queryable,
   reach: readonly string[] | null,
@@ -53,7 +53,7 @@ export async function findVerification(
   return rows[0];
 }
 
-/** To a token limited to tenants only what looked at none but those. */
+/** A caller who is limited to tenants sees only verifications that looked at no other tenants. */
 function isVisible(reach: readonly string[] | null): Sql {
   if (reach === null) return sql`true`;
   return sql`(v.tenant = any(${reach}::text[]) or v.tenants <@ ${reach}::text[])`;
@@ -70,11 +70,14 @@ export type Claimed = {
   id: string;
   tenant: string | null;
   tenants: string[] | null;
-  /** Fences those who had it before. */
+  /** Identifies this claim: processes that had claimed the verification before can change nothing. */
   started_at: string;
 };
 
-/** The next to be done, from its beginning. Only for the holder of the lock: a running one is left over. */
+/**
+ * Claims the next verification, which begins from its start; undefined when none waits. Only the holder of the lock may
+ * call this: for it, one that is running must have been left behind.
+ */
 export async function claimVerification(db: Queryable): Promise<Claimed | undefined> {
   const rows = await db.query<Claimed>(sql`
     update verifications v set state = 'running', started_at = clock_timestamp(), segments_total = null,
@@ -98,7 +101,7 @@ export type VerifyProgress = {
   problems: readonly VerifyProblem[];
 };
 
-/** False when somebody else has it by now. */
+/** Stores the progress. Returns false when another process has claimed the verification by now. */
 export async function saveProgress(
   db: Queryable,
   claimed: Claimed,
@@ -127,7 +130,7 @@ function isStillOf({ id, started_at }: Claimed): Sql {
   return sql`v.id = ${id} and v.state = 'running' and v.started_at = ${started_at}::timestamptz`;
 }
 
-/** A live segment as the catalogue has it. */
+/** A live segment, as the catalogue describes it. */
 export type LiveSegment = {
   tenant: string;
   id: string;
@@ -141,7 +144,7 @@ export type LiveSegment = {
   last_day: string;
 };
 
-/** By tenant and id. */
+/** Lists live segments by tenant and id, after `page.after`. */
 export async function listSegments(
   db: Queryable,
   tenants: readonly string[] | null,
@@ -155,6 +158,7 @@ export async function listSegments(
     order by tenant, id limit ${page.limit}`);
 }
 
+/** Counts the live segments and the bytes of their objects. */
 export async function measureSegments(
   db: Queryable,
   tenants: readonly string[] | null,
@@ -181,7 +185,7 @@ export type CataloguedDay = {
   stored_bytes: number;
 };
 
-/** What the catalogue says a segment holds. */
+/** Lists the days that a segment holds, by the catalogue. */
 export async function listSegmentDays(
   db: Queryable,
   { tenant, id }: Pick<LiveSegment, 'tenant' | 'id'>,
@@ -192,13 +196,15 @@ export async function listSegmentDays(
     order by store, day`);
 }
 
-/** The tenant is null where the key does not tell it, the export where it is none of an export. */
+/**
+ * An object that was found. `tenant` is null when the key does not tell it; `exportId` when it is no file of an export.
+ */
 export type FoundObject = { tenant: string | null; key: string; exportId: string | null };
 
 /**
- * Of these objects those that no live segment, no open move, no export and no removal to come names: an
- * export removes all that it ever stored, and says so afterwards. Those without
- * a tenant are looked for among all tenants': names too long for a folder are cut, and rare.
+ * Lists those of these objects that nothing names: no live segment, no open move, no export and no removal to come. An
+ * export that has removed all of its files is marked as such afterwards, so until then its files are known. Objects
+ * without a tenant are looked for among all tenants; they are rare, since only very long names are cut.
  */
 export async function listUnknownObjects(
   db: Queryable,

@@ -5,23 +5,24 @@ import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
 import { type Claimed, type LiveSegment, saveProgress, type VerifyProgress } from './queries.ts';
 
+/** The most problems that a verification lists, and how often its progress is stored. */
 const listedProblems = 1000;
 const saveMillis = 1000;
 
-/** What a verification has seen so far, and how far it is. */
+/** What a verification has found so far, and how far it is. */
 export type Report = {
   setTotals(totals: { segments: number; bytes: number }): void;
-  /** Adds to what is done, and notes it in the database at most once a second. */
+  /** Adds to what is done, and stores it at most once a second. Throws VerificationTaken. */
   advance(done: { segments?: number; bytes?: number; records?: number }): Promise<void>;
-  /** Takes `count` problems of which at most the given ones are listed. */
+  /** Counts `count` problems and lists the given ones, as far as there is room. */
   add(problems: readonly VerifyProblem[], count?: number): void;
   save(): Promise<void>;
 };
 
-/** Another process works on the verification by now. */
+/** Says that another process works on the verification by now, so that this one has to stop. */
 export class VerificationTaken extends Error {}
 
-/** `now` in milliseconds. */
+/** Creates a report with nothing in it. `now` is in milliseconds. */
 export function createReport(db: Queryable, claimed: Claimed, now: () => number): Report {
   const problems: VerifyProblem[] = [];
   const progress: VerifyProgress = {
@@ -58,13 +59,13 @@ export function createReport(db: Queryable, claimed: Claimed, now: () => number)
   };
 }
 
-/** 10 records, 4,810 bytes, digest 00c1… */
+/** A triple for readers, such as "10 records, 4,810 bytes, digest 00c1…". */
 export function describeTriple({ count, bytes, digest }: Triple): string {
   const records = count === 1 ? '1 record' : `${number(count)} records`;
   return `${records}, ${number(bytes)} bytes, digest ${formatDigest(BigInt(digest))}`;
 }
 
-/** A problem of a whole segment. */
+/** A problem of a whole segment, not of one of its days. */
 export function segmentProblem(
   kind: ProblemKind,
   segment: LiveSegment,
@@ -74,18 +75,18 @@ export function segmentProblem(
   return { kind, tenant, object_key, store: null, first_day, last_day, message };
 }
 
-/** What a segment is that cannot be read, and what to do about it. */
+/** What an unreadable segment means, and what to do about it. */
 export function restoreAdvice(segment: LiveSegment): string {
   const { count, first_day, last_day } = segment;
   const days = first_day === last_day ? `of ${first_day}` : `of ${first_day} … ${last_day}`;
   return `Reads of its ${number(count)} records ${days} fail. Put the object back from a copy with SHA-256 ${segment.sha256.toString('hex')}, then verify again.`;
 }
 
-/** What to do about counters and catalogue. */
+/** What to do about wrong counters or a wrong catalogue. */
 export const counterAdvice =
   'Nothing that the service does leads here: compare with a backup of the database before anything is moved, deleted or erased, and restore the row.';
 
-/** 1,234,567 */
+/** A number for readers, such as 1,234,567. */
 export function number(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }

@@ -19,12 +19,12 @@ import {
 import { createReport, type Report, VerificationTaken } from './report.ts';
 import { findUploads } from './uploads.ts';
 
-/** Also looked for by themselves: other processes take the requests too. */
+/** How often verifications are looked for without a poke, since other processes take requests, too. */
 const lookMillis = 2000;
 
 /**
- * Works off the verifications that were asked for, one at a time over all processes. What is under way when it stops
- * is begun anew by another process, or by the next start.
+ * Does the verifications that were asked for, one at a time over all processes. One that is under way when its process
+ * stops is begun anew by another process, or at the next start.
  */
 export function startVerifications(context: VerifyTools): Repeated {
   return repeat((signal) => runOpenVerifications(context, signal), {
@@ -33,7 +33,7 @@ export function startVerifications(context: VerifyTools): Repeated {
   });
 }
 
-/** Does all that wait, unless another process is at it. */
+/** Does all verifications that wait, unless another process does so. */
 export async function runOpenVerifications(
   context: VerifyTools,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ async function runVerification(
     await report.save();
     await finishVerification(db, claimed, { state: 'completed', error: null });
   } catch (error) {
-    // Not at fault itself: whoever holds the lock next begins it anew.
+    // The verification itself has not failed: whoever holds the lock next begins it anew.
     if (signal.aborted || error instanceof VerificationTaken || isDatabaseFault(error)) throw error;
     log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
     await finishVerification(db, claimed, { state: 'failed', error: reasonOf(error) });
@@ -85,8 +85,8 @@ function reasonOf(error: unknown): string {
 const pageSegments = 100;
 
 /**
- * Holds catalogue, objects, counters and hot records against each other, while others read, ingest and
- * move. Changes nothing. What differs goes to the report; throws when something cannot be looked at.
+ * Compares catalogue, objects, counters and hot records with each other, while others read, ingest and move. It changes
+ * nothing. Differences go into the report; it throws when something cannot be read at all.
  */
 async function verify(
   tools: VerifyTools,
@@ -118,17 +118,17 @@ async function verify(
   await checkCounters(db, tenants, { signal, add });
 }
 
-/** Of segments, and of files of exports. */
+/** The folders of a tenant's segments and of its export files. */
 function objectFolders(tenant: string): string[] {
   return [...segmentFolders(tenant), `exports/${tenantFolder(tenant)}/`];
 }
 
-/** Where an object lies while it is read, if its store is no file system. */
+/** Where an object is kept while it is read, if its store is no file system. */
 function spoolFile({ spoolDir }: { spoolDir: string }, id: string): string {
   return join(spoolDir, `verify-${id}.parquet`);
 }
 
-/** Null = all tenants. */
+/** The tenants to verify; null means all. */
 function scopeOf({ tenant, tenants }: Claimed): readonly string[] | null {
   if (tenant === null) return tenants;
   return tenants === null || tenants.includes(tenant) ? [tenant] : [];

@@ -6,16 +6,16 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { listUnknown, ourFolders, partsOf } from './find-orphans.ts';
 
-/** No upload takes so long. */
+/** An upload that is older than this has been abandoned. */
 const oldMillis = 24 * 3_600_000;
 const batchUploads = 1000;
 
 type Uploads = Pick<ObjectStore, 'location' | 'listUploads' | 'endUpload'>;
 
 /**
- * Names the uploads whose parts take space for nobody: those of objects that no open move and no export names, and
- * those of more than a day, whatever they were for. A process at work is not disturbed by it. A store that does not
- * let uploads be listed is told in the log, and is no difference.
+ * Reports the uploads whose parts only take space: those of objects that no open move and no export names, and all that
+ * are older than a day. Uploads of processes at work are not disturbed. If the store does not allow uploads to be
+ * listed, the log says so, and nothing is reported.
  */
 export async function findUploads(
   db: Queryable,
@@ -46,8 +46,8 @@ export async function findUploads(
 }
 
 /**
- * Ends the uploads of more than a day: the processes that began them are gone. None while another database has the
- * store.
+ * Ends the uploads that are older than a day, because the processes that began them are gone. It ends none while
+ * another database has the store.
  */
 export async function endOldUploads(
   { store, fence }: { store: Uploads; fence: Pick<StoreFence, 'advance'> },
@@ -64,6 +64,7 @@ export async function endOldUploads(
   if (ended > 0) log.info({ ended }, 'uploads of killed processes were ended');
 }
 
+/** Lists the unfinished uploads under our prefixes. A prefix that cannot be listed is logged and skipped. */
 async function* listOurs(
   store: Uploads,
   search: { prefixes: readonly string[]; log: Log; signal: AbortSignal },

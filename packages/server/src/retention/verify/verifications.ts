@@ -13,7 +13,7 @@ import * as queries from './queries.ts';
 
 type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
 
-/** Asks for a verification of a tenant, or of all that the actor may touch. */
+/** Queues a verification of a tenant, or of all tenants that the caller may touch. */
 async function createVerification(
   db: Database,
   tenant: string | undefined,
@@ -38,7 +38,7 @@ async function createVerification(
   });
 }
 
-/** One page, the latest first. Throws 400 `cursor_invalid`. */
+/** One page of verifications, the latest first. Throws 400 `cursor_invalid`. */
 async function listVerifications(
   db: Queryable,
   cursorKey: Buffer,
@@ -50,7 +50,7 @@ async function listVerifications(
   return toPage(page, found, (row) => [row.requested_at, row.id]);
 }
 
-/** Throws 404 `verification_not_found`. */
+/** A verification. Throws 404 `verification_not_found`. */
 async function getVerification(db: Queryable, actor: Actor, id: string): Promise<VerificationRow> {
   const found = /^\w{1,100}$/.test(id)
     ? await queries.findVerification(db, actor.tenants, id)
