@@ -164,7 +164,7 @@ if (isMain(import.meta.url)) {
   const checked = { server: serverRules, console: consoleRules };
   for (const [name, rules] of Object.entries(checked)) {
     const source = join(root, 'packages', name, 'src');
-    for (const fault of findForbiddenImports(source, rules)) {
+    for (const fault of [...findForbiddenImports(source, rules), ...findFolderCycles(source)]) {
       process.stdout.write(`${relative(root, source)}/${fault}\n`);
       process.exitCode = 1;
     }

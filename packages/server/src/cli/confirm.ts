@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { AppError } from '../kernel/errors.ts';
 import type { Context } from './context.ts';
 import { interrupted } from './retry.ts';
@@ -52,6 +51,8 @@ export async function readStdin(context: Context, maxBytes: number): Promise<str
 
 /** Asks y/N at the terminal. */
 export async function askYes(context: Context, question: string): Promise<boolean> {
+  // Loaded here: most commands ask nothing, and the command line starts sooner without it.
+  const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: context.io.stdin, output: context.io.stderr });
   try {
     const answer = await prompt.question(`${question} [y/N] `, { signal: context.io.signal });
@@ -95,7 +96,6 @@ export async function confirm(
 ): Promise<void> {
   if (yes) return;
   assertCanAsk(context, act);
-  const { askYes } = await import('./confirm.ts');
   if (!(await askYes(context, question))) throw new AppError('interrupted', { detail: refused });
 }
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Tag, Tagged } from './commands/tags.ts';
-import type { Version } from './datasets/versions.ts';
+import type { Version } from './dataset-versions.ts';
 import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
 import { run } from './testing/run.ts';
 

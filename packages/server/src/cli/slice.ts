@@ -40,6 +40,13 @@ export function wholeMonths({ month, from, to }: Days): string[] | null {
   return months;
 }
 
+/** 2001-01-01 … 2001-03-31, "all days", "from 2001-01-01 on" */
+export function windowText({ from, to }: { from: string | null; to: string | null }): string {
+  if (from === null) return to === null ? 'all days' : `up to ${to}`;
+  if (to === null) return `from ${from} on`;
+  return from === to ? from : `${from} … ${to}`;
+}
+
 function isDate(text: string): boolean {
   return (
     /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text

@@ -177,7 +177,7 @@ async function versionOf(
   { version: word, tenant, split }: Options & { tenant: string },
 ): Promise<{ id: string; rows: number | null } | null> {
   if (word === undefined) return null;
-  const { findVersion, versionRows } = await import('../datasets/versions.ts');
+  const { findVersion, versionRows } = await import('../dataset-versions.ts');
   const version = await findVersion(context, client, { word, tenant });
   return { id: version.id, rows: versionRows(version, split) };
 }

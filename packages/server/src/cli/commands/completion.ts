@@ -25,15 +25,15 @@ async function printScript(
   context: Context,
   shell: (typeof shells)[number],
 ): Promise<void> {
-  const { completionTree } = await import('../completion/tree.ts');
-  const tree = completionTree(program);
+  const scripts = await import('../completion-scripts.ts');
+  const tree = scripts.completionTree(program);
   switch (shell) {
     case 'bash':
-      return context.out.write((await import('../completion/shells.ts')).bashScript(tree));
+      return context.out.write(scripts.bashScript(tree));
     case 'zsh':
-      return context.out.write((await import('../completion/shells.ts')).zshScript(tree));
+      return context.out.write(scripts.zshScript(tree));
     case 'fish':
-      return context.out.write((await import('../completion/shells.ts')).fishScript(tree));
+      return context.out.write(scripts.fishScript(tree));
   }
 }
 

@@ -4,12 +4,11 @@ import { type DatasetName, datasetNames } from '../../records/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { datasetText } from '../datasets/words.ts';
 import { formatBytes, formatCount, formatNumberOf, formatRelative } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
 import { walkPages } from '../pages.ts';
-import { checkDays, type Days } from '../slice.ts';
+import { checkDays, type Days, windowText } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
 
@@ -200,13 +199,6 @@ const tagFields = [
   'created_by',
 ] as const satisfies readonly (keyof Tag)[];
 
-/** 2001-01-01 … 2001-03-31, "all days", "from 2001-01-01 on" */
-export function windowText({ from, to }: { from: string | null; to: string | null }): string {
-  if (from === null) return to === null ? 'all days' : `up to ${to}`;
-  if (to === null) return `from ${from} on`;
-  return from === to ? from : `${from} … ${to}`;
-}
-
 /** "TX", or "TX, store DFW" */
 function placeText({ tenant, store }: { tenant: string; store: string | null }): string {
   return store === null ? tenant : `${tenant}, store ${store}`;
@@ -243,4 +235,9 @@ function tagColumns(nowMillis: number): Column<Tag>[] {
     },
     { title: 'NOTE', isElastic: true, value: (tag) => tag.note },
   ];
+}
+
+/** "fine-tuning", as people write it. */
+function datasetText(dataset: DatasetName): string {
+  return dataset.replace('_', '-');
 }

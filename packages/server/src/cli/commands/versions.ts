@@ -9,7 +9,7 @@ import {
   versionColumns,
   versionFields,
   versionLines,
-} from '../datasets/versions.ts';
+} from '../dataset-versions.ts';
 import { formatBytes, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { styled } from '../io.ts';

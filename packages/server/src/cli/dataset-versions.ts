@@ -1,20 +1,20 @@
-import { AppError } from '../../kernel/errors.ts';
-import type { SplitName } from '../../records/values.ts';
-import type { Client, RouteAnswer } from '../client.ts';
-import { windowText } from '../commands/tags.ts';
-import type { Context } from '../context.ts';
-import { followJob } from '../follow-job.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { SplitName } from '../records/values.ts';
+import type { Client, RouteAnswer } from './client.ts';
+import type { Context } from './context.ts';
+import { followJob } from './follow-job.ts';
 import {
   formatBytes,
   formatCount,
   formatInstant,
   formatNumberOf,
   formatRelative,
-} from '../format.ts';
-import { walkPages } from '../pages.ts';
-import { createProgress } from '../progress.ts';
-import type { Column } from '../table.ts';
-import { heading, nameValueLines } from '../webhooks/details.ts';
+} from './format.ts';
+import { walkPages } from './pages.ts';
+import { createProgress } from './progress.ts';
+import { windowText } from './slice.ts';
+import type { Column } from './table.ts';
+import { heading, nameValueLines } from './webhooks/details.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
 
