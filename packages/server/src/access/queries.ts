@@ -24,6 +24,7 @@ const state = sql`id, name, scopes, tenants,
   revoked_at is not null as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
+/** The token with this hash; undefined when there is none. It may be revoked or expired, so the caller must check. */
 export async function findTokenByHash(
   db: Queryable,
   hash: Buffer,

@@ -120,6 +120,7 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
   return actorOf(row);
 }
 
+/** Makes an actor of a token without checking that it is valid; `toActor` checks. */
 export function actorOf({ id, name, scopes, tenants, expires_at }: queries.TokenState): Actor {
   return { tokenId: id, name, scopes, tenants, expiresAt: expires_at };
 }

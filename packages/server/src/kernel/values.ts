@@ -18,7 +18,9 @@ export const presets = {
 } as const satisfies Record<string, readonly Scope[]>;
 export type Preset = keyof typeof presets;
 
-/** The first preset that has the scope: what to ask an admin for. Undefined where there is no such scope. */
+/**
+ * The first preset that includes the scope, which is what to ask an admin for. Undefined when there is no such scope.
+ */
 export function presetWith(scope: string): Preset | undefined {
   const names = Object.keys(presets) as Preset[];
   return names.find((name) => presets[name].some((has) => has === scope));

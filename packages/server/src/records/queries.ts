@@ -220,6 +220,7 @@ export function keyOf(row: RecordRow): RecordKey {
   return [row.tenant, row.store, row.occurred_at, row.event_id];
 }
 
+/** The hot record with this key; undefined when PostgreSQL has none, even if a segment has it. */
 export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordRow | undefined> {
   const [tenant, store, occurredAt, eventId] = key;
   const rows = await db.query<RecordRow>(sql`

@@ -1,25 +1,27 @@
-// The closed lists of RECORDS. Contract, command line and console all take them from here, so this file
-// carries no schema code: it costs the command line no start-up time and the console no bytes.
+// These are the closed lists of words that records use. Contract, command line and console all take them from here. The
+// file has no schema code, so importing it costs the command line no start-up time and the console no bytes.
 
-/** What a row of the tree is a sum over: a tenant, a store of one, a month of a store. */
+/** What a row of the tree sums: a tenant, a store of a tenant, or a month of a store. */
 export const levels = ['tenant', 'store', 'month'] as const;
 export type Level = (typeof levels)[number];
 
+/** The purposes for which records can be tagged. */
 export const datasetNames = ['training', 'fine_tuning'] as const;
 export type DatasetName = (typeof datasetNames)[number];
 
-/** Where records of a leaf or a day lie; mixed: some in PostgreSQL, some in segments. */
+/** Where the records of a leaf or a day lie: in PostgreSQL (hot), in segments (cold), or some in each (mixed). */
 export const tiers = ['hot', 'cold', 'mixed'] as const;
 
-/** Oldest first, newest first. */
+/** The two orders of a list by time: `asc` is oldest first, `desc` is newest first. */
 export const orders = ['asc', 'desc'] as const;
 
-/** The three parts that the shares of a dataset version split it into. */
+/** The three splits among which the shares of a dataset version divide its records. */
 export const splitNames = ['train', 'validation', 'test'] as const;
 export type SplitName = (typeof splitNames)[number];
 
+/** A version is `counting` while its records are read, `ready` when they are what they should be, otherwise `failed`. */
 export const versionStates = ['counting', 'ready', 'failed'] as const;
 export type VersionState = (typeof versionStates)[number];
 
-/** Why less is left of a version than was frozen. */
+/** Why less is left of a version than was frozen: records were erased on request, or deleted by retention. */
 export const versionChanges = ['erased', 'deleted'] as const;

@@ -33,6 +33,10 @@ export const basePath = '/api/v1';
 /** A caller without a token may send only this much, because there may be many such callers. */
 const openBodyMaxBytes = 4096;
 
+/**
+ * Answers calls of a route. The input has been validated and the caller is allowed to make the call. On a route that is
+ * open to everybody, `actor` has no scopes and reaches no tenants.
+ */
 export type Handler<C extends RouteContract> = (
   call: InputOf<C> & { actor: Actor; request: FastifyRequest; reply: FastifyReply },
 ) => Promise<unknown>;

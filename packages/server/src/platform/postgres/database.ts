@@ -51,6 +51,10 @@ export type Session = Queryable & {
   close(): Promise<void>;
 };
 
+/**
+ * A connection of the pool, lent to one caller. Its `client` is for what `query` cannot do: COPY, and statements that
+ * must not be prepared.
+ */
 export type Connection = Queryable & {
   readonly client: pg.PoolClient;
   /**

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 
-/** What ends the things that were started, in the order in which they were. */
+/** The functions that end what was started, in the order in which it was started. */
 export type Closers = (() => Promise<unknown>)[];
 
 /** What can be cut when the service must end. Each function does nothing until there is something to cut. */

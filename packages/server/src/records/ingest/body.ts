@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
 
+/** The body of an ingest request, which can be read once. */
 export type Body = {
   /** Whether the body is NDJSON, to be read line by line; otherwise it is one JSON document. */
   readonly isStream: boolean;

@@ -25,7 +25,10 @@ export type IngestOptions = {
 };
 
 export type Ingest = {
-  /** Stores one JSON document. Nothing of it is stored unless its envelope is right. */
+  /**
+   * Stores one JSON document. Nothing of it is stored unless its envelope is right. Throws 400 `json_invalid` or
+   * `request_invalid`, 413, and 429 `ingest_busy`.
+   */
   batch(body: Body, actor: Actor): Promise<IngestAnswer>;
   /** Stores NDJSON of any length, committed in parts. If it breaks off, the parts before that stay stored. */
   stream(body: Body, actor: Actor): Promise<IngestAnswer>;

@@ -47,7 +47,6 @@ export class JsonWindow {
     }
   }
 
-  /** Passes one byte. */
   pass(): void {
     this.#position += 1;
   }

@@ -143,6 +143,7 @@ export type StagedRecord = {
   digest: string;
 };
 
+/** The staged records that fall on these days, in the order of the request. */
 export async function listStagedOfDays(
   connection: Connection,
   days: readonly ColdDay[],
@@ -193,6 +194,7 @@ export async function listColdPlaces(
     order by place.tenant, place.segment_id, place.first_row`);
 }
 
+/** Whether the catalogue holds the segment now: one that was replaced is gone from it before its object is removed. */
 export async function isLiveSegment(
   db: Queryable,
   tenant: string,

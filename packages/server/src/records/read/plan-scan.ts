@@ -7,6 +7,7 @@ export type RowRange = readonly [first: number, last: number];
 
 type SegmentPart = { readonly segment: Segment; readonly ranges: readonly RowRange[] };
 
+/** Which rows of which segments one scan reads, and how far it gets with them. */
 export type ScanPlan = {
   /** The days that the plan reads, whole or as much of them as the limit needs. */
   readonly days: readonly DayInSegment[];

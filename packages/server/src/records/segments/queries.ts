@@ -50,6 +50,7 @@ export async function allowLongStatements(connection: Connection): Promise<void>
   );
 }
 
+/** The counters of a locked day: all its records, and those of them that lie in segments. */
 export type LockedDay = DayTriple & {
   readonly cold_count: number;
   readonly cold_bytes: number;

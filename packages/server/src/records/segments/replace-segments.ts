@@ -33,6 +33,7 @@ import {
   type Triple,
 } from './segment.ts';
 
+/** What `replaceSegments` is to change: segments to add, segments to remove, and hot rows that moved or went. */
 export type SegmentChange = {
   readonly tenant: string;
   readonly add: readonly NewSegment[];

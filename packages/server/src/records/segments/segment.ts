@@ -32,6 +32,7 @@ export type NewSegment = {
   readonly days: readonly SegmentDay[];
 };
 
+/** The number, bytes and digest of a set of records. Sets with equal triples hold the same records. */
 export type Triple = Pick<DayTriple, 'count' | 'bytes' | 'digest'>;
 
 export const emptyTriple: Triple = { count: 0, bytes: 0, digest: '0' };

@@ -116,6 +116,10 @@ export function splitSql({ train, validation }: NonNullable<Slice['shares']>): S
 
 const placeSql = raw(`((('x' || left(md5(event_id), 8))::bit(32)::bigint * 100) >> 32)`);
 
+/**
+ * The conditions of a tenant and a store. `tenants` are those that the caller may see; only null sets no limit, while
+ * an empty list selects nothing.
+ */
 export function tenantConditions(filter: {
   tenant?: string | undefined;
   store?: string | undefined;
@@ -128,6 +132,7 @@ export function tenantConditions(filter: {
   return conditions;
 }
 
+/** Joins conditions with `and`. Without any, the result is empty, and the statement selects all rows. */
 export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
 }

@@ -2,6 +2,7 @@ import { rowGroupRows } from '../segments/segment-sql.ts';
 import type { KeyRange } from '../slice/slice.ts';
 import type { Island } from './queries.ts';
 
+/** How large steps and chunks are. Tests use small numbers, so that a few records already make many steps. */
 export type CutOptions = {
   /** The number of rows of the first chunk. It is small, so that the first byte is sent soon. */
   firstRows: number;

@@ -135,6 +135,9 @@ export async function listVersions(
     order by dataset_versions.created_at desc, id desc limit ${raw(String(page.limit))}`);
 }
 
+/**
+ * The version with this id; undefined when there is none or when its tenant is not one of `tenants`. Null means any.
+ */
 export async function findVersion(
   db: Queryable,
   id: string,

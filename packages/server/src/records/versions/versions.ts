@@ -17,7 +17,6 @@ export type VersionOptions = {
   readonly pokeCounting: () => void;
 };
 
-/** Adds the routes of dataset versions. */
 export function addVersionRoutes(
   http: HttpServer,
   db: Database,
