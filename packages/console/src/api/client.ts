@@ -3,29 +3,37 @@ import type { InputFault } from './types.ts';
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
 const basePath = '/api/v1';
-/** Reads are quick or not answered at all: a service that hangs shows by the first poll that meets it. */
+/**
+ * Time-out of a read. Reads are quick or get no answer at all, so a service that hangs is noticed by the first poll.
+ */
 const readMillis = 10_000;
-/** Those that may read cold data wait for its store, which the service itself gives 15 s, now and then more. */
+/**
+ * Time-out of a read that may need cold data. It waits for the store of cold data, to which the service itself gives 15
+ * s, and sometimes more.
+ */
 const coldReadMillis = 60_000;
 const coldReads = ['/enrichment/records', '/enrichment/facts', '/exports/estimate'];
 const writeMillis = 30_000;
 
-/** Take a token in their body: their 401 speaks of that one. */
+/** These calls send a token in their body: a 401 to them is about that token, not about the session. */
 const tokenPaths = ['/session', '/session/confirm'];
 
 /** Fired on `window` when an answer says that the session has ended. */
 export const sessionEndedEvent = 'svcctl:session-ended';
 
-/** Fired on `window`, cancelable, when a call asks for the access token once more: a `StepUpRequest`. */
+/** Fired on `window`, cancelable, with a `StepUpRequest`: a call asks for the access token once more. */
 export const stepUpEvent = 'svcctl:step-up';
 
-/** Who takes the event up (preventDefault) settles it: true = confirmed, so the call is made again. */
+/**
+ * A listener that takes up the request calls `preventDefault`, and later `settle`: with true the token was confirmed,
+ * and the call is made again.
+ */
 export type StepUpRequest = { readonly settle: (isConfirmed: boolean) => void };
 
 export type ApiErrorFields = {
-  /** HTTP status; 0 = no connection, or no answer within the time-out. */
+  /** HTTP status; 0 when there was no connection, or no answer within the time-out. */
   readonly status: number;
-  /** Code of the service's catalogue; `connection_lost`, `timeout` and `answer_unreadable` are ours. */
+  /** A code of the service's catalogue, or one that is ours: `connection_lost`, `timeout`, `answer_unreadable`. */
   readonly code: string;
   /** What to do next, for people. */
   readonly detail: string;
@@ -34,7 +42,9 @@ export type ApiErrorFields = {
   readonly errors?: readonly InputFault[];
 };
 
-/** What a call to the API throws, whatever went wrong; an abort by the caller throws AbortError. */
+/**
+ * What a call to the API throws, whatever went wrong. Only a call that its caller aborts throws an AbortError instead.
+ */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -55,13 +65,13 @@ export class ApiError extends Error {
   }
 }
 
-/** The API of the service that served this page; the session cookie goes along. */
+/** Calls the API of the service that served this page; the browser sends the session cookie along. */
 export const api = {
   async get<T>(path: string, params?: Params, signal?: AbortSignal): Promise<T> {
     return parse<T>(await call('GET', pathWith(path, params), { signal }));
   },
 
-  /** The answer as it came: JSON.parse would bend numbers such as 0.10 and those above 2^53. */
+  /** The text of the answer, unparsed: JSON.parse would change numbers such as 0.10 and those above 2^53. */
   async getText(path: string, params?: Params, signal?: AbortSignal): Promise<string> {
     return (await call('GET', pathWith(path, params), { signal })).text;
   },
@@ -78,13 +88,13 @@ export const api = {
     return parse<T>(await call('PATCH', path, { body: JSON.stringify(body), signal }));
   },
 
-  /** `undefined` where the answer is empty. */
+  /** Resolves to `undefined` when the answer is empty. */
   async delete<T = undefined>(path: string, signal?: AbortSignal): Promise<T> {
     return parse<T>(await call('DELETE', path, { signal }));
   },
 } as const;
 
-/** The path with those parameters that have a value. */
+/** The path with a query of those parameters that have a value. */
 export function pathWith(path: string, params: Params = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
@@ -93,7 +103,7 @@ export function pathWith(path: string, params: Params = {}): string {
   return search.size === 0 ? path : `${path}?${search}`;
 }
 
-/** The error behind an answer that is not 2xx, whoever sent it: proxies answer HTML. */
+/** The error for an answer that is not 2xx. It need not come from the service: a proxy in between answers HTML. */
 export function errorOf(status: number, headers: Headers, text: string): ApiError {
   const problem = parseObject(text);
   const textOf = (name: string) => {
@@ -111,7 +121,7 @@ export function errorOf(status: number, headers: Headers, text: string): ApiErro
   });
 }
 
-/** To be called on a 401 of requests that do not go through `api`. */
+/** Tells the page that the session has ended. Requests that do not go through `api` call it on a 401. */
 export function reportSessionEnd(): void {
   window.dispatchEvent(new Event(sessionEndedEvent));
 }
@@ -123,7 +133,7 @@ export type SendOptions = {
 type Sent = SendOptions & { readonly body?: string };
 type Answer = { readonly text: string; readonly requestId: string | null };
 
-/** Makes a call; one that asks for the access token first is made again once that was given. */
+/** Makes a call. If it asks for the access token once more, it is made again after the token was confirmed. */
 async function call(method: string, path: string, sent: Sent): Promise<Answer> {
   try {
     return await send(method, path, sent);
@@ -133,7 +143,10 @@ async function call(method: string, path: string, sent: Sent): Promise<Answer> {
   }
 }
 
-/** The call wanted the access token once more. Whoever sees this had the question and closed it. */
+/**
+ * Whether a call failed because it wants the access token once more. The person has already seen that question and
+ * closed it, so no other message is needed.
+ */
 export function isStepUp(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'step_up_required';
 }
@@ -172,7 +185,7 @@ async function send(
     });
     const text = await response.text();
     if (response.ok) return { text, requestId: response.headers.get('x-request-id') };
-    // A refused sign-in is no end of a session.
+    // A refused sign-in does not end the session.
     if (response.status === 401 && !tokenPaths.includes(path)) reportSessionEnd();
     throw errorOf(response.status, response.headers, text);
   } catch (cause) {

@@ -1,4 +1,4 @@
-// Types only: nothing of the server may end in the bundle (import-rules.mjs).
+// Types of the service's contract. Only types: nothing of the server may end up in the bundle (import-rules.mjs).
 import type { Static } from 'typebox';
 import type {
   actorSchema,
@@ -39,15 +39,15 @@ export type {
   TripleRow,
 } from '../../../server/src/contract.ts';
 
-/** Who is signed in; `tenants` null = all, `expires_at` null = never. */
+/** Who is signed in. `tenants` null means all tenants, `expires_at` null means never. */
 export type Actor = Static<typeof actorSchema>;
-/** The body of an export of any format, as its job keeps it. */
+/** The body of an export request, of any format, as its job stores it. */
 export type ExportRequest = Static<typeof csvRequestSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;
 export type DayRow = Static<typeof daySchema>;
-/** Kinds, sources and models of a slice. */
+/** The most frequent kinds, sources and models of a slice. */
 export type RecordFacts = Static<typeof factsSchema>;
 export type Shares = Static<typeof sharesSchema>;
 export type DatasetVersion = Static<typeof versionSchema>;
@@ -56,13 +56,13 @@ export type NewVersion = Static<typeof newVersionSchema>;
 export type Endpoint = Static<typeof endpointSchema>;
 export type NewEndpoint = Static<typeof newEndpointSchema>;
 export type EndpointChange = Static<typeof endpointChangeSchema>;
-/** An endpoint with its secret, which shows this once. */
+/** An endpoint with its secret, which the service shows only when it is made. */
 export type EndpointWithSecret = Endpoint & { secret: string };
 export type Delivery = Static<typeof deliverySchema>;
 export type DeliveryDetail = Static<typeof deliveryDetailSchema>;
 export type Attempt = DeliveryDetail['attempt_log'][number];
 export type DeliveryGroup = Static<typeof deliveryGroupSchema>;
-/** A page of the dead-letter queue; `total` is null with a search text. */
+/** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;
 export type RetryPreview = Static<typeof retryPreviewSchema>;
@@ -87,5 +87,5 @@ export type Verification = Static<typeof verificationSchema>;
 /** A page of a list of the API. */
 export type Page<T> = { data: T[]; next_cursor: string | null; prev_cursor?: string | null };
 
-/** One fault of the input: where (`?limit`, `/tenant`), a stable code, a sentence. */
+/** One fault of the input: where it is (`?limit`, `/tenant`), a stable code, and a sentence. */
 export type InputFault = { path: string; code: string; message: string };

@@ -1,4 +1,5 @@
-// The closed lists of the service: the only values of it that the bundle carries (import-rules.mjs).
+// The closed lists of the service, such as statuses and formats. They are its only values that the console's bundle
+// contains (import-rules.mjs).
 
 export * from '../../../server/src/exports/values.ts';
 export * from '../../../server/src/kernel/values.ts';

@@ -30,7 +30,7 @@ import {
   stateWords,
 } from './words.ts';
 
-/** One export: how far it is, what it is of, what proves its file, and why it failed. */
+/** The drawer of one export: how far it is, what it exports, what proves its file, and why it failed. */
 export function ExportDrawer(props: {
   id: string;
   job: UseQueryResult<ExportJob>;
@@ -103,7 +103,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
   );
 }
 
-/** What its number says stands largest. */
+/** The standing of a job at the top of the drawer, with its most important number largest. */
 function Standing({ job }: { job: ExportJob }): ReactNode {
   const { rows_total: total } = job;
   return (
@@ -147,7 +147,7 @@ function Fault({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
-/** What there is to download, and how to check that it arrived whole. */
+/** The file of a completed export, and how to check that it arrived complete. */
 function FileFacts({ job }: { job: ExportJob }): ReactNode {
   return (
     <Facts>
@@ -170,7 +170,7 @@ function FileFacts({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
-/** What was asked for. */
+/** The request of the job: which records, in which format. */
 function RequestFacts({ job }: { job: ExportJob }): ReactNode {
   const request = requestOf(job);
   const { kind, dataset, version, split, compression, columns, profile, header } = request;

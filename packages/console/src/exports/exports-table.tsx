@@ -18,7 +18,7 @@ import { isOpen, paceText, percentText, rowsText, stateWords } from './words.ts'
 
 const keyOf = ({ id }: ExportJob) => id;
 
-/** Export jobs, the latest first. */
+/** The list of export jobs, latest first. */
 export function ExportsTable(props: {
   rows: readonly ExportJob[];
   open: string | undefined;
@@ -132,7 +132,7 @@ function Action(props: { job: ExportJob; tabIndex: number; cancelling: Cancellin
   return job.has_file ? <DownloadLink job={job} tabIndex={tabIndex} isSmall /> : null;
 }
 
-/** A plain link, so that the browser downloads by itself, and resumes what broke off. */
+/** A link to the file. It is a plain link, so that the browser does the download by itself, and can resume it. */
 export function DownloadLink(props: {
   job: ExportJob;
   tabIndex?: number;
@@ -163,7 +163,7 @@ const icons: Readonly<Record<ExportState, () => ReactNode>> = {
   erased: DiscardedIcon,
 };
 
-/** The state of an export as word, shape and colour. */
+/** The state of an export as a word with a shape and a colour. */
 export function ExportMark({ state }: { state: ExportState }): ReactNode {
   const Icon = icons[state];
   return (
@@ -174,7 +174,7 @@ export function ExportMark({ state }: { state: ExportState }): ReactNode {
   );
 }
 
-/** A thin line that fills with the rows that are done. */
+/** A thin progress line: the rows that are done, out of all rows. */
 export function ProgressLine({ job }: { job: ExportJob }): ReactNode {
   return (
     <progress

@@ -9,10 +9,10 @@ import classes from './drawer.module.css';
 import { manifestHref, useManifest } from './use-exports.ts';
 import { proofText } from './words.ts';
 
-/** More parts than anyone reads; the download has them all. */
+/** At most this many parts are listed, more than anyone reads; the downloaded manifest has all of them. */
 const mostParts = 50;
 
-/** Of a completed export: what proves it, and its parts. */
+/** The manifest of a completed export: what proves its file, and its parts. */
 export function ManifestPart({ job }: { job: ExportJob }): ReactNode {
   const manifest = useManifest(job);
   const failure = useFailure(manifest);

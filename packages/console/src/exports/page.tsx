@@ -15,7 +15,7 @@ import { type ExportsSearch, hasFilter, validateExportsSearch } from './search.t
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
-/** EXPORTS: the jobs with their live progress, their files, and what proves them. */
+/** The page EXPORTS: the jobs with their live progress, their files, and what proves them. */
 export function ExportsPage(): ReactNode {
   const [search, update] = usePageSearch('/exports', validateExportsSearch);
   const { open, ...shown } = search;

@@ -1,17 +1,17 @@
 import { type ExportState, exportStates } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
-// All view state of EXPORTS, as it stands in the hash.
+// The view state of the page EXPORTS, as the hash has it.
 
 export type ExportsSearch = {
   tenant?: string;
   state?: ExportState;
   cursor?: string;
-  /** The job in the drawer. */
+  /** Id of the job that the drawer shows. */
   open?: string;
 };
 
-/** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
+/** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateExportsSearch(search: Record<string, unknown>): ExportsSearch {
   return withoutUndefined({
     tenant: textOf(search.tenant),

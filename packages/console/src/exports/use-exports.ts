@@ -15,14 +15,14 @@ import type { ExportsSearch } from './search.ts';
 import { isOpen } from './words.ts';
 
 const pageSize = 100;
-/** While something is queued or running. */
+/** How often a job or a list is read while a job is queued or running. */
 export const followMillis = 1_500;
 
 function pathOf(id: string): string {
   return `/exports/${encodeURIComponent(id)}`;
 }
 
-/** Where the browser downloads the file by itself, and resumes. */
+/** The address of a job's file. The browser downloads it by itself, and can resume. */
 export function fileHref(id: string): string {
   return `/api/v1${pathOf(id)}/file`;
 }
@@ -31,7 +31,7 @@ export function manifestHref(id: string): string {
   return `/api/v1${pathOf(id)}/manifest`;
 }
 
-/** A page of jobs, the latest first: followed closely while one of them is under way. */
+/** Reads a page of jobs, latest first, and reads it often while one of them is under way. */
 export function useExports({
   tenant,
   state,
@@ -55,7 +55,7 @@ export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
   });
 }
 
-/** Of a completed export: it never changes. */
+/** Reads the manifest of a completed export. A manifest never changes, so it is read once. */
 export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> {
   return useQuery<Manifest>({
     queryKey: [...exportsKey, 'manifest', id],
@@ -67,8 +67,8 @@ export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> 
 }
 
 /**
- * Stops a job that has not ended; answers it as it is then. What has ended meanwhile is left alone: the
- * same call would remove its file.
+ * Stops a job that has not ended, and answers the job as it is then. The job is read first, because for a job that has
+ * ended meanwhile the same call would remove its file.
  */
 async function cancelExport(id: string): Promise<ExportJob> {
   const job = await api.get<ExportJob>(pathOf(id));
@@ -81,12 +81,12 @@ export function removeFile(id: string): Promise<ExportJob> {
 }
 
 export type Cancelling = {
-  /** On their way. */
+  /** Jobs whose cancellation is under way. */
   readonly ids: ReadonlySet<string>;
   readonly cancel: (job: ExportJob) => void;
 };
 
-/** Cancels jobs without a question, and tells how that went. */
+/** Cancels jobs without asking, and shows a message with the outcome. */
 export function useCancel(): Cancelling {
   const client = useQueryClient();
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
@@ -109,7 +109,9 @@ export function useCancel(): Cancelling {
   return useMemo(() => ({ ids, cancel }), [ids, cancel]);
 }
 
-/** In the lists and the drawer at once: the next answers of the service come a moment later. */
+/**
+ * Puts a job into the cached lists and the drawer at once, since the next answers of the service come a moment later.
+ */
 function show(client: QueryClient, job: ExportJob): void {
   client.setQueryData<ExportJob>([...exportsKey, 'one', job.id], job);
   client.setQueriesData<Page<ExportJob>>({ queryKey: [...exportsKey, 'list'] }, (list) =>

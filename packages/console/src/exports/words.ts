@@ -2,7 +2,7 @@ import type { ExportJob, ExportRequest, Manifest } from '../api/types.ts';
 import type { ExportState } from '../api/values.ts';
 import { formatAge, formatCount } from '../ui/format.ts';
 
-/** What each state means for the file. */
+/** What each state means for the file, in a sentence. */
 export const stateWords: Readonly<Record<ExportState, string>> = {
   queued: 'waits for its turn',
   running: 'its file is being written, part by part',
@@ -12,53 +12,53 @@ export const stateWords: Readonly<Record<ExportState, string>> = {
   erased: 'records of its slice were erased, and its file was removed',
 };
 
-/** Its numbers still change. */
+/** Whether the job is under way, so that its numbers still change. */
 export function isOpen({ state }: Pick<ExportJob, 'state'>): boolean {
   return state === 'queued' || state === 'running';
 }
 
 type Progress = Pick<ExportJob, 'state' | 'rows_done' | 'rows_total'>;
 
-/** 364,120 of 512,991; of a file that is whole only 512,991. */
+/** Rows that are done: `364,120 of 512,991`, or only `512,991` once the file is complete. */
 export function rowsText({ state, rows_done: done, rows_total: total }: Progress): string {
   if (state === 'completed' || state === 'erased') return formatCount(done);
   return total === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(total)}`;
 }
 
-/** Whole percents, rounded down: 100 % only when all rows are there. */
+/** Whole percents, rounded down, so that 100 % means that all rows are there. */
 export function percentText({ percent }: Pick<ExportJob, 'percent'>): string {
   return percent === null ? '–' : `${Math.floor(percent)} %`;
 }
 
-/** 412,310/s; before the first rows there is no rate yet. */
+/** Rows in a second, such as `412,310/s`. Before the first rows there is no rate yet. */
 export function rateText({ rows_per_second: rate }: Pick<ExportJob, 'rows_per_second'>): string {
   return rate === null || rate === 0 ? '–' : `${formatCount(rate)}/s`;
 }
 
-/** How long it takes at this rate: 3 s, 4 min. */
+/** The time left at the present rate, such as `3 s` or `4 min`. */
 export function leftText({ eta_s: seconds }: Pick<ExportJob, 'eta_s'>): string {
   return seconds === null ? '–' : formatAge(seconds * 1000);
 }
 
-/** 412,310/s · 3 s. */
+/** Rate and time left: `412,310/s · 3 s`. */
 export function paceText(job: Pick<ExportJob, 'rows_per_second' | 'eta_s'>): string {
   const known = [rateText(job), leftText(job)].filter((text) => text !== '–');
   return known.length === 0 ? '–' : known.join(' · ');
 }
 
-/** The body that it was asked for with: the schema of a job says only that it is an object. */
+/** The body of the request that made the job, typed: the schema of a job says only that it is an object. */
 export function requestOf({ request }: Pick<ExportJob, 'request'>): ExportRequest {
   return request as ExportRequest;
 }
 
-/** What the comparison of slice and file rests on, as a sentence. */
+/** A sentence that says by what the file was compared with the slice. */
 export function proofText({ proof }: Pick<Manifest, 'proof'>): string {
   return proof === 'content'
     ? 'The finished file was read back, and rows and digest were computed anew from what is in it: they are those of the slice at the moment it was asked for.'
     : 'The finished file was read back: it holds as many rows as the slice at the moment it was asked for. Its columns do not hold all that a digest needs, so the digest is that of the records as they were read.';
 }
 
-/** Why it took more than one go, if it did. */
+/** Says that a job was interrupted and taken up again, if it was. */
 export function attemptsText({ attempts }: Pick<ExportJob, 'attempts'>): string {
   if (attempts === 0) return 'not yet taken up';
   if (attempts === 1) return 'taken up once';

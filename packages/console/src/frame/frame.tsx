@@ -24,11 +24,12 @@ import { pages } from './pages.ts';
 import { Palette } from './palette.tsx';
 import { StepUp, signInFailure } from './token-form.tsx';
 
-// Not lazily: who presses Ctrl K types on at once, and must not type into a page that still loads it.
+// The palette is not loaded lazily: whoever presses Ctrl K types on at once, and would type into the page while the
+// palette still loads.
 
 const KeyHelp = lazyPart('frame/key-help', async () => (await import('./key-help.tsx')).KeyHelp);
 
-/** What stands around every page: navigation, header, status line, palette, key help, messages. */
+/** What surrounds every page: navigation, header, status line, palette, key help and messages. */
 export function Frame(): ReactNode {
   const { overlay, show, close } = useOverlay();
   const navigate = useNavigate();
@@ -37,7 +38,7 @@ export function Frame(): ReactNode {
   }, []);
   useKeys({
     'mod+k': () => show('palette'),
-    // While the overlay is on its way, these would still act on the page.
+    // While an overlay is open or still loading, these keys would act on the page below it.
     ...(overlay === null && {
       '?': () => show('keys'),
       '/': () => focusSearch(() => show('palette')),
@@ -48,7 +49,7 @@ export function Frame(): ReactNode {
   });
   return (
     <div className={classes.frame}>
-      {/* No link: the hash names the place shown, and must stay. */}
+      {/* This cannot be a link to the content: the hash names the place that is shown, and must stay. */}
       <button
         type="button"
         className={classes.skip}
@@ -77,13 +78,13 @@ export function Frame(): ReactNode {
 
 type Overlay = 'palette' | 'keys';
 
-/** What lies over the page. When it closes, the focus is where it was before. */
+/** Which overlay (palette or key help) lies over the page. When it closes, the focus returns to where it was. */
 function useOverlay() {
   const [overlay, setOverlay] = useState<Overlay | null>(null);
   const before = useRef<Element | null>(null);
   useEffect(() => {
     if (overlay !== null) return;
-    // By hand: Mantine gives back the focus of a dialog that closes, not of one that goes away.
+    // Mantine returns the focus of a dialog that closes, but not of one that is removed, as these are.
     if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
     before.current = null;
   }, [overlay]);
@@ -97,7 +98,7 @@ function useOverlay() {
   };
 }
 
-/** The page's own search, where it has one. */
+/** Moves the focus to the page's own search field, or calls `otherwise` on a page without one. */
 function focusSearch(otherwise: () => void): void {
   const field = document.querySelector<HTMLInputElement>('#page [data-search]');
   if (field === null) {
@@ -207,7 +208,7 @@ const schemes = [
   { value: 'auto', label: 'As the system', Icon: SystemIcon },
 ] as const;
 
-/** Where the choice is kept in this browser. */
+/** The key under which this browser stores the choice of light or dark. */
 export const colorSchemeKey = 'svcctl.theme';
 
 function ThemeSwitch(): ReactNode {

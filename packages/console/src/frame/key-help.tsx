@@ -4,7 +4,7 @@ import { modKeyName } from '../ui/keys.ts';
 import classes from './key-help.module.css';
 import { pages } from './pages.ts';
 
-/** The sheet of all keys. */
+/** The overlay that lists all keys. */
 export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => void }): ReactNode {
   return (
     <Modal
@@ -49,14 +49,17 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
 export type KeyLine = {
   /** `mod` is Ctrl or ⌘. */
   readonly keys: readonly string[];
-  /** Pressed together, or one after the other; else each does its own of what the text says. */
+  /**
+   * How the keys belong together: pressed at once (`+`) or one after the other (`then`). Without it, each key alone
+   * does one of the things that the text names.
+   */
   readonly joint?: '+' | 'then';
   readonly text: string;
 };
 
 export type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
 
-/** All keys there are. Each line is pressed by a test: e2e/console/key-help.test.ts. */
+/** All keys of the console. A test presses each line: e2e/console/key-help.test.ts. */
 export const keyGroups: readonly KeyGroup[] = [
   {
     name: 'Anywhere',

@@ -7,7 +7,7 @@ import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
 import { signInFailure } from './token-form.tsx';
 
-/** Shows its children to tokens with the scope, and everyone else what they would need. */
+/** Shows its children if the token has the scope, and otherwise says which scope is needed. */
 export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
   const { hasScope } = useSession();
   return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;

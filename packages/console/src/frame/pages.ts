@@ -11,17 +11,17 @@ import {
 
 export type ConsolePage = {
   readonly path: '/records' | '/exports' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
-  /** As the navigation and the header call it. */
+  /** The name in the navigation and the header. */
   readonly name: string;
-  /** What one does there, for the palette. */
+  /** What one does on this page, for the palette. */
   readonly purpose: string;
-  /** The second key after `g`. */
+  /** The key that opens the page when it is pressed after `g`. */
   readonly key: string;
   readonly scope: Scope;
   readonly Icon: FunctionComponent;
 };
 
-/** The pages of the group DATA & ADMIN that exist, in their order. */
+/** All pages, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
   {
     path: '/records',

@@ -21,8 +21,8 @@ const listId = 'palette-list';
 const mostFound = 12;
 
 /**
- * Goes anywhere: pages, commands, a tenant, store or month by its path or the start of it, and a link or
- * a record's identity that was pasted.
+ * The command palette. It finds pages, commands, and a tenant, store or month by the start of its path; a pasted link
+ * or a record's identity leads to its place.
  */
 export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
   const [text, setText] = useState('');
@@ -40,8 +40,8 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
     props.onClose();
     entry.run();
   };
-  // Who pastes a path and presses Enter at once means what the service is being asked for.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the answer is there
+  // If somebody pastes a path and presses Enter before the service has answered, the first result is opened once it is
+  // there.
   useEffect(() => {
     if (!isAwaited || found.isSearching) return;
     setAwaited(false);
@@ -80,8 +80,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
           aria-activedescendant={entries[active]?.id}
           placeholder="tenant/store/month, a pasted link or record, or a command"
           data-autofocus
-          // At once; the dialog's own focus comes a moment later, after the first keys.
-          // biome-ignore lint/a11y/noAutofocus: the field is what the dialog is for
+          // The field takes the focus at once. The dialog would set it a moment later, after the first keys.
           autoFocus
           spellCheck={false}
           autoComplete="off"
@@ -127,7 +126,7 @@ function hintOf(found: number, text: string): string {
   return found === 0 ? `Nothing begins with “${text}”.` : '↑ ↓ choose · Enter opens · Esc closes';
 }
 
-/** The place that a pasted text names by itself, without asking the service. */
+/** An entry for the place that a pasted text names by itself, without a request to the service. */
 function usePasted(text: string): Entry[] {
   const router = useRouter();
   const navigate = useNavigate();
@@ -141,7 +140,7 @@ function usePasted(text: string): Entry[] {
           id: 'pasted',
           name: place.href,
           note: 'Open this link',
-          // Its search is of a page's own making: taken as it is.
+          // The search of the link was written by a page of the console, so it is used as it is.
           run: () => router.history.push(place.href),
         },
       ];
@@ -159,7 +158,7 @@ function usePasted(text: string): Entry[] {
   }
 }
 
-/** What the service has under the path typed; names are matched as typed, then in capitals. */
+/** Tenants, stores or months below the typed path. A name is searched as it was typed, then in capitals. */
 function useSlices(text: string): {
   entries: Entry[];
   state: string | null;
@@ -182,7 +181,7 @@ function useSlices(text: string): {
   if (!isAllowed || text.trim() === '') {
     return { entries: [], state: null, isSearching: false };
   }
-  // What is there belongs to what stood in the field before.
+  // Until the answer for this text is there, the entries shown belong to the previous text.
   const isSearching = query.isPending || query.isPlaceholderData || path !== text.trim();
   const entries = (query.data ?? []).map((row) => {
     const { tenant, store, month } = row;
@@ -237,7 +236,7 @@ function useCommands(onKeys: () => void): Entry[] {
   ];
 }
 
-/** Where a pasted text leads: a place of this console, or one record. */
+/** What a pasted text names: a place of this console, or one record. */
 type PastedPlace =
   | { readonly type: 'link'; readonly href: string }
   | { readonly type: 'record'; readonly name: string; readonly search: RecordPlace };
@@ -247,9 +246,9 @@ type RecordPlace = { tenant: string; store: string; month: string; record: strin
 const oneRecordPath = '/api/v1/enrichment/records/one';
 
 /**
- * Reads a copied link of this console, a link to one record in the API, or a record's identity as it
- * stands in a link: `TX/DFW/2001-03-01T00:05:00.000000Z/fl-0812`. Undefined for any other text, also for
- * links of other hosts: they may look alike and hold other data.
+ * Reads a link of this console, a link to one record in the API, or a record's identity as links have it:
+ * `TX/DFW/2001-03-01T00:05:00.000000Z/fl-0812`. Undefined for any other text, and for links to other hosts, which may
+ * look alike but hold other data.
  */
 export function parsePlace(text: string, origin: string): PastedPlace | undefined {
   const pasted = text.trim();
@@ -261,7 +260,7 @@ export function parsePlace(text: string, origin: string): PastedPlace | undefine
   return isPlaceHash(url.hash) ? { type: 'link', href: url.hash.slice(1) } : undefined;
 }
 
-/** `#/` and a name: `#//host` would be a path of another host to a browser's history. */
+/** Whether a hash is `#/` and a name. A browser's history would take `#//host` for a path of another host. */
 function isPlaceHash(hash: string): boolean {
   return /^#\/[^/\\]/.test(hash);
 }

@@ -37,7 +37,7 @@ const signInRoute = createRoute({
 const framedRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'framed',
-  // Asked at once: the answer comes while the scripts of the page are still being read.
+  // The session is looked up at once, while the scripts of the page still load.
   beforeLoad: ({ context }) => void context.client.prefetchQuery(actorQuery),
   component: Framed,
 });
@@ -57,7 +57,7 @@ const recordsRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/records',
   validateSearch: validateRecordsSearch,
-  // Its script loads while the session is looked up, not after.
+  // The page's script loads while the session is looked up, not afterwards.
   beforeLoad: ({ context }) => void RecordsPage.preload(context.client),
   component: () => (
     <RequireScope scope="enrichment:read">
@@ -171,7 +171,7 @@ const routeTree = rootRoute.addChildren([
   ]),
 ]);
 
-/** The pages by their hash: `#/records?tenant=TX`. */
+/** The router, which finds the page by the hash: `#/records?tenant=TX`. */
 export function createConsoleRouter(client: QueryClient) {
   return createRouter({
     routeTree,
@@ -180,7 +180,7 @@ export function createConsoleRouter(client: QueryClient) {
     parseSearch,
     stringifySearch,
     defaultPreload: false,
-    // Each page keeps its own scroll places.
+    // Each page keeps its own scroll positions.
     scrollRestoration: false,
     defaultErrorComponent: PageFault,
     defaultNotFoundComponent: NotFoundPage,

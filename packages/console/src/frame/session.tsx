@@ -13,7 +13,7 @@ import { SignInForm } from './token-form.tsx';
 
 export const actorKey = ['me'] as const;
 
-/** Who the session is, as a query. */
+/** The query that tells who is signed in. */
 export const actorQuery = queryOptions({
   queryKey: actorKey,
   queryFn: ({ signal }) => api.get<Actor>('/me', undefined, signal),
@@ -21,8 +21,8 @@ export const actorQuery = queryOptions({
 });
 
 /**
- * Shows its children to who is signed in; everyone else goes to the sign-in page and comes back to the
- * same place. A session that ends in the middle of work asks to sign in over the page, which stays.
+ * Shows its children when somebody is signed in. Everybody else is sent to the sign-in page, and comes back to the same
+ * place. When a session ends in the middle of work, the sign-in form lies over the page, so that the page is kept.
  */
 export function SessionGate({ children }: { children: ReactNode }): ReactNode {
   const me = useQuery(actorQuery);
@@ -50,7 +50,10 @@ export function SessionGate({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-/** By an effect of its own: <Navigate> would go again as soon as the place, its `from`, has changed. */
+/**
+ * Goes to the sign-in page by an effect: <Navigate> would go again as soon as the place, and so its `from`, has
+ * changed.
+ */
 function ToSignIn(): null {
   const router = useRouter();
   useEffect(() => {
@@ -72,19 +75,19 @@ function useSessionOf(actor: Actor | undefined): Session | null {
       signOut: async (from) => {
         await api.delete('/session');
         await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
-        // Nothing of what this person saw is left for the next one.
+        // Removes everything that was read, so that the next person sees nothing of it.
         client.clear();
       },
     };
   }, [actor, client, navigate]);
 }
 
-/** `admin` includes all other scopes. */
+/** Whether a token has a scope; `admin` includes all others. */
 export function mayUse(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);
 }
 
-/** Everything of an actor but how long its confirmation lasts. */
+/** Identifies an actor, regardless of how long its confirmation lasts. */
 function identityOf({ confirmed_until: _until, ...who }: Actor): string {
   return JSON.stringify(who);
 }
@@ -104,7 +107,7 @@ function SignInAgain({ actor }: { actor: Actor }): ReactNode {
     const others = {
       predicate: (query: { queryKey: readonly unknown[] }) => query.queryKey[0] !== actorKey[0],
     };
-    // Another token may see other data: then nothing of the old stays.
+    // Another token may see other data, so everything that the old one read is dropped.
     if (isOther) await client.resetQueries(others);
     else await client.invalidateQueries(others);
   };

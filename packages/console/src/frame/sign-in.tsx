@@ -8,7 +8,10 @@ import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm, signInFailure } from './token-form.tsx';
 
-/** Signs in by the one-time code of a link, or else by a pasted token; then goes where one came from. */
+/**
+ * The sign-in page. It signs in by the one-time code of a link, or else by a pasted token, and then goes to the place
+ * where the person came from.
+ */
 export function SignInPage(): ReactNode {
   const { code, from } = useSearch({ from: '/sign-in' });
   const client = useQueryClient();
@@ -17,7 +20,7 @@ export function SignInPage(): ReactNode {
   const enter = (actor: Actor) => {
     client.setQueryData(actorKey, actor);
     if (from === undefined) void navigate({ to: '/records', replace: true });
-    // Its search is of the page's own making: taken as it is.
+    // The search of this place was written by a page of the console, so it is used as it is.
     else router.history.replace(from);
   };
   return (
@@ -36,7 +39,7 @@ export function SignInPage(): ReactNode {
   );
 }
 
-/** A code works once: as a query it is sent once, however often the page is drawn. */
+/** Signs in by a code. A code is valid only once; as a query it is sent only once, however often the page is drawn. */
 function LinkSignIn(props: { code: string; onSignedIn: (actor: Actor) => void }): ReactNode {
   const { code, onSignedIn } = props;
   const signIn = useQuery({

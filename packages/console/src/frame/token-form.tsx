@@ -18,15 +18,15 @@ export function SignInForm({ onSignedIn }: { onSignedIn: (actor: Actor) => void 
   );
 }
 
-/** Why a sign-in failed, and whether to try the same again. */
+/** A sentence about why a sign-in failed, and whether to try the same again. */
 export function signInFailure(error: Error & { detail?: string }): string {
   const detail = error.detail ?? error.message;
   return isPassing(error) ? `${describeFailure(error)}: ${detail} Try again in a moment.` : detail;
 }
 
 /**
- * Asks for the access token once more when a call of any page needs it, and lets the call go on. Once in
- * the frame. Calls that ask at the same time share one question.
+ * Asks for the access token once more when a call of any page needs it, and then lets the call go on. The frame
+ * contains it once. Calls that need it at the same time share one question.
  */
 export function StepUp(): ReactNode {
   const [requests, setRequests] = useState<readonly StepUpRequest[]>([]);
@@ -50,7 +50,7 @@ export function StepUp(): ReactNode {
       lockScroll={false}
       centered
       title="Confirm with your access token"
-      // Above the question of the action itself, which may be open still.
+      // It lies above the dialog of the action itself, which may still be open.
       zIndex={250}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
@@ -67,10 +67,10 @@ export function StepUp(): ReactNode {
   );
 }
 
-/** A refused token says why and stays in its field. */
+/** A field for an access token. A token that was refused stays in it, with the reason. */
 function TokenForm<Answer>(props: {
   button: string;
-  /** Takes the focus by itself: what is not in a dialog has nobody to give it. */
+  /** The field takes the focus by itself. Outside of a dialog nothing else would give it. */
   isFirst?: boolean;
   send: (token: string) => Promise<Answer>;
   onSent: (answer: Answer) => void;

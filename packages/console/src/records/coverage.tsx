@@ -5,8 +5,8 @@ import classes from './coverage.module.css';
 const width = 24;
 
 /**
- * Share of records in a tagged slice, as a word and a bar of two tones: training, then what is in both
- * (the one over the other), then fine-tuning. Nothing covered is a hairline.
+ * Coverage as a percentage and a bar of two overlapping tones: training, then what is in both datasets, then
+ * fine-tuning. Without coverage the bar is a hairline.
  */
 export function CoverageBar({ of }: { of: Coverage & { coverage: number | null } }): ReactNode {
   const { training, both, fine } = coverageParts(of, width);
@@ -40,12 +40,12 @@ type Coverage = {
   readonly by_dataset: { readonly training: number; readonly fine_tuning: number };
 };
 
-/** Records in both datasets: each counts once in `covered`. */
+/** The number of records in both datasets: each counts only once in `covered`. */
 function countInBoth({ covered, by_dataset }: Coverage): number {
   return Math.max(0, by_dataset.training + by_dataset.fine_tuning - covered);
 }
 
-/** 123 of 41,022 covered, training 100, fine-tuning 40, in both 17 */
+/** Coverage in words: `123 of 41,022 covered, training 100, fine-tuning 40, in both 17`. */
 export function coverageText(coverage: Coverage): string {
   const { count, covered, by_dataset } = coverage;
   if (count === 0) return 'no records';
@@ -58,7 +58,7 @@ export function coverageText(coverage: Coverage): string {
   return parts.join(', ');
 }
 
-/** Three stretches of a bar, from its start: in training only, in both, in fine-tuning only. */
+/** The lengths of three stretches of a bar, from its start: in training only, in both, in fine-tuning only. */
 type CoverageParts = {
   readonly training: number;
   readonly both: number;
@@ -66,8 +66,8 @@ type CoverageParts = {
 };
 
 /**
- * Lengths for a bar of this width. A few records are still a visible line, and the bar is full only
- * when the coverage is.
+ * The stretches of a bar of this width. A few records still give a visible line, and the bar is full only when all
+ * records are covered.
  */
 export function coverageParts(coverage: Coverage, width: number): CoverageParts {
   const { count, covered, by_dataset } = coverage;

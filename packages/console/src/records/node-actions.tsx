@@ -6,7 +6,7 @@ import { CheckIcon, DownloadIcon, LinkIcon, TagIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
 import classes from './page.module.css';
 
-/** What can be done with the chosen node. */
+/** The buttons for what can be done with the chosen node. */
 export function NodeActions(props: { onExport: () => void; onTag: () => void }): ReactNode {
   const { hasScope } = useSession();
   const { copied, copy } = useClipboard({ timeout: 1500 });
@@ -35,7 +35,7 @@ export function NodeActions(props: { onExport: () => void; onTag: () => void }):
   );
 }
 
-/** Opens the question what to tag. */
+/** The button that opens the dialog for tagging. */
 export function TagButton(props: { text?: string; onTag: () => void }): ReactNode {
   const { hasScope } = useSession();
   const mayTag = hasScope('datasets:write');
@@ -50,10 +50,10 @@ export function TagButton(props: { text?: string; onTag: () => void }): ReactNod
   );
 }
 
-/** Attributes of a button that its token may not use: still reached by key, to learn why. */
+/** Attributes of a button that the token may not use. It can still take the focus, so that one can learn why. */
 type Refused = { 'aria-disabled': boolean; 'data-disabled'?: true };
 
-/** A button that says which scope it needs when the token lacks it. */
+/** Gives a button its attributes, and says which scope it needs when the token lacks it. */
 export function NeedsScope(props: {
   scope: Scope;
   has: boolean;

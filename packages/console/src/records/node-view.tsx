@@ -29,7 +29,7 @@ import { useTags } from './tags/use-tags.ts';
 import { useVersions } from './versions/use-versions.ts';
 import { VersionsView } from './versions/versions-view.tsx';
 
-/** The queries of the views; only those of the one that is shown are read. */
+/** The queries of all views of a node. Only those of the view that is shown are read. */
 export function useNodeViews(
   search: RecordsSearch,
   path: NodePath | null,
@@ -60,7 +60,7 @@ type NodeViewProps = {
   onVersion: (id: string) => void;
 };
 
-/** What the hash names of the chosen node: its records, or another view of it. */
+/** The view of the chosen node that the hash names: its records, or another one. */
 export function NodeView(props: NodeViewProps): ReactNode {
   const { search, update, path, facts, views } = props;
   const { hasScope } = useSession();
@@ -144,7 +144,7 @@ function Days({ search, update, path, facts, views, onTag }: NodeViewProps): Rea
   );
 }
 
-/** What is shown of the chosen node. */
+/** The tabs that choose the view of the node. */
 export function ViewSwitch(props: {
   view: RecordsView;
   onView: (view: RecordsView) => void;

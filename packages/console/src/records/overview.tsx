@@ -9,7 +9,7 @@ import type { Tree } from './tree/use-tree.ts';
 
 const ingestLine = 'svcctl records ingest records.ndjson';
 
-/** What stands beside the tree while nothing is chosen: all there is, and how to go on. */
+/** What is shown beside the tree while nothing is chosen: the totals of everything, and how to go on. */
 export function Overview({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
   if (rows.length === 0 && tail === 'none' && !isSearch) return <NoRecords />;
@@ -62,7 +62,7 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
   const { rows, tail } = tree.flat.branch;
   const totals = totalsOf(rows);
   const { count, bytes, storedBytes, isAllHot } = totals;
-  // Before the first rows, and while there are more to come.
+  // A + after the number says that more may follow: before the first rows, and while not all are loaded.
   const more = tail === 'none' ? '' : '+';
   const shown = (text: string) => (rows.length === 0 ? '–' : `${text}${more}`);
   return (

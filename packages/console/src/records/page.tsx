@@ -50,7 +50,7 @@ const TagDialog = lazyPart(
   async () => (await import('./tags/tag-dialog.tsx')).TagDialog,
 );
 
-/** RECORDS: the tree on the left, the chosen node with its records on the right. */
+/** The page RECORDS: the tree on the left, the chosen node with its records on the right. */
 export function RecordsPage(): ReactNode {
   const [search, update] = useHashSearch('/records', validateRecordsSearch);
   const open = useMemo(() => decodeOpen(search.open), [search.open]);
@@ -79,7 +79,8 @@ export function RecordsPage(): ReactNode {
   );
   const setOpen = useCallback(
     (keys: readonly string[], isOpen: boolean) =>
-      // Back is for places, not for every twig that was opened.
+      // Opening a branch replaces the entry in the history, so that Back goes to the previous place, not through every
+      // branch that was opened.
       update((before) => withOpen(before, keys, isOpen), { replace: true }),
     [update],
   );
@@ -169,7 +170,7 @@ function Export(props: {
   onClose: () => void;
 }): ReactNode {
   const { search, facts, onClose } = props;
-  // A running export goes on where nothing is chosen.
+  // The last slice is kept, so that a running export goes on when nothing is chosen any more.
   const lastSlice = useRef<SliceParams | null>(null);
   const slice = sliceOf(search) ?? lastSlice.current;
   lastSlice.current = slice;
@@ -198,14 +199,14 @@ function useDrawer(
   );
 }
 
-/** Another view: the drawers belonged to the last one. */
+/** Changes the view, and closes the drawers, which belonged to the previous one. */
 function withView(before: RecordsSearch, view: RecordsView): RecordsSearch {
   return changeSearch(before, { view, record: undefined, version: undefined });
 }
 
 /**
- * A node that was chosen outside of the tree, as by a link, is opened up to. Once for each choice: who
- * then closes what it lies in keeps it closed.
+ * Opens the branches above a node that was chosen outside of the tree, for instance by a link. This is done once for
+ * each choice, so that a person can close them again.
  */
 function useRevealed(
   path: NodePath | null,
@@ -222,13 +223,13 @@ function useRevealed(
   }, [key, open, setOpen]);
 }
 
-/** `TX` and `TX/DFW` for `TX/DFW/2001-03`. */
+/** The keys of all nodes above one: `TX` and `TX/DFW` for `TX/DFW/2001-03`. */
 function keysAbove(key: string): string[] {
   const names = key.split('/');
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('/'));
 }
 
-/** Choosing also opens a node, and what it lies in. */
+/** Chooses a node, and opens it and everything above it. */
 function withNode(before: RecordsSearch, path: NodePath): RecordsSearch {
   const search = chooseNode(before, path);
   const keys = [path.tenant];

@@ -15,12 +15,15 @@ import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from './search.ts';
 
-/** Above this, colours would cost more elements than they are worth. */
+/** A longer enrichment is shown without colours: each coloured piece costs an element. */
 const colouredChars = 40_000;
 
 export type RecordDrawerProps = { recordKey: string; onClose: () => void };
 
-/** One record, to the letter. Not modal: the table beside it goes on working. */
+/**
+ * The drawer of one record, with every character as it was sent. It is not modal: the table beside it can still be
+ * used.
+ */
 export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNode {
   const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -116,7 +119,7 @@ function RecordBody({ identity, source }: { identity: RecordIdentity; source: st
   );
 }
 
-/** Exact, and above a thousand also readable. */
+/** A size in bytes, exact, and above a thousand also in a readable unit. */
 function bytesText(bytes: number): string {
   return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
 }
@@ -170,7 +173,7 @@ function CopyText({ label, value }: { label: string; value: () => string }): Rea
   );
 }
 
-/** Text of a JSON scalar: strings without quotes, numbers as they are spelled, null as nothing. */
+/** The text of a JSON scalar: strings without quotes, numbers as they are spelled, null as nothing. */
 function plain(source: string | undefined): string {
   if (source === undefined || source === 'null') return '';
   return source.startsWith('"') ? String(JSON.parse(source)) : source;
@@ -178,6 +181,6 @@ function plain(source: string | undefined): string {
 
 function curlLine(identity: RecordIdentity): string {
   const url = `${window.location.origin}/api/v1${pathWith('/enrichment/records/one', identity)}`;
-  // In double quotes: the shell puts the token in, so that it never stands in a copied line.
+  // In double quotes the shell inserts the token, so that the copied line never contains it.
   return `curl -sS -H "Authorization: Bearer $SVC_TOKEN" ${shellLine([url])}`;
 }

@@ -2,32 +2,32 @@ import type { DatasetRow } from '../api/types.ts';
 import { type DatasetName, datasetNames } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
-/** All view state of RECORDS, as it stands in the hash: a copied link reopens exactly this. */
+/** The view state of the page RECORDS, as the hash has it: a copied link opens exactly this. */
 export type RecordsSearch = {
   tenant?: string;
   store?: string;
-  /** `YYYY-MM` of the chosen leaf. */
+  /** The month of the chosen leaf, `YYYY-MM`. */
   month?: string;
-  /** Expanded nodes, see `encodeOpen`. */
+  /** Open nodes of the tree, see `encodeOpen`. */
   open?: string;
   /** Search in the tree: a prefix of tenants, or `TX/D` for stores of TX. */
   q?: string;
   kind?: string;
   source?: string;
-  /** Records that are tagged as this. */
+  /** Filter: only records with a tag of this dataset. */
   dataset?: DatasetName;
-  /** First and last day inside the node, inclusive; each may stand alone. */
+  /** First and last day within the node, inclusive. Each may be given alone. */
   from?: string;
   to?: string;
   limit?: number;
   cursor?: string;
-  /** How many records stand before this page; only known when it was reached by paging. */
+  /** How many records come before this page. Known only when the page was reached by paging. */
   at?: number;
   /** Identity of the record in the drawer, see `encodeRecord`. */
   record?: string;
-  /** What is shown of the node; its records when it says nothing. */
+  /** The view of the node; undefined means its records. */
   view?: RecordsView;
-  /** Last year of the calendar; when it says nothing, the year of the last record. */
+  /** The last year of the calendar; undefined means the year of the last record. */
   year?: number;
   /** Id of the dataset version in the drawer. */
   version?: string;
@@ -42,7 +42,7 @@ const defaultPageSize = 100;
 const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
 
-/** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
+/** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
   const tenant = textOf(search.tenant);
   const store = tenant && textOf(search.store);
@@ -77,19 +77,22 @@ export function pageSizeOf(search: RecordsSearch): number {
   return search.limit ?? defaultPageSize;
 }
 
-/** The chosen node; null when none is. */
+/** The chosen node; null when there is none. */
 export function chosenNode(search: RecordsSearch): NodePath | null {
   return search.tenant === undefined ? null : pathOf(search.tenant, search.store, search.month);
 }
 
-/** Another node: days, page and drawer belonged to the last one; the other filters and the view go on. */
+/**
+ * The view state with another node. Days, page and drawer belonged to the previous node and go; the other filters and
+ * the view stay.
+ */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
   const { open, q, kind, source, limit } = search;
   const { view, dataset } = path === null ? {} : search;
   return withoutUndefined({ ...path, open, q, kind, source, dataset, limit, view });
 }
 
-/** Other filters: the cursor belonged to the last ones. */
+/** The view state with other filters. The cursor goes, because it belonged to the previous ones. */
 export function changeFilters(
   search: RecordsSearch,
   change: Pick<Changes, 'kind' | 'source' | 'dataset' | 'from' | 'to'>,
@@ -99,7 +102,7 @@ export function changeFilters(
 
 type Changes = { [Key in keyof RecordsSearch]?: RecordsSearch[Key] | undefined };
 
-/** `undefined` takes a field out. */
+/** The view state with these fields changed; `undefined` removes a field. */
 export function changeSearch(search: RecordsSearch, change: Changes): RecordsSearch {
   return validateRecordsSearch({ ...search, ...change });
 }
@@ -112,11 +115,11 @@ export type SliceParams = {
   to?: string;
 };
 
-/** The earliest and latest days that a record can have, for ranges open at one end. */
+/** The earliest and latest day that a record can have, for ranges that are open at one end. */
 const earliestDay = '1970-01-01';
 const latestDay = '9000-12-31';
 
-/** The chosen slice in the words of the API, where `month` and `from`/`to` exclude each other. */
+/** The chosen slice as parameters of the API, where `month` and `from`/`to` exclude each other. */
 export function sliceOf(search: RecordsSearch): SliceParams | null {
   const { tenant, store, month, from, to } = search;
   if (tenant === undefined) return null;
@@ -130,7 +133,10 @@ export function sliceOf(search: RecordsSearch): SliceParams | null {
 
 export type DayRange = { readonly from: string; readonly to: string };
 
-/** The chosen days; null: all of the node. An open end is where the month or the records of the node end. */
+/**
+ * The chosen days; null means all days of the node. An open end is where the month, or the node's records, begin or
+ * end.
+ */
 export function chosenDays(
   search: RecordsSearch,
   facts: Pick<DatasetRow, 'first_at' | 'last_at'> | null | undefined,
@@ -156,8 +162,8 @@ export function daysIn(month: string): number {
 }
 
 /**
- * Expanded nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH inside it, and CA.
- * A node that is open inside a closed one isn't kept.
+ * Encodes the open nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH open in it, and CA. An open node
+ * inside a closed one is left out.
  */
 export function encodeOpen(keys: ReadonlySet<string>): string | undefined {
   const stores = new Map<string, string[]>();
@@ -188,7 +194,7 @@ export type RecordIdentity = {
   event_id: string;
 };
 
-/** The event id may hold `/`, so it stands last. */
+/** Encodes a record's identity. The event id comes last, because it may contain `/`. */
 export function encodeRecord(identity: RecordIdentity): string {
   const { tenant, store, occurred_at, event_id } = identity;
   return [tenant, store, occurred_at, event_id].join('/');
@@ -200,7 +206,7 @@ export function decodeRecord(key: string | undefined): RecordIdentity | null {
   return { tenant, store, occurred_at, event_id: event.join('/') };
 }
 
-/** The last of the days that are there. */
+/** The latest of those days that are given. */
 function latest(...days: (string | undefined)[]): string | undefined {
   return days
     .filter((day) => day !== undefined)
@@ -212,7 +218,7 @@ function earliest(...days: (string | undefined)[]): string | undefined {
   return days.filter((day) => day !== undefined).sort()[0];
 }
 
-/** A place in the tree tenant → store → month. A store without a tenant, or a month without a store, does not exist. */
+/** A node of the tree tenant → store → month. There is no store without a tenant, and no month without a store. */
 export type NodePath =
   | { tenant: string; store?: undefined; month?: undefined }
   | { tenant: string; store: string; month?: undefined }
@@ -220,7 +226,7 @@ export type NodePath =
 
 type NodeLevel = 'tenant' | 'store' | 'month';
 
-/** Names hold no `/`, so that this is one-to-one: `TX`, `TX/DFW`, `TX/DFW/2001-03`. */
+/** The key of a node: `TX`, `TX/DFW`, `TX/DFW/2001-03`. It is unique, because names contain no `/`. */
 export function nodeKey(path: NodePath): string {
   return namesOf(path).join('/');
 }

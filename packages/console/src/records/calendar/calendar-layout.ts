@@ -7,21 +7,24 @@ import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import { nextMonth } from '../facts/use-facts.ts';
 import { daysIn, type NodePath, nodeKey } from '../search.ts';
 
-/** Years that one calendar shows: 1,098 days at most, of which the service answers 4,000 at once. */
+/** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
 export const yearsShown = 3;
 
-/** Months of a calendar, the first above, and the days that they begin and end with. */
+/** The months of a calendar, in their order from top to bottom, with their first and last day. */
 export type CalendarSpan = {
   readonly months: readonly string[];
   readonly from: string;
   readonly to: string;
-  /** Last year, and whether there are records before or after what is shown. */
+  /** The last year shown. The other fields say whether there are records before or after what is shown. */
   readonly year: number;
   readonly hasEarlier: boolean;
   readonly hasLater: boolean;
 };
 
-/** The months from the first to the last record, `yearsShown` years of them up to the wanted one. */
+/**
+ * The months that a calendar shows: from the first record to the last, but at most `yearsShown` years, which end with
+ * the wanted one.
+ */
 export function spanOf(
   first: string | null,
   last: string | null,
@@ -50,14 +53,14 @@ export function daysOfMonth(month: string): string[] {
   return Array.from({ length: daysIn(month) }, (_, index) => dayOf(month, index + 1));
 }
 
-/** Five shades, the darkest for the busiest day; a day without records has none. */
+/** The shade of a day: 1 to 5, where 5 is for the busiest days, and 0 for a day without records. */
 export function shadeOf(count: number, most: number): 0 | 1 | 2 | 3 | 4 | 5 {
   if (count === 0) return 0;
   const shade = Math.ceil((5 * count) / Math.max(1, most));
   return Math.min(5, Math.max(1, shade)) as 1 | 2 | 3 | 4 | 5;
 }
 
-/** The day that a key leads to from this one; undefined when the key does nothing here. */
+/** The day to which a key moves from this one; undefined when the key means nothing here. */
 export function dayAfterKey(key: string, day: string, span: CalendarSpan): string | undefined {
   const month = day.slice(0, 7);
   const date = Number(day.slice(8));
@@ -98,7 +101,7 @@ export type DaysSum = {
   readonly cold: number;
 };
 
-/** What days have together, of a range or of all. */
+/** The sums of all days, or of those from `from` to `to`. */
 export function sumDays(rows: readonly DayRow[], from = '', to = '9999'): DaysSum {
   let [days, count, covered, cold] = [0, 0, 0, 0];
   let most: DayRow | null = null;
@@ -113,7 +116,7 @@ export function sumDays(rows: readonly DayRow[], from = '', to = '9999'): DaysSu
   return { days, count, covered, most, cold };
 }
 
-/** Each day of the span, also those without records: what a chart over time is drawn from. */
+/** One entry for each day of the span, also for days without records. A chart over time needs them all. */
 export function seriesOf(
   span: CalendarSpan,
   rows: ReadonlyMap<string, DayRow>,
@@ -131,10 +134,10 @@ function dayOf(month: string, date: number): string {
   return `${month}-${String(date).padStart(2, '0')}`;
 }
 
-/** The most the service answers at once; a span has fewer days. */
+/** The number of days to ask for: the most that the service answers at once. A span has fewer. */
 const maxDays = 4000;
 
-/** The stretch of time that the calendar shows; null: nothing is stored; undefined: not known yet. */
+/** The span that the calendar shows. Null when nothing is stored, undefined while that is not known. */
 export function useSpan(
   path: NodePath | null,
   facts: DatasetRow | null | undefined,
@@ -146,7 +149,7 @@ export function useSpan(
   return span === null && facts === undefined ? undefined : span;
 }
 
-/** Days with records of a span. */
+/** Reads the days of a span that have records. */
 export function useDays(
   path: NodePath | null,
   span: CalendarSpan | null | undefined,

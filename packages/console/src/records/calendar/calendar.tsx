@@ -17,18 +17,19 @@ import { type CalendarSpan, dayAfterKey, daysOfMonth, shadeOf } from './calendar
 export type CalendarProps = {
   span: CalendarSpan;
   rows: ReadonlyMap<string, DayRow>;
-  /** Records of the busiest day. */
+  /** Number of records on the busiest day. */
   most: number;
   range: DayRange | null;
   label: string;
   onRange: (range: DayRange | null) => void;
-  /** The day that is pointed at or focused. */
+  /** Called with the day that is pointed at or has the focus, or with null. */
   onLook: (day: string | null) => void;
 };
 
 /**
- * Months as rows, days as cells: the shade is the count, two lines at the foot are the shares of the
- * datasets, a ring is the cold tier. A cell chooses its day; a drag, or Shift, a range.
+ * A calendar with a row for each month and a cell for each day. The shade of a cell is the count, two lines at its foot
+ * are the shares of the datasets, and a ring marks the cold tier. A click chooses a day; dragging, or a click with
+ * Shift, chooses a range.
  */
 export function Calendar(props: CalendarProps): ReactNode {
   const { span, range, onLook } = props;
@@ -155,7 +156,7 @@ const Day = memo(function Day({ day, row, most, isActive, isChosen }: DayProps):
       className={classes.day}
       tabIndex={isActive ? 0 : -1}
       aria-selected={isChosen}
-      // The number that is seen comes first: who speaks to the page says that.
+      // The visible number comes first in the label, because people who control the page by voice say that number.
       aria-label={`${Number(day.slice(8))}, ${text}`}
       title={text}
       style={shares}
@@ -165,14 +166,14 @@ const Day = memo(function Day({ day, row, most, isActive, isChosen }: DayProps):
   );
 });
 
-/** A few records are still a visible line, and only all of them the whole one. */
+/** The width of a line. A few records still give a visible line, and only all of them a full one. */
 function shareOf(part: number, count: number): string {
   if (part === 0) return '0%';
   if (part === count) return '100%';
   return `${Math.min(90, Math.max(12, Math.round((100 * part) / count)))}%`;
 }
 
-/** 2001-03-05: 1,234 records, cold, 123 of 1,234 covered, … */
+/** A day in words: `2001-03-05: 1,234 records, cold, 123 of 1,234 covered, …`. */
 export function dayText(day: string, row: DayRow | undefined): string {
   if (row === undefined || row.count === 0) return `${day}: no records`;
   const records = `${formatCount(row.count)} ${row.count === 1 ? 'record' : 'records'}`;

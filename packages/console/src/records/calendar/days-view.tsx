@@ -19,7 +19,7 @@ import {
 
 export type DaysViewProps = {
   path: NodePath;
-  /** null: nothing is stored; undefined: that is not known yet. */
+  /** Null when nothing is stored; undefined while that is not known. */
   span: CalendarSpan | null | undefined;
   days: UseQueryResult<DayRow[]>;
   range: DayRange | null;
@@ -29,7 +29,7 @@ export type DaysViewProps = {
   onRecords: () => void;
 };
 
-/** A node by day: over time as bars, and as a calendar in which days are chosen. */
+/** The view of a node by days: a bar chart over time, and a calendar in which days are chosen. */
 export function DaysView(props: DaysViewProps): ReactNode {
   const { path, span, days, range } = props;
   const failure = useFailure(days);
@@ -90,7 +90,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
   );
 }
 
-/** Begins at the days that are chosen, or at the latest ones: where the keys begin. */
+/** Scrolls the calendar to the chosen days, or else to the latest ones; keys start there, too. */
 function useScrolled(span: CalendarSpan | null | undefined) {
   const scroller = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another span begins anew
@@ -98,13 +98,13 @@ function useScrolled(span: CalendarSpan | null | undefined) {
     const box = scroller.current;
     const month = box?.querySelector('[data-day][tabindex="0"]')?.parentElement;
     if (!box || !month) return;
-    // Not by scrollIntoView, which on a narrow screen would scroll the page as well.
+    // scrollIntoView would also scroll the page on a narrow screen.
     box.scrollTop = month.offsetTop - box.clientHeight / 2;
   }, [span]);
   return scroller;
 }
 
-/** Of the day pointed at, or of the chosen range, or what to do. */
+/** The line below the calendar: about the day that is pointed at, else about the chosen range, else how to choose. */
 function lineText(
   looked: string | null,
   range: DayRange | null,

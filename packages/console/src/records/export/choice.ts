@@ -12,25 +12,25 @@ import {
 import { shellLine } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 
-/** All that the export panel lets choose. */
+/** A complete choice of the export panel: what is exported, and how. */
 export type ExportChoice = {
   slice: SliceParams;
   kind?: string | undefined;
   dataset?: DatasetName | undefined;
-  /** Takes the place of store, days, kind and dataset: a version is of a whole tenant. */
+  /** A dataset version. It replaces store, days, kind and dataset, because a version belongs to a whole tenant. */
   version?: { id: string; name: string } | undefined;
   split?: SplitName | undefined;
   format: ExportFormat;
-  /** Not of Parquet, which compresses by itself. */
+  /** Ignored for Parquet, which compresses by itself. */
   compression: Compression;
   /** Undefined: those by default. */
   columns?: readonly string[] | undefined;
-  /** CSV only, as `header`. */
+  /** Used for CSV only, like `header`. */
   profile: Profile;
   header: boolean;
 };
 
-/** Which records, in the words of the API: for the estimate and for the export alike. */
+/** Which records the choice is about, in the names of the API: the estimate and the export use the same. */
 export function selectionOf(
   choice: ExportChoice,
 ): Pick<
@@ -48,7 +48,7 @@ export function selectionOf(
   };
 }
 
-/** The body of the request: nothing in it that its format does not know. */
+/** The body of the request. It has only fields that the chosen format knows. */
 export function bodyOf(choice: ExportChoice): ExportRequest {
   const { format, compression, columns, profile, header } = choice;
   return {
@@ -65,7 +65,7 @@ export const formatNames: Readonly<Record<ExportFormat, string>> = {
   parquet: 'Parquet',
 };
 
-/** Such as `TX_DFW_2001-03.csv.gz`, with nothing in it that a file system could refuse. */
+/** A name for the file, such as `TX_DFW_2001-03.csv.gz`, without characters that a file system could refuse. */
 export function fileName(choice: ExportChoice): string {
   const { format, compression, version, split, dataset, kind, slice } = choice;
   const { tenant, store, month, from, to } = slice;
@@ -78,17 +78,17 @@ export function fileName(choice: ExportChoice): string {
   return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
 }
 
-/** Above this many rows a job is the better way. */
+/** With more rows than this, a job is recommended. */
 const manyRows = 500_000;
 
 export type Way = 'now' | 'job';
 
-/** Which way is better for so many rows; none while they are not known. */
+/** The recommended way for this many rows; undefined while their number is not known. */
 export function betterWay(rows: number | undefined): Way {
   return rows !== undefined && rows > manyRows ? 'job' : 'now';
 }
 
-/** What the panel lets choose, as it stands. */
+/** The fields of the panel as they stand. */
 export type Choices = {
   format: ExportFormat;
   compression: Compression;
@@ -100,7 +100,7 @@ export type Choices = {
   dataset: DatasetName | undefined;
   versionId: string | undefined;
   split: SplitName | undefined;
-  /** Undefined: the better one for so many rows. */
+  /** Undefined means the way that is recommended for the number of rows. */
   way: Way | undefined;
 };
 
@@ -117,7 +117,7 @@ export const firstChoices: Choices = {
   way: undefined,
 };
 
-/** What they come to: the export, the columns it would have by default, and what is wrong with it. */
+/** What the fields add up to: the export, the columns that it would have by default, and what is wrong with it. */
 export function choiceOf(from: {
   slice: SliceParams;
   kind: string | undefined;
@@ -139,7 +139,7 @@ export function choiceOf(from: {
   return { choice: { ...choice, columns: chosen }, byDefault, fault };
 }
 
-/** Field paths as people type them: `origin.iata, enrichment.score`, by comma or line. */
+/** Reads field paths as people type them, separated by commas or line breaks: `origin.iata, enrichment.score`. */
 export function parsePaths(text: string): { paths: string[]; fault: string | null } {
   const paths: string[] = [];
   for (const part of text.split(/[,\n]/)) {
@@ -154,7 +154,9 @@ export function parsePaths(text: string): { paths: string[]; fault: string | nul
   return { paths, fault: null };
 }
 
-/** The line that does the same on a command line. `days` are those of the node: the CLI wants a range. */
+/**
+ * The command line that does the same. `days` are the first and last day of the node, since the command needs a range.
+ */
 export function exportLine(
   choice: ExportChoice,
   days: [string, string] | null,

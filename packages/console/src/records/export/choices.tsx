@@ -71,11 +71,11 @@ function named<T extends string>(list: readonly { value: T }[], text: string): T
 const datasets = datasetNames.map((value) => ({ value, label: datasetWords[value] }));
 const splits = splitNames.map((value) => ({ value, label: value }));
 
-/** Which of the records: all, those tagged so, or those that a version froze. */
+/** The choice of records: all, those with a certain tag, or those of a version. */
 export function DatasetChoice(
   props: ChoicesProps & {
     versions: readonly DatasetVersion[];
-    /** They could not be read. */
+    /** Whether the versions could not be read. */
     isLacking: boolean;
   },
 ): ReactNode {
@@ -172,7 +172,7 @@ export function ColumnChoice(
   );
 }
 
-/** How a CSV is written; of no other format. */
+/** The choice of CSV's profile; other formats have none. */
 export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
   const { profile, header } = choices;
   return (

@@ -35,16 +35,19 @@ import { canPickFile, type ExportState, useExport } from './export-run.ts';
 export type ExportPanelProps = {
   slice: SliceParams;
   kind: string | undefined;
-  /** Set in the table, but no filter of exports. */
+  /** The table's filter by source, which exports do not have: the panel says so. */
   source: string | undefined;
-  /** As the table is filtered: it may be chosen anew. */
+  /** The table's filter by dataset. In the panel it can be changed. */
   dataset?: DatasetName | undefined;
-  /** First and last day of the node, for the command line. */
+  /** First and last day of the node, which the command line needs. */
   days: [string, string] | null;
   onClose: () => void;
 };
 
-/** A slice as a file: how much it is, what goes in, and on which of two ways it is made. */
+/**
+ * The panel that exports a slice as a file: how large it is, what goes into it, and whether the page downloads it or a
+ * job makes it.
+ */
 export function ExportPanel(props: ExportPanelProps): ReactNode {
   const { state, start, cancel, reset } = useExport();
   const job = useJob(props.onClose);
@@ -125,7 +128,7 @@ function Head(props: { slice: SliceParams; isRunning: boolean; onClose: () => vo
   );
 }
 
-/** A version that could not be counted is not to be trained on. */
+/** Whether a version may be exported: not if it could not be counted, since then nothing proves the file. */
 function isUsable({ state }: DatasetVersion): boolean {
   return state !== 'failed';
 }
@@ -141,7 +144,7 @@ function useEstimate(choice: ExportChoice) {
   });
 }
 
-/** Asks for a job, tells where to follow it, and is done. */
+/** Creates an export job, shows a message with a link to it, and closes the panel. */
 function useJob(onClose: () => void) {
   const client = useQueryClient();
   return useMutation({
@@ -244,14 +247,20 @@ function Estimate(props: {
   );
 }
 
-/** The value as it was when `isHeld` began: what is being exported stays while other nodes are looked at. */
+/**
+ * The latest value, or while `isHeld` the value from before. So a running export stays as it is while other nodes are
+ * looked at.
+ */
 function useHeld<T>(value: T, isHeld: boolean): T {
   const held = useRef(value);
   if (!isHeld) held.current = value;
   return held.current;
 }
 
-/** The outcome of an export is that of its slice: with another one the panel begins anew. */
+/**
+ * Calls `act` when the key changes: the outcome of an export belongs to its slice, so the panel begins anew with
+ * another one.
+ */
 function useWhenChanged(key: string, act: () => void): void {
   const before = useRef(key);
   const current = useRef(act);
@@ -275,7 +284,7 @@ function useFocusOnce() {
   return heading;
 }
 
-/** Closing a running export only makes it small. Esc does the same as the button. */
+/** Closing the panel while an export runs only makes it small. Esc does the same as the button. */
 function useClose(isRunning: boolean, makeSmall: () => void, onClose: () => void): () => void {
   const close = isRunning ? makeSmall : onClose;
   const current = useRef(close);
@@ -287,7 +296,7 @@ function useClose(isRunning: boolean, makeSmall: () => void, onClose: () => void
       event.preventDefault();
       current.current();
     };
-    // Before the record's drawer hears it: the export lies on top.
+    // Capturing gets the key before the record's drawer does, because the export lies on top of it.
     document.addEventListener('keydown', onKeyDown, { capture: true });
     return () => document.removeEventListener('keydown', onKeyDown, { capture: true });
   }, []);

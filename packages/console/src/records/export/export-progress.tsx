@@ -15,7 +15,7 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
   return (
     <div className={classes.progress}>
       <progress
-        // Without a value: under way, but how far cannot be told.
+        // Without a value the bar says that work is under way, but not how far it is.
         {...(rows !== null && { value: rows })}
         max={Math.max(1, expectedRows)}
         aria-label={`Export of ${state.file}`}
@@ -32,7 +32,7 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
   );
 }
 
-/** How an export ended, with both numbers of the check. */
+/** How an export ended, with the number of rows that was announced and the number that came. */
 export function ExportOutcome({ state }: { state: ExportState }): ReactNode {
   return (
     <div role="status" className={classes.outcome}>

@@ -27,7 +27,7 @@ type ExportOrder = {
   fileName: string;
 };
 
-/** One export at a time. It ends with the page that started it. */
+/** Runs exports, one at a time. A running export ends when its page does. */
 export function useExport(): {
   state: ExportState;
   start: (order: ExportOrder) => Promise<void>;
@@ -81,7 +81,7 @@ async function toFile(order: ExportOrder, signal: AbortSignal, setState: SetStat
   setState({ step: 'done', file: file.name, result, millis: performance.now() - since });
 }
 
-/** The browser downloads by itself, at any size, by a link that works once. */
+/** Lets the browser download by itself, through a link that is valid once. This works for any size. */
 async function byLink(order: ExportOrder, signal: AbortSignal, setState: SetState): Promise<void> {
   setState({ step: 'starting' });
   const link = await api.post<{ url: string; row_count: number }>(
@@ -105,7 +105,8 @@ function useWarningBeforeLeaving(isRunning: boolean): void {
   }, [isRunning]);
 }
 
-// The File System Access API: Chromium has it, in secure contexts; TypeScript's DOM types do not.
+// The part of the File System Access API that is used here. Chromium has it in secure contexts; TypeScript's DOM types
+// lack it.
 type FileHandle = {
   readonly name: string;
   createWritable(): Promise<{
@@ -136,7 +137,7 @@ const zipped = {
   '.zst': { description: 'zstd', accept: { 'application/zstd': ['.zst'] } },
 };
 
-/** Asks where to save; null when nobody chose. Only in answer to a click. */
+/** Asks where to save the file; null when the person cancels. Browsers allow this only in answer to a click. */
 async function pickFile(suggestedName: string, format: ExportFormat): Promise<PickedFile | null> {
   const { showSaveFilePicker } = window as unknown as { showSaveFilePicker: Picker };
   try {
@@ -151,14 +152,14 @@ async function pickFile(suggestedName: string, format: ExportFormat): Promise<Pi
   }
 }
 
-/** By the last ending of the name, which the browser would put behind another one otherwise. */
+/** The file type for the picker, by the last ending of the name: otherwise the browser would append another ending. */
 function typeOf(name: string, format: ExportFormat) {
   if (name.endsWith('.gz')) return zipped['.gz'];
   return name.endsWith('.zst') ? zipped['.zst'] : types[format];
 }
 
 async function openFile(handle: FileHandle): Promise<ExportTarget> {
-  // Writes go to a swap file; what the name holds changes with `close` only.
+  // The browser writes to a temporary file, and replaces the file of that name only at `close`.
   const stream = await handle.createWritable();
   return {
     write: (chunk) => stream.write(chunk),
@@ -166,27 +167,27 @@ async function openFile(handle: FileHandle): Promise<ExportTarget> {
     async discard() {
       try {
         await stream.abort();
-        // The picker made an empty file, which must not look like a finished export.
+        // The picker has made an empty file, which must not be mistaken for a finished export.
         await handle.remove?.();
       } catch {
-        // Already closed, or the folder is gone: nothing half-written can be left under the name.
+        // The file is closed already or its folder is gone; either way nothing half-written has this name.
       }
     },
   };
 }
 
-/** Where an export goes: a file that was picked. `discard` leaves nothing half-written behind. */
+/** The file to which an export is written. `discard` removes what was written so far. */
 type ExportTarget = {
   write: (chunk: Uint8Array) => Promise<void>;
   close: () => Promise<void>;
   discard: () => Promise<void>;
 };
 
-/** `rows`: null where they cannot be told from bytes. */
+/** How far an export is. `rows` is null when they cannot be counted in the bytes. */
 type ExportProgress = { rows: number | null; bytes: number };
 
 type ExportResult = ExportProgress & {
-  /** X-Record-Count: rows that the service said would follow. */
+  /** The number of rows that the service announced (X-Record-Count). */
   expectedRows: number;
 };
 
@@ -197,19 +198,18 @@ type ExportRun = {
   body: unknown;
   target: ExportTarget;
   signal: AbortSignal;
-  /** At most every 100 ms, and once with the number of rows before the first byte. */
+  /** Called at most every 100 ms, and once before the first byte, when the number of rows is known. */
   onProgress: (progress: ExportProgress & { expectedRows: number }) => void;
   now: () => number;
 };
 
-/** No bytes for this long, and the export has failed: the service resets slow readers after 60 s too. */
+/** After this long without bytes the export has failed. The service resets slow readers after 60 s, too. */
 const stallMillis = 60_000;
 const reportMillis = 100;
 
 /**
- * Streams an export from the service into a file, chunk by chunk: memory stays that of a chunk. Answers
- * only when as many records were written as the service announced, where they can be counted; otherwise
- * the file is discarded.
+ * Streams an export from the service into a file, holding only one chunk in memory. Resolves only if as many records
+ * were written as the service announced, where they can be counted; otherwise it discards the file and throws.
  */
 async function runExport(run: ExportRun): Promise<ExportResult> {
   const { target, signal, onProgress } = run;
@@ -226,7 +226,7 @@ async function runExport(run: ExportRun): Promise<ExportResult> {
       clearTimeout(timer);
       counter.add(part.value);
       await target.write(part.value);
-      // All may have come already: then there is no request left to end.
+      // If everything has arrived already, there is no request left that the abort could end.
       signal.throwIfAborted();
       timer = setTimeout(() => stall.abort(), stallMillis);
       if (run.now() - reportedAt < reportMillis) continue;
@@ -283,14 +283,17 @@ const lineFeed = 0x0a;
 /** Counts the records of a file while it streams by. */
 type RowCounter = {
   add(chunk: Uint8Array): void;
-  /** Records so far; the last one counts when it is ended by a line break, or with `end`. */
+  /** Records so far; one counts once its line break has come. Null when they cannot be counted. */
   rows(): number | null;
-  /** After the last chunk: also counts a last record without a line break. Null: cannot be told. */
+  /**
+   * Records in all, to be asked after the last chunk: it includes a last record without a line break. Null when they
+   * cannot be counted.
+   */
   end(): number | null;
   bytes(): number;
 };
 
-/** Of plain text only: what is compressed, and Parquet, is not looked into. */
+/** Makes a counter for the rows of a file. It counts only in plain text, not in compressed files or Parquet. */
 export function createCounter(file: {
   format: ExportFormat;
   compression: Compression;
@@ -301,7 +304,10 @@ export function createCounter(file: {
   return createRowCounter({ hasHeader: isCsv && file.hasHeader, hasQuotes: isCsv });
 }
 
-/** `hasQuotes`: a line break inside quotes is part of a cell. NDJSON has none in its lines. */
+/**
+ * Counts line breaks. With `hasQuotes`, a line break inside quotes belongs to a cell. NDJSON has no line breaks inside
+ * its lines.
+ */
 export function createRowCounter(options: {
   hasHeader: boolean;
   hasQuotes?: boolean;
@@ -317,7 +323,7 @@ export function createRowCounter(options: {
   const rows = () => Math.max(0, records - (hasHeader ? 1 : 0));
   return {
     add(chunk) {
-      // A doubled quote inside a cell toggles twice, which is the same as not at all.
+      // A doubled quote inside a cell toggles twice, which leaves the state as it was.
       for (let index = 0; index < chunk.length; index += 1) {
         const byte = chunk[index];
         if (byte === quote && hasQuotes) isQuoted = !isQuoted;

@@ -20,7 +20,7 @@ type NodeChartProps = {
   onDays: (from: string | undefined, to: string | undefined) => void;
 };
 
-/** Records of a node over time: the days of a month, the months of a store or a tenant. */
+/** The number of records of a node over time: by day for a month, by month for a store or a tenant. */
 export function NodeChart(props: NodeChartProps): ReactNode {
   const { path, facts, from, to, onChoose, onDays } = props;
   const months = useMonths(path, facts.data?.digest);
@@ -54,7 +54,10 @@ export function NodeChart(props: NodeChartProps): ReactNode {
   );
 }
 
-/** Its library is loaded when it is first shown. Without its chart a page still does what one came for. */
+/**
+ * The chart over time. Its library is loaded when the first chart is shown. If it cannot be loaded, the page works
+ * without the chart.
+ */
 export function TimeChart({
   resetKey,
   ...props
@@ -71,8 +74,8 @@ function NoChart(): ReactNode {
 }
 
 /**
- * The chart's library asks for number formats of the browser's language as it loads, and fails on the
- * one of a browser that was started without a locale (`en-US@posix`).
+ * Loads the chart. Its library asks for the number formats of the browser's language as it loads, and fails on the
+ * language of a browser that was started without a locale (`en-US@posix`).
  */
 async function loadTimeChart() {
   if (!isLanguage(navigator.language)) {
@@ -91,14 +94,14 @@ function isLanguage(tag: string): boolean {
 
 type DayStripProps = {
   month: string;
-  /** Records on each day, from the 1st. */
+  /** Number of records on each day, from the 1st on. */
   days: readonly number[];
   from: string | undefined;
   to: string | undefined;
   onChoose: (from: string | undefined, to: string | undefined) => void;
 };
 
-/** A month as one bar per day. A bar chooses its day; with Shift, the range up to it. */
+/** A month with a bar for each day. A click on a bar chooses its day; with Shift, the range up to it. */
 function DayStrip({ month, days, from, to, onChoose }: DayStripProps): ReactNode {
   const strip = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
@@ -164,7 +167,7 @@ function DayStrip({ month, days, from, to, onChoose }: DayStripProps): ReactNode
   );
 }
 
-/** A few records are still a visible line. */
+/** The height of a bar; a few records still give a visible one. */
 function heightOf(count: number, most: number): number {
   return count === 0 ? 0 : Math.max(1.5, (48 * count) / most);
 }

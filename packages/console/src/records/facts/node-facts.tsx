@@ -16,7 +16,7 @@ export type NodeFactsProps = {
   onChoose: (path: NodePath) => void;
 };
 
-/** What an operator came for, largest first: the count of the chosen node, then the rest. */
+/** The facts of the chosen node: its count, which operators come for, is largest; then the rest. */
 export function NodeFacts(props: NodeFactsProps): ReactNode {
   const { path, facts } = props;
   const row = facts.data;
@@ -109,7 +109,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
   );
 }
 
-/** Beside the name: it says which content this is, and a figure more would make a second line of them. */
+/** The digest of the node. It stands beside the name, because one more figure would make a second line of them. */
 function Digest({ digest }: { digest: string }): ReactNode {
   return (
     <span className={classes.digest}>

@@ -10,12 +10,12 @@ import { countOfOthers, sampleText } from './use-facts.ts';
 
 export type SharesViewProps = {
   shares: UseQueryResult<RecordFacts>;
-  /** Such as `2001-03-01 … 2001-03-05`, when days are chosen. */
+  /** The chosen days, such as `2001-03-01 … 2001-03-05`; null means all days. */
   days: string | null;
   onFilter: (filter: { kind: string } | { source: string }) => void;
 };
 
-/** What the records are: kinds, sources and models, and of how many records that was read. */
+/** The shares of kinds, sources and models, and from how many records they were computed. */
 export function SharesView({ shares, days, onFilter }: SharesViewProps): ReactNode {
   const failure = useFailure(shares);
   const facts = shares.data;
@@ -59,7 +59,7 @@ function Shares(props: {
   name: string;
   shares: RecordFacts['kinds'];
   sampled: number;
-  /** Shows the records with that value. */
+  /** Called to show the records that have this value. */
   onChoose?: (value: string) => void;
 }): ReactNode {
   const { name, shares, sampled, onChoose } = props;

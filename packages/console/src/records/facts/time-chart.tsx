@@ -11,18 +11,17 @@ export type Bar = { readonly name: string; readonly count: number };
 
 export type TimeChartProps = {
   bars: readonly Bar[];
-  /** What a bar is. */
+  /** Whether a bar stands for a month or a day. */
   of: 'month' | 'day';
   onChoose?: (name: string) => void;
 };
 
-/** More rows than these nobody reads one by one; the calendar has the days. */
+/** At most this many rows are in the table, more than anyone reads; the calendar has all days. */
 const mostInTable = 400;
 
 /**
- * Records per month or day as bars on a canvas. The keys belong to a slider that lies over it unseen: ←
- * and → go from bar to bar, and whoever cannot see the label hears it as the slider's value. The same
- * numbers stand in a table.
+ * Records by month or day as bars on a canvas. An invisible slider over it takes the keys: ← and → go from bar to bar,
+ * and a screen reader reads the label as the slider's value. A table has the same numbers.
  */
 export function TimeChart({ bars, of, onChoose }: TimeChartProps): ReactNode {
   const host = useRef<HTMLDivElement>(null);
@@ -129,7 +128,7 @@ function draw(element: HTMLElement, bars: readonly Bar[], of: 'month' | 'day'): 
   const options: uPlot.Options = {
     width: element.clientWidth,
     height: heightPx,
-    // The name of a last day stands out over the end of its axis.
+    // The label of the last day reaches beyond the end of its axis, and needs this room.
     padding: [8, of === 'day' ? 32 : 0, 0, 0],
     legend: { show: false },
     scales: {
@@ -191,7 +190,7 @@ function draw(element: HTMLElement, bars: readonly Bar[], of: 'month' | 'day'): 
   return new uPlot(options, data, element);
 }
 
-/** 120,000 → 120k: an axis needs no more. */
+/** A short number for the axis: 120,000 is `120k`. */
 function shortCount(count: number): string {
   if (count >= 1_000_000) return `${count / 1_000_000}M`;
   return count >= 1000 ? `${count / 1000}k` : String(count);

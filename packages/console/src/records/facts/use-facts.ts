@@ -6,14 +6,14 @@ import { usePolling } from '../../ui/freshness.tsx';
 import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import { levelOf, type NodePath, nodeKey, type SliceParams } from '../search.ts';
 
-/** The counters of one node; null when nothing is there any more. */
+/** Reads the counters of one node; null when it has no records any more. */
 export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | null> {
   const level = path === null ? 'tenant' : levelOf(path);
   return useQuery({
     queryKey: ['records', 'facts', path === null ? null : nodeKey(path)],
     enabled: path !== null,
     refetchInterval: usePolling(calmPollMillis),
-    // The facts of another node are not these facts.
+    // While a node loads, the facts of the previous one must not be shown for it.
     placeholderData: noPlaceholder,
     queryFn: async ({ signal }) => {
       const include = level === 'month' ? { include: 'days' } : {};
@@ -24,16 +24,16 @@ export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | nul
   });
 }
 
-/** 5,000 leaves; beyond that, a chart is not worth the requests. */
+/** A chart may need this many pages, which is 5,000 leaves; with more, it is not worth the requests. */
 const maxPages = 10;
 
-/** Records per month below a tenant or a store; null when there are too many leaves to add up. */
+/** Reads the number of records in each month of a tenant or a store; null when it has too many leaves to add up. */
 export function useMonths(
   path: NodePath,
   digest: string | undefined,
 ): UseQueryResult<MonthCount[] | null> {
   return useQuery({
-    // With the digest: read again when something changed, and only then.
+    // The digest is part of the key, so that the months are read again only when records have changed.
     queryKey: ['records', 'months', nodeKey(path), digest],
     enabled: digest !== undefined && levelOf(path) !== 'month',
     staleTime: Number.POSITIVE_INFINITY,
@@ -53,7 +53,7 @@ export function useMonths(
   });
 }
 
-/** Kinds, sources and models of a slice: read once a minute at most, since they may be a scan. */
+/** Reads kinds, sources and models of a slice, at most once a minute, since that may take a scan. */
 export function useShares(
   slice: SliceParams | null,
   digest: string | undefined,
@@ -70,7 +70,7 @@ export function useShares(
 
 type MonthCount = { name: string; count: number };
 
-/** Leaves summed per month, with the months between the first and the last that hold nothing. */
+/** Adds up leaves by month. Months without records between the first and the last are included. */
 export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
   const counts = new Map<string, number>();
   for (const { month, count } of rows) {
@@ -79,7 +79,7 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
   const months = [...counts.keys()].sort();
   const last = months.at(-1);
   const series: MonthCount[] = [];
-  // Bounded: the earliest month is 1970-01, but a chart of a thousand bars says nothing anyway.
+  // The loop is bounded: the earliest month is 1970-01. A chart of a thousand bars says nothing anyway.
   for (let month = months[0]; month !== undefined && last !== undefined; month = nextMonth(month)) {
     if (month > last || series.length >= 1200) break;
     series.push({ name: month, count: counts.get(month) ?? 0 });
@@ -93,13 +93,13 @@ export function nextMonth(month: string): string {
   return next > 12 ? `${year + 1}-01` : `${month.slice(0, 4)}-${String(next).padStart(2, '0')}`;
 }
 
-/** Whether all records were looked at, or how many of how many. */
+/** Says whether all records were looked at, or how many of them. */
 export function sampleText({ count, sampled, is_exact }: RecordFacts): string {
   if (is_exact) return count === 1 ? 'of the one record' : `of all ${formatCount(count)} records`;
   return `in a sample of ${formatCount(sampled)} of ${formatCount(count)} records`;
 }
 
-/** Records whose value is none of the listed ones. */
+/** Number of records whose value is none of those listed. */
 export function countOfOthers(shares: RecordFacts['kinds'], sampled: number): number {
   return Math.max(0, sampled - shares.reduce((sum, { count }) => sum + count, 0));
 }

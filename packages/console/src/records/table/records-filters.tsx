@@ -21,7 +21,7 @@ export type RecordsFiltersProps = {
   onChange: (change: FilterChange) => void;
 };
 
-/** As a change: all filters away. */
+/** The change that removes all filters. */
 export const noFilters: FilterChange = {
   kind: undefined,
   source: undefined,
@@ -122,8 +122,8 @@ type DayFilterProps = {
 };
 
 /**
- * A day as the rest of the page writes it. A date picker would show it in the browser's own order; to
- * pick, there is the strip of days.
+ * A field for a day, written as everywhere on the page. A date picker would use the browser's own order; days can be
+ * picked in the strip of days.
  */
 function DayFilter({ name, value, first, last, onChange }: DayFilterProps): ReactNode {
   const [text, setText] = useState(value ?? '');

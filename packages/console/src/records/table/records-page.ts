@@ -8,7 +8,7 @@ import { isPassing } from '../../ui/outage.ts';
 import { calmPollMillis } from '../../ui/poll.tsx';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 
-/** A record as a line of the table: everything but the enrichment. */
+/** A record as a row of the table: everything but the enrichment. */
 export type RecordLine = {
   /** Its identity as one string. */
   key: string;
@@ -19,7 +19,7 @@ export type RecordLine = {
   kind: string | null;
   source: string | null;
   model: string | null;
-  /** As it was sent: 0.10 is not 0.1. */
+  /** The text that was sent: 0.10 is not 0.1. */
   confidence: string | null;
   bytes: number;
 };
@@ -30,7 +30,7 @@ export type RecordsPage = {
   prev_cursor: string | null;
 };
 
-/** A page of records from the text of the answer. Enrichments are stepped over, not parsed. */
+/** Reads a page of records from the text of an answer. Enrichments are skipped, not parsed. */
 export function readRecordsPage(text: string): RecordsPage {
   const members = readMembers(text);
   return {
@@ -69,7 +69,7 @@ function value<T extends string | number | null>(
   return source === undefined ? absent : (JSON.parse(source) as T);
 }
 
-/** The page of records that the hash names. */
+/** Reads the page of records that the hash names. */
 export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   const slice = sliceOf(search);
   const { kind, source, dataset, cursor } = search;
@@ -79,7 +79,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
     queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
     enabled: slice !== null,
     refetchInterval: usePolling(calmPollMillis),
-    // While NEXT loads, this page stays; another slice or filter begins empty.
+    // While the next page loads, this one stays on the screen. Another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {
       const params = { ...slice, kind, source, dataset, cursor, limit: pageSizeOf(search) };
@@ -89,7 +89,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   if (query.data !== undefined) last.current = { filters, page: query.data };
   const kept = last.current?.filters === filters ? last.current.page : undefined;
   if (query.data !== undefined || kept === undefined || !isForNow(query.error)) return query;
-  // A placeholder goes when the load fails; its rows must not.
+  // The library drops a placeholder when the load fails, but its rows must stay on the screen.
   return {
     ...query,
     data: kept,
@@ -97,7 +97,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   } as unknown as UseQueryResult<RecordsPage>;
 }
 
-/** It may succeed as soon as the service is back, or someone has signed in again. */
+/** Whether the failure may pass by itself: when the service is back, or somebody has signed in again. */
 function isForNow(error: Error | null): boolean {
   if (error === null) return false;
   return isPassing(error) || (error instanceof ApiError && error.status === 401);
@@ -106,15 +106,15 @@ function isForNow(error: Error | null): boolean {
 type PageRange = {
   rows: number;
   hasNext: boolean;
-  /** Records before this page. */
+  /** Number of records before this page. */
   at: number;
-  /** False for a page that was opened by its cursor alone. */
+  /** False for a page that was opened by its cursor alone, where `at` is not known. */
   isAtKnown: boolean;
-  /** Records in all; null with filters, whose matches nobody counts. */
+  /** Number of records in all; null with filters, whose matches are not counted. */
   total: number | null;
 };
 
-/** Such as `1–100 of 27,162`. */
+/** The range of a page in words, such as `1–100 of 27,162`. */
 export function rangeText({ rows, hasNext, at, isAtKnown, total }: PageRange): string {
   if (rows === 0) return hasNext ? 'no match in this stretch, NEXT reads on' : '0 rows';
   if (!isAtKnown) return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}`;

@@ -23,7 +23,7 @@ type RecordsPartProps = {
   onOpen: (key: string) => void;
 };
 
-/** Filters, one page of records, and the way to the others. */
+/** The records of the node: filters, one page of the table, and buttons to the other pages. */
 export function RecordsPart(props: RecordsPartProps): ReactNode {
   const { search, update, records } = props;
   const { kind, source, dataset, from, to, cursor } = search;
@@ -61,7 +61,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
 
 type Facts = Pick<DatasetRow, 'count' | 'by_dataset' | 'days'>;
 
-/** How many records the table walks through; null when a filter leaves that uncounted. */
+/** How many records there are with these filters; null when a filter leaves that uncounted. */
 function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
   const { kind, source, dataset, from, to, month } = search;
   if (!facts || kind !== undefined || source !== undefined) return null;
@@ -78,7 +78,7 @@ type RecordsPagerProps = {
   search: RecordsSearch;
   page: RecordsPage | undefined;
   isWaiting: boolean;
-  /** Records of the node when nothing filters them. */
+  /** Number of records of the node; null when a filter is set. */
   total: number | null;
   onPage: (cursor: string | undefined, at: number | undefined) => void;
   onPageSize: (size: number) => void;
@@ -89,7 +89,7 @@ function RecordsPager(props: RecordsPagerProps): ReactNode {
   const { cursor } = search;
   const isFirst = cursor === undefined || (page?.prev_cursor === null && !isWaiting);
   const at = isFirst ? 0 : (search.at ?? 0);
-  // A filtered page may be short anywhere: then places cannot be counted backwards.
+  // A filtered page may be short anywhere, so positions cannot be counted backwards.
   const isAtKnown = isFirst || search.at !== undefined;
   const rows = page?.lines.length ?? 0;
   const next = page?.next_cursor ?? null;
@@ -98,7 +98,7 @@ function RecordsPager(props: RecordsPagerProps): ReactNode {
   const place = (records: number) =>
     isAtKnown && !isFiltered && records > 0 ? records : undefined;
   const range = useRef('');
-  // While the next page is on its way, or cannot come, the rows shown are still the last ones.
+  // While the next page loads, or fails to, the rows on the screen are still the previous ones.
   if (!isWaiting) {
     range.current = page
       ? rangeText({

@@ -12,15 +12,15 @@ export type RecordsTableProps = {
   page: UseQueryResult<RecordsPage>;
   hasStore: boolean;
   isFiltered: boolean;
-  /** Key of the record in the drawer. */
+  /** Key of the record that the drawer shows. */
   open: string | undefined;
-  /** Names the place of the page: another one begins at its top. */
+  /** Identifies the page: when it changes, the table scrolls to its top. */
   place: string;
   onOpen: (key: string) => void;
   onClearFilters: () => void;
 };
 
-/** One page of records. j and k (or ↓ and ↑) go from row to row, Enter opens one. */
+/** The table with one page of records. j and k (or ↓ and ↑) go from row to row, Enter opens one. */
 export function RecordsTable(props: RecordsTableProps): ReactNode {
   const { page, open, place } = props;
   const [zone] = useZone();
@@ -41,7 +41,7 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
     const key = row?.dataset.key;
     if (row === undefined || key === undefined) return;
     setActive(key);
-    // With focus in the drawer the row is only shown: j and k step from there as well.
+    // While the focus is in the drawer, the row is only scrolled into view: j and k work from there, too.
     if (open === undefined || isInside) row.focus();
     else row.scrollIntoView({ block: 'nearest' });
     if (open !== undefined && key !== open) props.onOpen(key);
@@ -206,7 +206,7 @@ function NoRecords({ page, isFiltered, onClearFilters }: RecordsTableProps): Rea
   );
 }
 
-/** When the drawer closes, focus goes back to the row it was opened from. */
+/** When the drawer closes, returns the focus to the row from which it was opened. */
 function useFocusBack(
   open: string | undefined,
   body: { current: HTMLTableSectionElement | null },
@@ -226,7 +226,7 @@ function keyOf(target: EventTarget): string | undefined {
   return (target as Element).closest<HTMLElement>('[data-key]')?.dataset.key;
 }
 
-/** Someone who selects text in a row doesn't want the drawer. */
+/** Whether text is selected: the click that ends a selection must not open the drawer. */
 function hasSelection(): boolean {
   return (window.getSelection()?.toString() ?? '') !== '';
 }

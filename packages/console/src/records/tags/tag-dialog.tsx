@@ -24,7 +24,10 @@ import { useCreateTag, useTagPreview } from './use-tags.ts';
 
 export type TagDialogProps = { place: TagPlace; onClose: () => void };
 
-/** Which dataset, which days; how many records that is, and whether some would be in both. */
+/**
+ * The dialog that tags: it asks which dataset and which days, and shows how many records that is, and whether some
+ * would be in both datasets.
+ */
 export function TagDialog({ place, onClose }: TagDialogProps): ReactNode {
   const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
   return (
@@ -50,7 +53,7 @@ function TagForm({ place, onClose }: TagDialogProps): ReactNode {
     setValues((all) => ({ ...all, ...change }));
     if (create.error !== null) create.reset();
   };
-  // Of other days, it would be confirmed unseen.
+  // A preview of other days must not be confirmed: the numbers would be wrong.
   const known = fault !== null || preview.isPlaceholderData ? undefined : preview.data;
   return (
     <form
@@ -140,7 +143,7 @@ function DayInput(props: {
   );
 }
 
-/** Always of the same height: nothing moves when the answer comes. */
+/** The preview. Its height never changes, so that nothing moves when the answer comes. */
 function Preview(props: {
   fault: string | null;
   known: Tagged | undefined;

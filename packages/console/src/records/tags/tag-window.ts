@@ -2,11 +2,11 @@ import type { NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
 import { daysIn, monthEnds } from '../search.ts';
 
-/** Which days a new tag covers: all there are and will be, the month of the node, or a range. */
+/** Which days a new tag covers: all days, also future ones; the month of the node; or a range. */
 const windowKinds = ['all', 'month', 'range'] as const;
 type WindowKind = (typeof windowKinds)[number];
 
-/** What a new tag is about: a tenant or a store, and the days that are chosen on the page. */
+/** Where a new tag begins: the tenant or store, and the days that are chosen on the page. */
 export type TagPlace = {
   readonly tenant: string;
   readonly store?: string | undefined;
@@ -28,7 +28,7 @@ export const datasetWords: Readonly<Record<DatasetName, string>> = {
   fine_tuning: 'fine-tuning',
 };
 
-/** Begins with what is chosen: the range of days, else the month, else all days. */
+/** The first values of the dialog: the chosen range of days, else the month, else all days. */
 export function valuesOf(place: TagPlace): TagValues {
   const { month } = place;
   const [first = '', last = ''] = month === undefined ? [] : monthEnds(month);
@@ -37,7 +37,7 @@ export function valuesOf(place: TagPlace): TagValues {
   return { dataset: 'training', window, from, to, note: '' };
 }
 
-/** What is wrong with the days, in a sentence. */
+/** What is wrong with the days, as a sentence; null when nothing is. */
 export function faultOf({ window, from, to }: TagValues): string | null {
   if (window !== 'range') return null;
   if (!isDay(from) || !isDay(to)) return 'Give the first and the last day, such as 2026-03-05.';
@@ -57,7 +57,7 @@ export function tagOf(place: TagPlace, values: TagValues): NewTag {
   };
 }
 
-/** 2001-03, 2001-02-01 … 2001-03-05, or all days. */
+/** The days of a tag in words: `2001-03`, `2001-02-01 … 2001-03-05`, or all days. */
 export function windowText(from: string | null, to: string | null): string {
   if (from === null && to === null) return 'all days';
   if (from === null) return `until ${to}`;

@@ -18,12 +18,12 @@ import { useDeleteTag } from './use-tags.ts';
 export type TagsViewProps = {
   tags: UseQueryResult<Page<Tag>>;
   mayTag: boolean;
-  /** The chosen days; null: all. */
+  /** The chosen days in words; null means all. */
   days: string | null;
   onAllDays: () => void;
 };
 
-/** The tags that touch the chosen node, the latest first. */
+/** The list of tags that touch the chosen node, latest first. */
 export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): ReactNode {
   const failure = useFailure(tags);
   const [asked, setAsked] = useState<Tag | null>(null);
@@ -158,7 +158,7 @@ function UntagQuestion({ tag, onClose }: { tag: Tag; onClose: () => void }): Rea
   );
 }
 
-/** Which of the two datasets. */
+/** The choice between the two datasets. */
 export function DatasetChoice(props: {
   value: DatasetName;
   onChange: (dataset: DatasetName) => void;
@@ -174,7 +174,7 @@ export function DatasetChoice(props: {
   );
 }
 
-/** A dataset as word and colour: that of its part of a coverage bar. */
+/** A dataset as a word with the colour that it has in a coverage bar. */
 export function DatasetMark({ dataset }: { dataset: DatasetName }): ReactNode {
   return (
     <span className={classes.dataset} data-dataset={dataset}>

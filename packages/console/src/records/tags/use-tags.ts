@@ -16,10 +16,10 @@ import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 import { datasetWords } from './tag-window.ts';
 
-/** Half of what a tenant may have; more at once nobody reads. */
+/** At most this many tags are read: half of what a tenant may have, and more than anyone reads. */
 const mostTags = 500;
 
-/** Tags that touch a slice, the latest first. */
+/** Reads the tags that touch a slice, latest first. */
 export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryResult<Page<Tag>> {
   return useQuery<Page<Tag>>({
     queryKey: ['records', 'tags', JSON.stringify(slice)],
@@ -31,7 +31,7 @@ export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryRe
   });
 }
 
-/** What a tag would cover; null: not asked. */
+/** Reads what a tag would cover; null asks nothing. */
 export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
   const asked = tag === null ? null : { ...tag, note: undefined, dry_run: true };
   return useQuery<Tagged>({
@@ -43,7 +43,7 @@ export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
   });
 }
 
-/** Tags, and offers to undo it. */
+/** Makes a tag, and shows a message that offers to undo it. */
 export function useCreateTag(onDone: () => void) {
   const client = useQueryClient();
   return useMutation({
@@ -88,7 +88,9 @@ function tagPath(id: string): string {
   return `/enrichment/tags/${encodeURIComponent(id)}`;
 }
 
-/** Reads again what a tag of this tenant changes: of the tree only the root and what is open below it. */
+/**
+ * Reads again what a tag of this tenant changes. Of the tree that is only the root, and what is open below the tenant.
+ */
 function refreshCoverage(client: QueryClient, tenant: string): void {
   void client.invalidateQueries({
     queryKey: treeKey,

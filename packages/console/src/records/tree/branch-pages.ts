@@ -5,11 +5,11 @@ import { rowKey, rowName } from './flat-tree.ts';
 
 export type DatasetPage = { data: DatasetRow[]; next_cursor: string | null };
 
-/** One page of the children of a node; the root's key is the empty string. */
+/** Identifies one page of the children of a node; the key of the root is the empty string. */
 export type BranchPage = { branch: string; q: string; cursor: string | null };
 
 const pageSize = 500;
-/** A page that grew takes a few requests; one that doubled over and over is another tree. */
+/** Most requests for one page that has grown. One that grew so much more is as good as another tree. */
 const maxRequests = 20;
 
 export const treeKey = ['records', 'tree'] as const;
@@ -18,7 +18,7 @@ export function branchPageKey({ branch, q, cursor }: BranchPage) {
   return [...treeKey, branch, q, cursor] as const;
 }
 
-/** What is typed into the search: a prefix of tenants, or `TX/D` for stores of TX. */
+/** Reads what was typed into the search: a prefix of tenants, or `TX/D` for stores of TX. */
 export function parseTreeSearch(q: string): { tenant: string | null; prefix: string } {
   const slash = q.indexOf('/');
   if (slash < 0) return { tenant: null, prefix: q.trim() };
@@ -26,8 +26,8 @@ export function parseTreeSearch(q: string): { tenant: string | null; prefix: str
 }
 
 /**
- * Reads a page, and invalidates what is open below the rows that changed: a parent's counters and
- * digest are sums of its children's, so that polling the tenants alone shows where to look deeper.
+ * Reads a page, and invalidates what is open below the rows that changed. The counters and digest of a parent are sums
+ * of its children's, so polling the tenants alone shows where to look deeper.
  */
 export async function fetchBranchPage(
   client: QueryClient,
@@ -37,15 +37,15 @@ export async function fetchBranchPage(
   const before = client.getQueryData<DatasetPage>(branchPageKey(page));
   const after = await readPage(page, before, signal);
   for (const row of changedRows(before?.data ?? [], after.data)) {
-    // What is open is read again at the next draw; what is closed, when it is opened.
+    // The open branches are read again at the next draw, the closed ones when they are opened.
     void client.invalidateQueries({ queryKey: [...treeKey, rowKey(row)], refetchType: 'none' });
   }
   return after;
 }
 
 /**
- * A page that is read again ends where it ended, so that the pages after it keep their cursors and
- * nothing is missing or doubled between them when a node came or went.
+ * Reads a page so that it ends with the same row as before. The pages after it keep their cursors, and nothing is
+ * missing or doubled between them when a node was added or removed.
  */
 async function readPage(
   page: BranchPage,
@@ -101,7 +101,7 @@ function fingerprint(row: DatasetRow): string {
   return [digest, count, bytes, covered, training, fine_tuning, tier, stored_bytes].join();
 }
 
-/** Names order by their UTF-8 bytes, as in the API, which is the order of code points. */
+/** Compares names by their code points, which is the order of their UTF-8 bytes, as the API has it. */
 function compareNames(a: string, b: string): number {
   if (a === b) return 0;
   const left = [...a];
@@ -116,7 +116,7 @@ function compareNames(a: string, b: string): number {
 type Totals = {
   count: number;
   bytes: number;
-  /** Of hot records their bytes, of cold ones what their objects take. */
+  /** Bytes of hot records, plus the size of the objects that hold cold ones. */
   storedBytes: number;
   isAllHot: boolean;
   covered: number;
@@ -124,7 +124,7 @@ type Totals = {
   coverage: number | null;
 };
 
-/** What rows of one level have together. */
+/** The sums of rows of one level. */
 export function totalsOf(rows: readonly DatasetRow[]): Totals {
   let [count, bytes, storedBytes, covered, training, fineTuning] = [0, 0, 0, 0, 0, 0];
   for (const row of rows) {

@@ -1,13 +1,13 @@
 import type { DatasetRow } from '../../api/types.ts';
 
-/** What is loaded of the children of one node. */
+/** What is loaded of one node's children. */
 export type Branch = {
   rows: readonly DatasetRow[];
-  /** There are more than these; or the first ones are on their way. */
+  /** What follows the loaded rows: nothing; rows that are being loaded or can be loaded; or a failure. */
   tail: 'none' | 'loading' | 'more' | 'failed';
 };
 
-/** Name of a row under its parent. */
+/** The name of a row as shown below its parent. */
 export function rowName(row: DatasetRow): string {
   return row.month ?? row.store ?? row.tenant;
 }
@@ -20,20 +20,20 @@ export function rowKey(row: DatasetRow): string {
 }
 
 /**
- * The visible nodes as one list, without building it: a branch keeps only where its open children
- * stand and how long they are, so that opening a node among 100,000 costs one pass over its
- * siblings, and finding the node at a position a binary search.
+ * The visible nodes as one list, which is never built. A branch only stores where its open children are and how many
+ * rows they have. So opening a node among 100,000 takes one pass over its siblings, and finding the node at a position
+ * takes a binary search.
  */
 export type FlatTree = {
   parent: string;
   branch: Branch;
   level: number;
-  /** Indices of open rows, ascending. */
+  /** Indices of the open rows, ascending. */
   openRows: number[];
   openTrees: FlatTree[];
-  /** Visible nodes inside the open rows before each one. */
+  /** Number of visible nodes inside all open rows before each open row. */
   insideBefore: number[];
-  /** Visible nodes in all. */
+  /** Number of visible nodes in all. */
   length: number;
 };
 
@@ -56,7 +56,7 @@ export type FlattenInput = {
   open: ReadonlySet<string>;
 };
 
-/** The tree from its root, whose key is the empty string. */
+/** Makes the flat tree from the root down; the key of the root is the empty string. */
 export function flatten({ branches, open }: FlattenInput): FlatTree {
   const openNames = new Map<string, Set<string>>();
   for (const key of open) {
@@ -129,7 +129,7 @@ function lastOpenBefore(flat: FlatTree, position: number): number {
   return low - 1;
 }
 
-/** Where a node stands in the visible list; -1 when it doesn't. */
+/** The position of a node in the visible list; -1 when it is not visible. */
 export function positionOf(flat: FlatTree, key: string): number {
   const prefix = flat.parent === '' ? '' : `${flat.parent}/`;
   if (!key.startsWith(prefix)) return -1;
@@ -162,7 +162,7 @@ function lengthOf(flat: FlatTree, open: number): number {
 /** The next visible row from `start` on (around the end) whose name begins with the typed letters; -1 if none. */
 export function findByPrefix(flat: FlatTree, start: number, typed: string): number {
   const prefix = typed.toLowerCase();
-  // Bounded: a key press must not walk a million rows.
+  // The search is bounded: a key press must not walk through a million rows.
   const steps = Math.min(flat.length, 200_000);
   for (let step = 0; step < steps; step += 1) {
     const position = (start + step) % flat.length;

@@ -13,9 +13,9 @@ import { TreeRow } from './tree-row.tsx';
 import type { Tree } from './use-tree.ts';
 
 const rowPx = 32;
-/** Rows rendered beyond both edges, so that a flick shows no gap. */
+/** Rows drawn beyond both edges of the screen, so that fast scrolling shows no gap. */
 const overscan = 12;
-/** How far ahead of the screen the next page is asked for. */
+/** The next page is asked for when its rows are this many rows away from the screen. */
 const lookAheadRows = 100;
 const typingMillis = 700;
 
@@ -26,7 +26,7 @@ export type TreeListProps = {
   onOpen: (keys: readonly string[], isOpen: boolean) => void;
 };
 
-/** The visible nodes, of which only those on the screen are in the document. */
+/** The list of visible nodes. Only those on the screen are in the document. */
 export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): ReactNode {
   const { flat } = tree;
   const scroller = useRef<HTMLDivElement>(null);
@@ -37,14 +37,14 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
     getScrollElement: () => scroller.current,
     estimateSize: () => rowPx,
     overscan,
-    // The active row stays in the document, or focus would fall out of the tree while scrolling.
+    // The active row always stays in the document; otherwise the focus would leave the tree while scrolling.
     rangeExtractor: (range: Range) =>
       withActive(defaultRangeExtractor(range), activeAt, flat.length),
   });
   const items = virtual.getVirtualItems();
   useLoadAhead(tree, virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? 0);
   const revealed = useRef<string | null>(null);
-  // After a link was opened, or the node was chosen elsewhere on the page: once it is there.
+  // When a node was chosen by a link, or elsewhere on the page, it is scrolled into view once it is loaded.
   useEffect(() => {
     if (chosen === null || revealed.current === chosen) return;
     const position = positionOf(flat, chosen);
@@ -56,8 +56,8 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
   const typed = useTyping();
 
   const focusNext = useRef<string | null>(null);
-  // After every paint: the row that shall be focused may have come into the document only now. The row
-  // is named by the key press, since this may still be the effect of a paint from before it.
+  // This runs after every paint, because the row that shall get the focus may have come into the document only now. The
+  // key press names the row, since this effect may still belong to an earlier paint.
   useEffect(() => {
     const key = focusNext.current;
     if (key === null) return;
@@ -75,7 +75,7 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
     virtual.scrollToIndex(position, { align: 'auto' });
   };
   const choose = (key: string) => {
-    // It is in sight: nothing shall scroll.
+    // The row is in sight already, so nothing shall scroll.
     revealed.current = key;
     onChoose(key);
   };
@@ -143,7 +143,7 @@ function withActive(indices: number[], active: number, length: number): number[]
   return active < first ? [active, ...indices] : [...indices, active];
 }
 
-/** Asks for the next page of each branch whose end is on the screen or will soon be. */
+/** Loads the next page of each branch whose end is on the screen or near it. */
 function useLoadAhead(tree: Tree, first: number, last: number): void {
   const { flat, loadMore } = tree;
   const asked = useRef(new Map<string, number>());
@@ -154,7 +154,7 @@ function useLoadAhead(tree: Tree, first: number, last: number): void {
       const node = nodeAt(flat, position);
       if (node === undefined) return;
       if (node.type !== 'tail' || node.tail !== 'more') continue;
-      // Once per end: the branch must have grown before it is asked again.
+      // Each end is asked for once; the branch must have grown before it is asked for again.
       if (asked.current.get(node.parent) === position) continue;
       asked.current.set(node.parent, position);
       loadMore(node.parent);
@@ -162,13 +162,13 @@ function useLoadAhead(tree: Tree, first: number, last: number): void {
   }, [flat, loadMore, first, last]);
 }
 
-/** Letters typed within a short time belong together. */
+/** Collects letters that are typed within a short time into one text. */
 function useTyping(): (key: string) => string {
   const state = useRef({ text: '', at: 0 });
   return (key) => {
     if (key === 'Shift') return '';
     if (key.length !== 1 || key === ' ' || key === '*') {
-      // Who moves on begins another name.
+      // Moving to another row ends the name that was being typed.
       state.current = { text: '', at: 0 };
       return '';
     }
@@ -188,14 +188,14 @@ type TreeMove =
   | { type: 'choose'; key: string }
   | null;
 
-/** `*` opens all siblings, but no more than these: each is a request. */
+/** `*` opens all siblings, but at most this many, because each takes a request. */
 const maxOpened = 50;
 
 type TreeKeyPress = {
   key: string;
-  /** Letters typed in one go, this one included. */
+  /** All letters that were typed in a row, including this one. */
   typed: string;
-  /** Rows that fit on the screen. */
+  /** Number of rows that fit on the screen. */
   pageRows: number;
 };
 
@@ -239,12 +239,12 @@ export function moveInTree(flat: FlatTree, at: number, press: TreeKeyPress): Tre
     default:
   }
   if (press.typed === '') return null;
-  // The first letter looks for the next one; more letters may go on matching where it stands.
+  // The first letter goes to the next match; with more letters the present row may go on matching.
   const found = findTyped(flat, at, press.typed);
   return found < 0 ? null : go(found);
 }
 
-/** The same letter again and again goes from one to the next, unless a name begins with all of them. */
+/** Typing the same letter repeatedly goes from one match to the next, unless a name begins with all of the letters. */
 function findTyped(flat: FlatTree, at: number, typed: string): number {
   const found = findByPrefix(flat, typed.length === 1 ? at + 1 : at, typed);
   const isRepeated = typed.length > 1 && [...typed].every((letter) => letter === typed[0]);

@@ -12,7 +12,7 @@ const typingPauseMillis = 200;
 
 export type TreePanelProps = TreeListProps & { q: string; onSearch: (q: string) => void };
 
-/** Search, tree and its total. */
+/** The panel with the search field, the tree, and the totals. */
 export function TreePanel(props: TreePanelProps): ReactNode {
   const { tree, q, onSearch } = props;
   return (
@@ -95,7 +95,7 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
 function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void }): ReactNode {
   const [text, setText] = useState(q);
   const sent = useRef(q);
-  // The hash changed by Back or by a link, not by typing here.
+  // The field follows the hash when Back or a link has changed it, but not when typing in the field did.
   if (sent.current !== q) {
     sent.current = q;
     setText(q);

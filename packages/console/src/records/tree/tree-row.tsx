@@ -6,15 +6,15 @@ import classes from './tree.module.css';
 
 export type TreeRowProps = {
   node: VisibleNode;
-  /** Pixels from the top of the list. */
+  /** Distance from the top of the list, in pixels. */
   top: number;
   isActive: boolean;
   isChosen: boolean;
 };
 
 /**
- * One line of the tree; redrawn only when its own node changes, however fast the list scrolls. It has
- * no handlers: the list hears its clicks by `data-key`, `data-toggle` and `data-retry`.
+ * One row of the tree. It is drawn again only when its own node changes, however fast the list scrolls. It has no
+ * handlers: the list handles its clicks by `data-key`, `data-toggle` and `data-retry`.
  */
 export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
   const { node, top } = props;
@@ -74,7 +74,7 @@ function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
   );
 }
 
-/** Hot is what a leaf is at first, and goes without saying. */
+/** The tier of a leaf. Hot is not shown, because every leaf begins so. */
 function LeafTier({ tier }: { tier: 'cold' | 'mixed' }): ReactNode {
   return (
     <span className={classes.tier} data-tier={tier}>
@@ -105,7 +105,7 @@ function TailRow(props: {
   );
 }
 
-/** The cells of a row that is on its way, of its final size. */
+/** Placeholders for the cells of a row that is loading, of their final size. */
 export function SkeletonCells(): ReactNode {
   return (
     <>

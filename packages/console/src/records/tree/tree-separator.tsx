@@ -13,9 +13,9 @@ const minPx = 240;
 const stepPx = 16;
 
 /**
- * The line between the tree and the rest, to be dragged or moved by the arrow keys; a double click gives
- * the tree its own width back. The width is kept in this browser. It goes to the page as `--tree-width`
- * past React: nothing of the page is drawn again while it is dragged.
+ * The line between the tree and the rest. It can be dragged or moved by the arrow keys; a double click restores the
+ * default width. The width is stored in this browser. It is set as `--tree-width` without React, so that nothing is
+ * drawn again while it is dragged.
  */
 export function TreeSeparator(): ReactNode {
   const [kept, keep, forget] = useLocalStorage<number | null>({
@@ -28,7 +28,7 @@ export function TreeSeparator(): ReactNode {
   const [dragged, setDragged] = useState<number | null>(null);
   const maxPx = useMaxPx();
   const line = useRef<HTMLHRElement>(null);
-  /** From the pointer to the line. */
+  /** Distance from the pointer to the line, in pixels. */
   const grip = useRef(0);
   const chosen = dragged ?? kept;
   const width = limit(chosen ?? ownWidth(), maxPx);
@@ -46,7 +46,7 @@ export function TreeSeparator(): ReactNode {
   const onPointerMove = (event: PointerEvent) => {
     if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
     const next = limit(event.clientX + grip.current, maxPx);
-    // A click that does not move chooses nothing.
+    // A click without a movement does not set a width.
     if (next !== width) setDragged(next);
   };
   const onPointerUp = () => {
@@ -81,14 +81,14 @@ export function TreeSeparator(): ReactNode {
   );
 }
 
-/** Half of the window, so that the records keep their place. */
+/** The largest width: half of the window, so that the records keep their room. */
 function useMaxPx(): number {
   const [windowPx, setWindowPx] = useState(() => window.innerWidth);
   useWindowEvent('resize', () => setWindowPx(window.innerWidth));
   return Math.floor(windowPx / 2);
 }
 
-/** As in page.module.css. */
+/** The default width; page.module.css has the same. */
 function ownWidth(): number {
   return Math.round(Math.min(440, Math.max(368, window.innerWidth * 0.29)));
 }

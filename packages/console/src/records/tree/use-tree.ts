@@ -21,18 +21,18 @@ import { type Branch, type FlatTree, flatten } from './flat-tree.ts';
 
 export type Tree = {
   flat: FlatTree;
-  /** Every tenant is loaded, so that their sum is the total. */
+  /** Whether all tenants are loaded, so that their sum is the total. */
   isComplete: boolean;
-  /** The queries of what is on screen, for the banner: the root's and whichever failed. */
+  /** The queries that the freshness line reports on: that of the root, and those that failed. */
   queries: UseQueryResult[];
   loadMore: (branch: string) => void;
   retry: (branch: string) => void;
 };
 
-/** Only so many pages of tenants are polled: 2,000 tenants. Others refresh when the page is opened. */
+/** How many pages of tenants are polled: 2,000 tenants. Others are read again when the page is opened. */
 const polledPages = 4;
 
-/** The loaded part of the tree: pages of the root and of each open node, read in parallel. */
+/** Reads the tree: pages of the root and of each open node, in parallel. */
 export function useTree(open: ReadonlySet<string>, q: string): Tree {
   const client = useQueryClient();
   const poll = usePolling(calmPollMillis);
@@ -61,9 +61,9 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
       queryKey: branchPageKey(page),
       queryFn: ({ signal }: { signal: AbortSignal }) => fetchBranchPage(client, page, signal),
       placeholderData: noPlaceholder,
-      // Most of these have no observer, see pagesToObserve: they must stay all the same.
+      // Most of these queries have no observer (see pagesToObserve), but must stay in the cache all the same.
       gcTime: Number.POSITIVE_INFINITY,
-      // Below the root, what changed is found by its parent: see fetchBranchPage.
+      // Only the root is polled: what changed below it is found through the parents, see fetchBranchPage.
       ...(page.branch === '' && index < polledPages
         ? { refetchInterval: poll }
         : { staleTime: Number.POSITIVE_INFINITY }),
@@ -95,7 +95,7 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
   };
 }
 
-/** Open nodes whose parents are open too. */
+/** The open nodes whose parents are all open, too. */
 function reachable(open: ReadonlySet<string>): string[] {
   return [...open].filter((key) => {
     const slash = key.indexOf('/');
@@ -106,8 +106,8 @@ function reachable(open: ReadonlySet<string>): string[] {
 type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
 
 /**
- * Reads pages in the cache. The hash of each key is kept: to make a thousand of them anew on every draw
- * was a third of what opening a node cost.
+ * Reads pages from the cache. The hash of each key is kept: computing a thousand of them at every draw was a third of
+ * what opening a node cost.
  */
 function usePageStates(client: QueryClient) {
   const hashes = useRef(new Map<string, string>());
@@ -123,13 +123,15 @@ function usePageStates(client: QueryClient) {
   };
 }
 
-/** A browser opens six connections; more than these would only wait, and cost time on every draw. */
+/**
+ * How many pages are loaded at once. A browser opens six connections; more pages would only wait, and slow every draw.
+ */
 const maxLoading = 24;
 
 /**
- * Pages that need an observer: those of the root, which are polled, and those that are missing, failed
- * or invalidated. The others are read from the cache as they are, so that a thousand open nodes cost
- * nothing when one more is opened.
+ * The pages that need an observer: those of the root, which are polled, and those that are missing, failed or
+ * invalidated. The others are only read from the cache, so that a thousand open nodes cost nothing when one more is
+ * opened.
  */
 function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
   const root = pages.filter(({ branch }) => branch === '');
@@ -143,7 +145,7 @@ function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
 
 type Kept = { group: readonly LoadedPage[]; branch: Branch };
 
-/** Pages put together by branch. A branch none of whose pages changed stays the same object. */
+/** Puts the pages of each branch together. A branch whose pages have not changed stays the same object. */
 function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> {
   const kept = useRef(new Map<string, Kept>());
   const last = useRef<ReadonlyMap<string, Branch>>(new Map());
@@ -164,7 +166,7 @@ function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> 
   return last.current;
 }
 
-/** Pages of a branch stand one after the other. */
+/** Groups the pages by branch; those of one branch are neighbours in the list. */
 function groupsOf(pages: readonly LoadedPage[]): LoadedPage[][] {
   const groups: LoadedPage[][] = [];
   for (const page of pages) {
@@ -179,7 +181,7 @@ function toBranch(group: readonly LoadedPage[]): Branch {
   const rows: DatasetRow[] = group.flatMap(({ state }) => state?.data?.data ?? []);
   const end = group.at(-1)?.state;
   if (end?.data === undefined) {
-    // It stays failed while it is tried again, when the query itself is pending once more.
+    // A page that failed still counts as failed while it is tried again, when the query calls itself pending.
     return { rows, tail: (end?.errorUpdateCount ?? 0) > 0 ? 'failed' : 'loading' };
   }
   return { rows, tail: end.data.next_cursor === null ? 'none' : 'more' };

@@ -15,7 +15,7 @@ type FreezeDialogProps = {
   onClose: () => void;
 };
 
-/** Makes what is tagged now a version that never changes. */
+/** The dialog that freezes what is tagged now as a version, which never changes. */
 export function FreezeDialog(props: FreezeDialogProps): ReactNode {
   return (
     <Modal
@@ -121,7 +121,7 @@ function ShareFields(props: {
   );
 }
 
-/** The fields of a new version, as they are typed. */
+/** The fields of a new version, as typed. */
 type FreezeValues = {
   readonly dataset: DatasetName;
   readonly name: string;
@@ -140,7 +140,7 @@ export const firstValues: FreezeValues = {
   note: '',
 };
 
-/** What is wrong with the shares: they are 100 together, or all empty. */
+/** What is wrong with the shares, which must add up to 100 or all be empty; null when nothing is. */
 export function shareFaultOf(values: FreezeValues): string | null {
   const texts = splitNames.map((split) => values[split].trim());
   if (texts.every((text) => text === '')) return null;
@@ -151,7 +151,7 @@ export function shareFaultOf(values: FreezeValues): string | null {
   return sum === 100 ? null : `${texts.join(' + ')} = ${sum}: they must be 100 together.`;
 }
 
-/** The version to ask for; null while a field is at fault. */
+/** The version to ask for; null while a field is wrong. */
 export function versionOf(tenant: string, values: FreezeValues): NewVersion | null {
   const name = values.name.trim();
   if (name === '' || shareFaultOf(values) !== null) return null;

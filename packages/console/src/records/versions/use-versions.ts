@@ -15,7 +15,7 @@ const path = '/enrichment/dataset-versions';
 const followMillis = 1_000;
 const mostVersions = 200;
 
-/** The dataset versions of a tenant, the latest first; followed closely while one is being counted. */
+/** Reads the dataset versions of a tenant, latest first, and reads them often while one is being counted. */
 export function useVersions(
   tenant: string | undefined,
   isShown: boolean,

@@ -23,7 +23,7 @@ import { sharesText, VersionState } from './versions-view.tsx';
 
 export type VersionDrawerProps = { id: string; mayDelete: boolean; onClose: () => void };
 
-/** One dataset version: what is in it, how it is proved, how to export it. */
+/** The drawer of one dataset version: what is in it, how it is proved, how to export it. */
 export function VersionDrawer({ id, mayDelete, onClose }: VersionDrawerProps): ReactNode {
   const query = useVersion(id);
   const failure = useFailure(query);

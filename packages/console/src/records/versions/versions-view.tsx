@@ -17,13 +17,13 @@ import classes from './versions.module.css';
 type VersionsViewProps = {
   tenant: string;
   versions: UseQueryResult<Page<DatasetVersion>>;
-  /** Id of the version in the drawer. */
+  /** Id of the version that the drawer shows. */
   open: string | undefined;
   mayFreeze: boolean;
   onOpen: (id: string) => void;
 };
 
-/** The frozen datasets of the chosen tenant, the latest first. */
+/** The list of versions of the chosen tenant, latest first. */
 export function VersionsView(props: VersionsViewProps): ReactNode {
   const { tenant, versions, mayFreeze } = props;
   const failure = useFailure(versions);
@@ -145,7 +145,9 @@ const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
   failed: 'the records read are not those that were counted',
 };
 
-/** The state as word, shape and colour, and whether something of it was erased or deleted. */
+/**
+ * The state of a version as a word with a shape and a colour, and whether some of its records were erased or deleted.
+ */
 export function VersionState({ version }: { version: DatasetVersion }): ReactNode {
   const { state, change } = version;
   const Icon = icons[state];
@@ -164,12 +166,12 @@ export function VersionState({ version }: { version: DatasetVersion }): ReactNod
   );
 }
 
-/** What is left of it, where that is less than was frozen. */
+/** How many records are left, where that is fewer than were frozen. */
 function leftOf(version: DatasetVersion): number {
   return version.current?.count ?? version.count;
 }
 
-/** 80/10/10, or – */
+/** The shares of the splits, such as `80/10/10`, or `–` when there are none. */
 export function sharesText({ shares }: DatasetVersion): string {
   return shares === null ? '–' : `${shares.train}/${shares.validation}/${shares.test}`;
 }
