@@ -118,17 +118,17 @@ export function parseServiceUrl(text: string, place: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}`;
 }
 
-function fromProfile(name: string, profile: Profile): Connection {
+function fromProfile(name: string, profile: ConnectionProfile): Connection {
   const place = `the profile ${name}`;
   const url = parseServiceUrl(profile.url, place);
   return { url, token: profile.token, source: 'profile', profile: name, place };
 }
 
-export type Profile = { url: string; token: string };
+export type ConnectionProfile = { url: string; token: string };
 export type ProfileFile = {
   /** The profile used when none is named. */
   default: string | null;
-  profiles: Record<string, Profile>;
+  profiles: Record<string, ConnectionProfile>;
 };
 
 /** `$XDG_CONFIG_HOME/svcctl/config.json`, or under `~/.config`. */

@@ -2,7 +2,7 @@ import type { SplitName } from '../records/values.ts';
 import type { Client } from './client.ts';
 import type { Context } from './context.ts';
 import { formatNumberOf, shellQuote } from './format.ts';
-import { readPage } from './pages.ts';
+import { parsePage } from './pages.ts';
 import type { Days } from './slice.ts';
 
 /** Which records were asked for, in the words of the options. */
@@ -68,7 +68,7 @@ async function findNode(
 ): Promise<Node | null> {
   const level = of.store === undefined ? 'tenant' : 'store';
   const page = await client.text('GET /enrichment/datasets', { query: { ...of, level } });
-  const [row] = readPage(page).rows;
+  const [row] = parsePage(page).rows;
   const node = row === undefined ? null : (JSON.parse(row) as Node);
   return node === null || node.count === 0 ? null : node;
 }

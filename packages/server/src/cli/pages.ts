@@ -55,7 +55,7 @@ export async function* walkPages<R extends ListRoute>(
     const here = cursor === undefined ? {} : { cursor };
     const limit = Math.min(pageRows, left);
     const read = () => client.text(route, { query: { ...query, ...here, limit } } as RouteInput<R>);
-    const page = readPage(cursor === undefined ? await read() : await withRetries(io, read));
+    const page = parsePage(cursor === undefined ? await read() : await withRetries(io, read));
     if (page.nextCursor !== null && page.nextCursor === cursor) {
       throw new AppError('answer_unexpected', { detail: 'The list turns in a circle.' });
     }
@@ -66,7 +66,7 @@ export async function* walkPages<R extends ListRoute>(
 }
 
 /** Cuts a page's text into its rows. Throws `answer_unexpected`. */
-export function readPage(text: string): Page {
+export function parsePage(text: string): Page {
   const members = membersOf(text);
   const data = members.get('data');
   const nextCursor = parseAnswer(members.get('next_cursor') ?? 'null');

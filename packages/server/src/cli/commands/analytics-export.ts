@@ -16,8 +16,8 @@ import {
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import type { FileRequest } from '../exports/get-file.ts';
-import type { ExportRequest } from '../exports/stream-export.ts';
+import type { DownloadRequest } from '../exports/get-file.ts';
+import type { StreamRequest } from '../exports/stream-export.ts';
 import { required, withExamples } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
 
@@ -145,7 +145,7 @@ async function requestOf(
   context: Context,
   client: Client,
   options: Options & { tenant: string },
-): Promise<ExportRequest> {
+): Promise<StreamRequest> {
   const { tenant, store, month, from, to, kind, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
   const body = {
@@ -185,12 +185,12 @@ async function versionOf(
 async function exportAsJob(
   context: Context,
   client: Client,
-  { request, waits }: { request: ExportRequest; waits: boolean },
+  { request, waits }: { request: StreamRequest; waits: boolean },
 ): Promise<void> {
   const [{ askedOf, startExport, followExport, goesOnText }, { checkNames, getFile }] =
     await Promise.all([import('../exports/jobs.ts'), import('../exports/get-file.ts')]);
   const { out, mayReplace, isJson } = request;
-  const file: FileRequest = { out, mayReplace, isJson, manifest: null };
+  const file: DownloadRequest = { out, mayReplace, isJson, manifest: null };
   if (waits) await checkNames(context, file);
   const started = await startExport(client, request.format, { ...request.slice, ...request.body });
   if (!waits) {

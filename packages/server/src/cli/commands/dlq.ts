@@ -14,7 +14,7 @@ import {
 import { wholeNumber, withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { readPage, walkPages } from '../pages.ts';
+import { parsePage, walkPages } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { type Column, fitText, printable } from '../table.ts';
 import {
@@ -247,7 +247,7 @@ async function listGroups(context: Context, options: GroupsOptions): Promise<voi
   const printer = createRowPrinter<Group>(context, { columns, fields: groupsFields, json });
   const client = await context.connect();
   const query = { status, tenant, endpoint_id: endpoint, limit };
-  const { rows } = readPage(await client.text('GET /webhook/dlq/groups', { query }));
+  const { rows } = parsePage(await client.text('GET /webhook/dlq/groups', { query }));
   await printer.write(rows);
   await printer.end();
   if (json !== undefined || !context.isTerminal) return;

@@ -24,7 +24,7 @@ import {
   totalsText,
   walkPlan,
 } from '../retention/plan.ts';
-import { assertDone, followRun, type Run, runFields, tellEnd } from '../retention/runs.ts';
+import { assertDone, followRun, type Run, runFields, tellRunEnd } from '../retention/runs.ts';
 import {
   assertAgrees,
   followVerification,
@@ -117,7 +117,7 @@ async function startRun(context: Context, options: RunOptions): Promise<void> {
   }
   const run = await followRun(context, client, started);
   if (json) await printRun(context, run);
-  tellEnd(context, run);
+  tellRunEnd(context, run);
   await assertDone(client, run);
 }
 

@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 import { formatNumberOf, formatRelative } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { readPage } from '../pages.ts';
+import { parsePage } from '../pages.ts';
 
 type TokenRow = RouteAnswer<'GET /tokens'>['data'][number];
 
@@ -65,7 +65,7 @@ async function listTokens(context: Context, { json }: { json?: JsonOption }): Pr
     ],
   });
   const client = await context.connect();
-  const { rows } = readPage(await client.text('GET /tokens', {}));
+  const { rows } = parsePage(await client.text('GET /tokens', {}));
   await printer.write(rows);
   await printer.end();
   if (context.isTerminal && json === undefined) {

@@ -14,7 +14,7 @@ import { safeName, shortSha256 } from './stream-export.ts';
 
 type Manifest = RouteAnswer<'GET /exports/:id/manifest'>;
 
-export type FileRequest = {
+export type DownloadRequest = {
   /** The file, `-` for stdout, null for the name the service suggests. */
   out: string | null;
   mayReplace: boolean;
@@ -24,7 +24,7 @@ export type FileRequest = {
 };
 
 /** Throws `file_unreadable` when a name is taken: before anything is waited for. */
-export async function checkNames({ io }: Context, request: FileRequest): Promise<void> {
+export async function checkNames({ io }: Context, request: DownloadRequest): Promise<void> {
   for (const name of [request.out, request.manifest]) {
     if (name !== null && name !== '-') await checkTarget(resolve(io.cwd, name), request.mayReplace);
   }
@@ -37,7 +37,7 @@ export async function checkNames({ io }: Context, request: FileRequest): Promise
 export async function getFile(
   context: Context,
   client: Client,
-  { job, request }: { job: ExportJob; request: FileRequest },
+  { job, request }: { job: ExportJob; request: DownloadRequest },
 ): Promise<void> {
   const { io } = context;
   assertHasFile(context, job);

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
 import { type Io, OutputClosed, styled } from '../io.ts';
-import { readPage } from '../pages.ts';
+import { parsePage } from '../pages.ts';
 import { checkTarget, createPartFile, type PartFile } from '../part-file.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
@@ -16,7 +16,7 @@ import { type Days, wholeMonths } from '../slice.ts';
 import { type FileAnswer, openAnswer } from './open-answer.ts';
 import { createRowCounter } from './row-counter.ts';
 
-export type ExportRequest = {
+export type StreamRequest = {
   slice: Days & { tenant: string; store: string | undefined };
   format: ExportFormat;
   compression: Compression;
@@ -42,7 +42,7 @@ type Received = { rows: number; sizeBytes: number; sha256: string };
 export async function streamExport(
   context: Context,
   client: Client,
-  request: ExportRequest,
+  request: StreamRequest,
 ): Promise<void> {
   const { io } = context;
   const startedAt = io.now();
@@ -85,7 +85,7 @@ function announcedRows(client: Client, { headers }: FileAnswer): number {
   });
 }
 
-function suggestName(answer: FileAnswer, request: ExportRequest): string {
+function suggestName(answer: FileAnswer, request: StreamRequest): string {
   const suggested = suggestedName(answer.headers['content-disposition']);
   if (suggested !== null) return suggested;
   const { tenant, store, month, from, to } = request.slice;
@@ -96,7 +96,7 @@ function suggestName(answer: FileAnswer, request: ExportRequest): string {
 }
 
 type Target = {
-  request: ExportRequest;
+  request: StreamRequest;
   rowCount: number;
   label: string;
   /** What to do when the export is not whole. */
@@ -162,7 +162,7 @@ function mismatch(difference: string, target: Target, cause: unknown): AppError 
 }
 
 type Report = {
-  request: ExportRequest;
+  request: StreamRequest;
   received: Received;
   path: string | null;
   startedAt: number;
@@ -267,7 +267,7 @@ export async function countLeaves(
       // The export itself is proved by count and digest; this only says so in other words.
       return null;
     }
-    for (const row of readPage(page).rows) sum += (JSON.parse(row) as { count: number }).count;
+    for (const row of parsePage(page).rows) sum += (JSON.parse(row) as { count: number }).count;
   }
   return sum;
 }

@@ -2,7 +2,7 @@ import { membersOf } from '../../kernel/json-slices.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
-import { maxPageRows, readPage } from '../pages.ts';
+import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import type { Column } from '../table.ts';
@@ -35,7 +35,7 @@ export async function* walkPlan(
     const query = { tenant, before, limit: maxPageRows, cursor };
     const read = () => client.text('GET /retention/plan', { query });
     const text = cursor === undefined ? await read() : await withRetries(io, read);
-    const { rows, nextCursor } = readPage(text);
+    const { rows, nextCursor } = parsePage(text);
     const member = (name: string) => parseAnswer(membersOf(text).get(name) ?? 'null');
     yield {
       rows,

@@ -53,7 +53,7 @@ export async function followRun(context: Context, client: Client, started: Run):
 }
 
 /** ✓ 512,991 records (246 MB) moved to the cold tier, 122,000 records/s · 1,204 deleted · 4.2 s */
-export function tellEnd(context: Context, run: Run): void {
+export function tellRunEnd(context: Context, run: Run): void {
   const { moved_count: moved, deleted_count: deleted, busy_tenants: busy } = run;
   const ms = workedMillis(run);
   const parts: string[] = [];

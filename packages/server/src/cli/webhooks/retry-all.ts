@@ -10,7 +10,7 @@ import { withRetries } from '../retry.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
 import { targetColumn } from './deliveries.ts';
-import { followJob, leftAlone, type RetryJob, tellEnd } from './retry-jobs.ts';
+import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
 
 export type RetryAllOptions = DeadLetterOptions & {
   from?: string;
@@ -73,9 +73,9 @@ async function wait(
   made: RetryJob,
   { json }: RetryAllOptions,
 ): Promise<void> {
-  const job = await followJob(context, client, made);
+  const job = await followRetryJob(context, client, made);
   if (json) await printJson(context, job);
-  tellEnd(context, job);
+  tellRetryEnd(context, job);
 }
 
 async function leave(context: Context, job: RetryJob, { json }: RetryAllOptions): Promise<void> {

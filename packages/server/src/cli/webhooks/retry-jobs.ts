@@ -32,7 +32,7 @@ const pollMillis = 500;
  * Shows the progress of a bulk re-arm until it ends, and says how it ended; the job itself is the service's.
  * Throws `partly_done` when it was cancelled.
  */
-export async function followJob(
+export async function followRetryJob(
   context: Context,
   client: Client,
   started: RetryJob,
@@ -71,7 +71,7 @@ export async function followJob(
 }
 
 /** Says how a job ended. Throws `partly_done` when it was cancelled. */
-export function tellEnd(context: Context, job: RetryJob): void {
+export function tellRetryEnd(context: Context, job: RetryJob): void {
   const { id, state, rows_done: done, rows_skipped: skipped } = job;
   if (state === 'cancelled') {
     throw new AppError('partly_done', {

@@ -106,7 +106,7 @@ async function pinVersion(
 ): Promise<Pinned> {
   // Whose records go either finds the job, or is waited for and known here.
   await queries.lockQueue(connection, slice.tenant);
-  const state = await queries.findVersionState(connection, { tenant: slice.tenant, id });
+  const state = await queries.findVersionContent(connection, { tenant: slice.tenant, id });
   const { recordedBefore } = slice;
   if (state === undefined || recordedBefore === undefined) {
     throw new AppError('version_not_found', { detail: 'The dataset version was just deleted.' });

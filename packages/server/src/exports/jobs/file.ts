@@ -20,7 +20,7 @@ import {
   slicePieces,
 } from './send-pieces.ts';
 
-export type FileOptions = {
+export type DownloadOptions = {
   readonly objects: ObjectReader;
   readonly stallMillis: number;
   readonly audit: Audit;
@@ -41,7 +41,7 @@ type FileCall = {
 export async function sendFile(
   db: Database,
   call: FileCall,
-  options: FileOptions,
+  options: DownloadOptions,
 ): Promise<FastifyReply> {
   const { request, reply } = call;
   const job = await getJob(db, call.actor, call.id);
@@ -134,7 +134,7 @@ async function noteDownload(
 }
 
 async function send(
-  call: FileCall & { job: StoredJob; options: FileOptions; pieces: readonly Piece[] },
+  call: FileCall & { job: StoredJob; options: DownloadOptions; pieces: readonly Piece[] },
   head: { status: number; fields: Record<string, string | number> },
 ): Promise<void> {
   const { reply, request, job, options, pieces } = call;

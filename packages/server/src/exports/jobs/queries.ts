@@ -83,17 +83,17 @@ export async function insertParts(
 }
 
 /** What a version holds now: what it froze, or what is left of it; null while that is being counted. */
-export type VersionState = {
+export type VersionContent = {
   state: 'counting' | 'ready' | 'failed';
   triple: { count: number; bytes: number; digest: string } | null;
   error: string | null;
 };
 
-export async function findVersionState(
+export async function findVersionContent(
   db: Queryable,
   { tenant, id }: JobId,
-): Promise<VersionState | undefined> {
-  const rows = await db.query<VersionState>(sql`
+): Promise<VersionContent | undefined> {
+  const rows = await db.query<VersionContent>(sql`
     select state, error, case
       when change is null then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
       when state = 'ready' then json_build_object('count', current_count, 'bytes', current_bytes,

@@ -5,12 +5,12 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { exportJobsContract } from '../jobs.contract.ts';
 import { type CreateCall, createJob } from './create.ts';
-import { type FileOptions, sendFile } from './file.ts';
+import { type DownloadOptions, sendFile } from './file.ts';
 import { toExportJob } from './job.ts';
 import { cancelJob, getJob, getManifest, listJobs } from './list.ts';
 import { removeEndedFiles } from './sweep.ts';
 
-export type JobRouteOptions = FileOptions & {
+export type JobRouteOptions = DownloadOptions & {
   readonly store: ObjectStore;
   readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
   readonly cursorKey: () => Buffer;

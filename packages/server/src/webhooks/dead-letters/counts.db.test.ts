@@ -6,7 +6,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { type CountDelta, discardOfEndpoint, shiftCounts } from './discard.ts';
-import { insertJob } from './job-queries.ts';
+import { insertRetryJob } from './job-queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import { runBatch } from './run-jobs.ts';
 import {
@@ -151,7 +151,7 @@ async function finishAttempt(id: string, failureClass: FailureClass | null): Pro
 }
 
 async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promise<void> {
-  await insertJob(on, {
+  await insertRetryJob(on, {
     id: `rty_${n}_${endpoint.id}`,
     status: null,
     tenant: null,

@@ -10,7 +10,7 @@ const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_
   j.rows_total, j.rows_done, j.rows_skipped, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
-export type NewJob = Pick<
+export type NewRetryJob = Pick<
   JobRow,
   | 'id'
   | 'status'
@@ -32,7 +32,7 @@ export type NewJob = Pick<
   maxAttempts: number;
 };
 
-export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<JobRow | undefined> {
   const rows = await db.query<JobRow>(sql`
     insert into dead_letter_jobs as j (id, action, state, status, tenant, endpoint_id, failure_class,
       failed_from, failed_to, reach, rate, rows_total, position, created_by)
@@ -49,7 +49,7 @@ function isVisible(reach: readonly string[] | null): Sql {
 }
 
 /** Lists bulk retries, the newest first, beginning after `after`. */
-export async function listJobs(
+export async function listRetryJobs(
   db: Queryable,
   reach: readonly string[] | null,
   page: { after: readonly string[] | null; limit: number },
@@ -64,7 +64,7 @@ export async function listJobs(
 }
 
 /** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
-export async function findJob(
+export async function findRetryJob(
   db: Queryable,
   reach: readonly string[] | null,
   id: string,
@@ -94,7 +94,7 @@ export async function changeJob(
 }
 
 /** How far a bulk retry has got: the status that it works on, and the last row of that status it looked at. */
-export type JobProgress = {
+export type RetryJobProgress = {
   max_attempts?: number;
   status?: DeadLetterStatus;
   after?: readonly [at: string, id: string] | null;
@@ -115,7 +115,7 @@ export type OpenJob = {
   failed_until: string;
   reach: string[] | null;
   rate: number | null;
-  position: JobProgress | null;
+  position: RetryJobProgress | null;
 };
 
 /**
@@ -150,7 +150,7 @@ export async function findWaitMillis(db: Queryable): Promise<number | null> {
 export async function advanceJob(
   db: Queryable,
   id: string,
-  batch: { progress: JobProgress; done: number; skipped: number; isLast: boolean },
+  batch: { progress: RetryJobProgress; done: number; skipped: number; isLast: boolean },
 ): Promise<void> {
   const { max_attempts, status, after } = batch.progress;
   const state = batch.isLast ? sql`'completed'` : sql`j.state`;

@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { insertJob } from './job-queries.ts';
+import { insertRetryJob } from './job-queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const asleep = { wake() {} };
 const makeJob = (id: string, rate: number | null = null) =>
-  insertJob(db, {
+  insertRetryJob(db, {
     id,
     status: null,
     tenant: null,

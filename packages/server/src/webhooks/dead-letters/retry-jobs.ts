@@ -61,7 +61,7 @@ export async function createRetryJob(
   const { count, skipped } = await previewRetry(db, act.actor, request);
   const { status, tenant, endpoint_id, failure_class, rate } = request;
   return db.transaction(async (connection) => {
-    const job = await queries.insertJob(connection, {
+    const job = await queries.insertRetryJob(connection, {
       id: newId('rty'),
       status: status ?? null,
       tenant: tenant ?? null,
@@ -93,13 +93,15 @@ export async function listRetryJobs(
   { limit, cursor }: { limit?: number; cursor?: string },
 ) {
   const page = { cursorKey, scope: { list: 'retry-jobs', filters: {} }, limit, cursor };
-  const found = await queries.listJobs(db, actor.tenants, toKeyset(page));
+  const found = await queries.listRetryJobs(db, actor.tenants, toKeyset(page));
   return toPage(page, found, (job) => [job.created_at, job.id]);
 }
 
 /** A bulk retry. Throws 404 `retry_job_not_found`. */
 export async function getRetryJob(db: Queryable, actor: Actor, id: string): Promise<JobRow> {
-  const job = /^\w{1,100}$/.test(id) ? await queries.findJob(db, actor.tenants, id) : undefined;
+  const job = /^\w{1,100}$/.test(id)
+    ? await queries.findRetryJob(db, actor.tenants, id)
+    : undefined;
   if (job !== undefined) return job;
   throw new AppError('retry_job_not_found', {
     detail: 'There is no bulk re-arm with this id. See /webhook/dlq/retries.',
