@@ -399,8 +399,8 @@ async function tooLate(millis: number): Promise<never> {
 }
 
 /**
- * The origin under which this machine reaches the service. A wildcard address cannot be connected to everywhere, so it
- * becomes `localhost`.
+ * Returns the origin under which this machine reaches the service. A wildcard address cannot be connected to
+ * everywhere, so it becomes `localhost`.
  */
 function originOf(host: string, address: AddressInfo): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;

@@ -125,7 +125,7 @@ function withoutSecrets(name: string, value: unknown): unknown {
   return isSecret ? '(secret)' : value;
 }
 
-/** One page of the audit log, the newest entries first. Throws 400 `request_invalid` or `cursor_invalid`. */
+/** Returns one page of the audit log, the newest entries first. Throws 400 `request_invalid` or `cursor_invalid`. */
 export async function listAuditLog(
   db: Queryable,
   cursorKey: Buffer,
@@ -155,7 +155,7 @@ function checkDays(from: string | undefined, to: string | undefined): void {
   }
 }
 
-/** An entry as this reader may see it: tenants outside the reader's reach are left out. */
+/** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
 function toEntry(
   { token_id, token_name, ...row }: queries.AuditRow,
   reach: readonly string[] | null,

@@ -111,8 +111,8 @@ export function createSignInGuard(
 type Bucket = { left: number; filledAtMillis: number };
 
 /**
- * One bucket for each key. The share of a minute may be used at once, and refills evenly. Memory is bounded: when there
- * are more keys than buckets, the bucket that was not used for the longest time is dropped and starts full again.
+ * Keeps one bucket for each key. The share of a minute may be used at once, and refills evenly. Memory is bounded: when
+ * there are more keys than buckets, the bucket that was not used for the longest time is dropped and starts full again.
  */
 function createBuckets(perMinute: number, clock: Clock) {
   const buckets = new LRUCache<string, Bucket>({ max: 10_000 });

@@ -24,7 +24,10 @@ const state = sql`id, name, scopes, tenants,
   revoked_at is not null as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
-/** The token with this hash; undefined when there is none. It may be revoked or expired, so the caller must check. */
+/**
+ * Returns the token with this hash; undefined when there is none. It may be revoked or expired, so the caller must
+ * check.
+ */
 export async function findTokenByHash(
   db: Queryable,
   hash: Buffer,
@@ -41,7 +44,8 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
 }
 
 /**
- * The token that a live session stands for, and the time until which the session is confirmed, or null if it is not.
+ * Returns the token that a live session stands for, and the time until which the session is confirmed, or null if it is
+ * not.
  */
 export async function findTokenBySession(
   db: Queryable,
@@ -110,7 +114,7 @@ export async function takeSignInLink(db: Queryable, hash: Buffer): Promise<strin
   return rows[0]?.is_alive ? rows[0].token_id : undefined;
 }
 
-/** The id of the oldest admin token that is valid and not limited to tenants. */
+/** Returns the id of the oldest admin token that is valid and not limited to tenants. */
 export async function findOldestAdminToken(db: Queryable): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(sql`
     select id from access_tokens
@@ -141,7 +145,8 @@ export async function insertToken(
 }
 
 /**
- * The tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null lists all.
+ * Returns the tokens that are not revoked. With `reach` only those that are limited to some of these tenants; null
+ * lists all.
  */
 export async function listLiveTokens(
   db: Queryable,
@@ -195,7 +200,7 @@ export async function lockTokens(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_xact_lock(${advisoryLocks.tokens})`);
 }
 
-/** The key of this name. The first process that asks stores `fresh`; all later ones get that same key. */
+/** Returns the key of this name. The first process that asks stores `fresh`; all later ones get that same key. */
 export async function findOrMakeSigningKey(
   db: Queryable,
   name: string,
@@ -281,7 +286,7 @@ export type AuditFilter = {
   reach: readonly string[] | null;
 };
 
-/** The entries that are older than `after` (time and id of the last entry seen), the newest first. */
+/** Returns the entries that are older than `after` (time and id of the last entry seen), the newest first. */
 export async function listAuditEntries(
   db: Queryable,
   filter: AuditFilter,

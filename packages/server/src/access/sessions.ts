@@ -184,7 +184,7 @@ function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl)
   });
 }
 
-/** Whether the browser sent the request by https, perhaps to a proxy before us. */
+/** Returns whether the browser sent the request by https, perhaps to a proxy before us. */
 function isSecure({ protocol }: Credentials, publicUrl: PublicUrl): boolean {
   return publicUrl === undefined ? protocol === 'https' : publicUrl.startsWith('https:');
 }
@@ -195,7 +195,8 @@ function cookieName(isSecure: boolean): string {
 }
 
 /**
- * A name for the session of a request that does not give away its secret; undefined when the request shows no session.
+ * Returns a name for the session of a request that does not give away its secret; undefined when the request shows no
+ * session.
  */
 export function sessionHash(request: Credentials, publicUrl: PublicUrl): string | undefined {
   const secret = readCookie(request, publicUrl);

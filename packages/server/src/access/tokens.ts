@@ -84,8 +84,8 @@ function expiryOf(
 }
 
 /**
- * The caller behind an `Authorization` header. The token is looked up in the database at every request, so that a
- * revoked token is refused at once in every process. Throws 401 `token_*`.
+ * Returns the caller behind an `Authorization` header. The token is looked up in the database at every request, so that
+ * a revoked token is refused at once in every process. Throws 401 `token_*`.
  */
 export async function authenticateToken(
   db: Database,
@@ -112,7 +112,7 @@ function requireAlive(row: queries.TokenState | undefined): asserts row is queri
   if (row.is_expired) throw new AppError('token_expired');
 }
 
-/** The actor of a token that is valid. Its use is noted to the minute. Throws 401 `token_*`. */
+/** Returns the actor of a token that is valid. Its use is noted to the minute. Throws 401 `token_*`. */
 export async function toActor(db: Database, row: queries.TokenState | undefined): Promise<Actor> {
   requireAlive(row);
   // The caller is not turned away when the use cannot be noted, as with a full disk or a locked row.
@@ -170,7 +170,7 @@ export async function makeFirstAdminToken(
   });
 }
 
-/** What the audit log keeps of a token. */
+/** Returns what the audit log keeps of a token. */
 export function describeToken({ name, scopes, tenants, expires_at }: TokenRow) {
   return { name, scopes, tenants, expires_at };
 }

@@ -6,7 +6,7 @@ import type { SecretBox } from '../webhooks/index.ts';
  */
 export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
 
-/** The key that signs cursors. Throws 503 `not_ready` while the service starts. */
+/** Returns the key that signs cursors. Throws 503 `not_ready` while the service starts. */
 export function cursorKey(state: State): Buffer {
   if (state.cursorKey !== null) return state.cursorKey;
   throw new AppError('not_ready', {
@@ -15,7 +15,7 @@ export function cursorKey(state: State): Buffer {
   });
 }
 
-/** The box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */
+/** Returns the box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */
 export function secretBox(state: Pick<State, 'secretBox'>): SecretBox {
   if (state.secretBox !== null) return state.secretBox;
   throw new AppError('not_ready', { retryAfterSeconds: 1 });

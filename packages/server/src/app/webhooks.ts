@@ -16,7 +16,7 @@ import {
 } from '../webhooks/index.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
-/** The work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
+/** Makes the work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
 export function createBulkJobs(
   db: Database,
   { settings, log, wakeUp }: { settings: Settings; log: Log; wakeUp: WakeUp },

@@ -21,7 +21,10 @@ export function text<D extends string | undefined>(
   return { env, type: 'text', default: fallback, help, parse: (value) => value };
 }
 
-/** A whole number in decimal digits, from `min` to `max` inclusive. Signs, exponents and fractions are refused. */
+/**
+ * The setting is a whole number in decimal digits, from `min` to `max` inclusive. Signs, exponents and fractions are
+ * refused.
+ */
 export function integer(
   env: string,
   fallback: number,
@@ -36,7 +39,10 @@ export function integer(
 
 const units: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** A size in bytes, from `min` to `max` inclusive. It may be given with a binary unit: `64MiB` is 67,108,864. */
+/**
+ * The setting is a size in bytes, from `min` to `max` inclusive. It may be given with a binary unit: `64MiB` is
+ * 67,108,864.
+ */
 export function bytes(
   env: string,
   fallback: number,
@@ -52,7 +58,7 @@ export function bytes(
   return { env, type: 'size: bytes, or with KiB, MiB, GiB', default: fallback, help, parse };
 }
 
-/** One of a few words, spelled exactly so. */
+/** The setting is one of a few words, spelled exactly as here. */
 export function oneOf<const T extends string>(
   env: string,
   values: readonly T[],
@@ -63,7 +69,7 @@ export function oneOf<const T extends string>(
   return { env, type: `one of ${values.join(', ')}`, default: fallback, help, parse };
 }
 
-/** A list of members separated by commas, without repetitions. The default is all members. */
+/** The setting is a list of members separated by commas, without repetitions. The default is all members. */
 export function subset<const T extends string>(
   env: string,
   values: readonly T[],
@@ -76,8 +82,8 @@ export function subset<const T extends string>(
 }
 
 /**
- * A URL with one of these schemes, returned as it was given. A message never repeats the value, because a URL may hold
- * a password.
+ * The setting is a URL with one of these schemes, returned as it was given. A message never repeats the value, because
+ * a URL may hold a password.
  */
 export function url(
   env: string,
@@ -96,7 +102,10 @@ export function url(
   return { env, type: 'URL', default: undefined, help, parse };
 }
 
-/** The origin of a web server, `https://svcctl.example`: scheme, host and port. A path or a query is refused. */
+/**
+ * The setting is the origin of a web server, `https://svcctl.example`: scheme, host and port. A path or a query is
+ * refused.
+ */
 export function origin(env: string, help: string): SettingRow<string, undefined> {
   const parse = (value: string) => {
     const parsed = URL.canParse(value) ? new URL(value) : null;
@@ -109,7 +118,9 @@ export function origin(env: string, help: string): SettingRow<string, undefined>
   return { env, type: 'origin', default: undefined, help, parse };
 }
 
-/** The URL of a PostgreSQL database. It is secret because it may hold a password; no message repeats it. */
+/**
+ * The setting is the URL of a PostgreSQL database. It is secret because it may hold a password; no message repeats it.
+ */
 export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
   return { ...url(env, ['postgres', 'postgresql'], help), secret: true };
 }

@@ -21,7 +21,7 @@ export type Actor = {
  */
 export type ConsoleSession = { readonly confirmedUntil: string | null };
 
-/** Whether the actor may do what this scope allows, also by being an admin. */
+/** Returns whether the actor may do what this scope allows, also by being an admin. */
 export function hasScope(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);
 }
@@ -46,8 +46,8 @@ export function requireConfirmation({ session }: Actor): void {
 }
 
 /**
- * Whether the actor may see and change this tenant. Where it is false, a list is answered empty and a single thing with
- * 404, as if the tenant had nothing.
+ * Returns whether the actor may see and change this tenant. Where it is false, a list is answered empty and a single
+ * thing with 404, as if the tenant had nothing.
  */
 export function mayTouchTenant(actor: Actor, tenant: string): boolean {
   return actor.tenants === null || actor.tenants.includes(tenant);

@@ -2,27 +2,27 @@
 
 export const dayMillis = 86_400_000;
 
-/** The day that comes `days` days after this one, or before it when `days` is negative. */
+/** Returns the day that comes `days` days after this one, or before it when `days` is negative. */
 export function addDays(day: string, days: number): string {
   // Only the time of day, 14 characters, is cut off at the end: the year after 9999 has a sign and six digits.
   return new Date(Date.parse(day) + days * dayMillis).toISOString().slice(0, -14);
 }
 
 /**
- * The next day. A page of the tree needs thousands of these, and making a Date takes ten times as long as changing the
- * text, so a Date is made only at the end of a month.
+ * Returns the next day. A page of the tree needs thousands of these, and making a Date takes ten times as long as
+ * changing the text, so a Date is made only at the end of a month.
  */
 export function dayAfter(day: string): string {
   const number = Number(day.slice(8));
   return number < 28 ? `${day.slice(0, 8)}${twoDigits(number + 1)}` : addDays(day, 1);
 }
 
-/** The first day of a day's month. */
+/** Returns the first day of a day's month. */
 export function firstOfMonth(day: string): string {
   return `${day.slice(0, 8)}01`;
 }
 
-/** The first day of the month that follows the month of this day. */
+/** Returns the first day of the month that follows the month of this day. */
 export function firstOfNextMonth(day: string): string {
   const year = Number(day.slice(0, 4));
   const month = Number(day.slice(5, 7));
@@ -31,7 +31,7 @@ export function firstOfNextMonth(day: string): string {
     : `${day.slice(0, 5)}${twoDigits(month + 1)}-01`;
 }
 
-/** The number of days in a month that is given as `YYYY-MM`. */
+/** Returns the number of days in a month that is given as `YYYY-MM`. */
 export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }

@@ -31,8 +31,8 @@ export function newAccessToken(): string {
 }
 
 /**
- * Whether the text has the form of an access token and its checksum fits. It says nothing about whether the token
- * exists.
+ * Returns whether the text has the form of an access token and its checksum fits. It says nothing about whether the
+ * token exists.
  */
 export function isAccessToken(text: string): boolean {
   const match = tokenPattern.exec(text);
@@ -40,8 +40,8 @@ export function isAccessToken(text: string): boolean {
 }
 
 /**
- * The hash that is stored of a token, a cookie or a link. A plain SHA-256 is enough, without salt or stretching,
- * because what is hashed has at least 190 random bits.
+ * Returns the hash that is stored of a token, a cookie or a link. A plain SHA-256 is enough, without salt or
+ * stretching, because what is hashed has at least 190 random bits.
  */
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();

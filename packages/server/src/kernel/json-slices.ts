@@ -60,7 +60,7 @@ export class JsonItems {
     return true;
   }
 
-  /** Where the value of this item ends: the offset after its last character. */
+  /** Returns where the value of this item ends: the offset after its last character. */
   get end(): number {
     if (this.#end < 0) this.#end = valueEnd(this.text, this.start);
     return this.#end;
@@ -70,7 +70,7 @@ export class JsonItems {
     return this.text.slice(this.start, this.end);
   }
 
-  /** The decoded name of this member; null in an array. */
+  /** Returns the decoded name of this member; null in an array. */
   get name(): string | null {
     if (this.#close !== closeBrace) return null;
     return JSON.parse(this.text.slice(this.#nameStart, this.#nameEnd)) as string;
@@ -89,7 +89,7 @@ export function membersOf(text: string): Map<string, string> {
   return members;
 }
 
-/** The texts of the elements of an array. Throws `NotJson` when the text is no array. */
+/** Returns the texts of the elements of an array. Throws `NotJson` when the text is no array. */
 export function elementsOf(text: string): string[] {
   if (text[skipSpace(text, 0)] !== '[') throw new NotJson();
   const elements: string[] = [];
@@ -98,8 +98,8 @@ export function elementsOf(text: string): string[] {
 }
 
 /**
- * The first name that stands more than once in the object itself, at the top level only; undefined when there is none.
- * JSON.parse would silently take the last of them.
+ * Returns the first name that stands more than once in the object itself, at the top level only; undefined when there
+ * is none. JSON.parse would silently take the last of them.
  */
 export function repeatedName(text: string): string | undefined {
   const names = new Set<string>();
@@ -113,7 +113,8 @@ export function repeatedName(text: string): string | undefined {
 }
 
 /**
- * The text of a member, without white space between its tokens; undefined when the object has no member of this name.
+ * Returns the text of a member, without white space between its tokens; undefined when the object has no member of this
+ * name.
  */
 export function compactMember(text: string, name: string): string | undefined {
   const source = membersOf(text).get(name);
@@ -124,8 +125,8 @@ export function compactMember(text: string, name: string): string | undefined {
 }
 
 /**
- * An object that has only these members, in this order. The text of each value stays exactly as it was; a member that
- * is absent becomes null.
+ * Returns an object that has only these members, in this order. The text of each value stays exactly as it was; a
+ * member that is absent becomes null.
  */
 export function pickMembers(text: string, names: readonly string[]): string {
   const members = membersOf(text);
@@ -133,8 +134,8 @@ export function pickMembers(text: string, names: readonly string[]): string {
 }
 
 /**
- * The same JSON spread over many lines, indented by two spaces for each level. The text of every scalar stays as it
- * was.
+ * Returns the same JSON spread over many lines, indented by two spaces for each level. The text of every scalar stays
+ * as it was.
  */
 export function indentJson(text: string, depth = 0): string {
   const first = text[skipSpace(text, 0)];
@@ -161,7 +162,8 @@ function valueEnd(text: string, start: number): number {
 }
 
 /**
- * Whether the code can be inside a number or a literal. Beyond the end of the text the code is NaN, and this is false.
+ * Returns whether the code can be inside a number or a literal. Beyond the end of the text the code is NaN, and this is
+ * false.
  */
 function isOfScalar(code: number): boolean {
   return code > 0x20 && code !== comma && code !== closeBrace && code !== closeBracket;
@@ -187,7 +189,7 @@ function containerEnd(text: string, start: number): number {
   throw new NotJson();
 }
 
-/** The offset after the closing quote of the string whose opening quote is at `start`. */
+/** Returns the offset after the closing quote of the string whose opening quote is at `start`. */
 function stringEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== quote) throw new NotJson();
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {

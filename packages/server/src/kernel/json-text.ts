@@ -90,7 +90,7 @@ export class JsonScanner {
     this.bytes[this.sizeBytes] = 0;
   }
 
-  /** The byte at an offset, which may be `sizeBytes` but not more. */
+  /** Returns the byte at an offset, which may be `sizeBytes` but not more. */
   byteAt(position: number): number {
     return this.bytes[position] ?? 0;
   }
@@ -101,15 +101,15 @@ export class JsonScanner {
     this.spaceCount = 0;
   }
 
-  /** The UTF-8 length of the value that was scanned since `beginValue`, without white space between tokens. */
+  /** Returns the UTF-8 length of the value that was scanned since `beginValue`, without white space between tokens. */
   compactBytes(start: number, end: number): number {
     return end - start - this.spaceCount;
   }
 
   /**
-   * The value that was scanned since `beginValue`, without white space between tokens. It overwrites the bytes of the
-   * value, so it may be called only once. Joining slices of the text instead takes twice the time, most of it in the
-   * garbage collector.
+   * Returns the value that was scanned since `beginValue`, without white space between tokens. It overwrites the bytes
+   * of the value, so it may be called only once. Joining slices of the text instead takes twice the time, most of it in
+   * the garbage collector.
    */
   compact(start: number, end: number): string {
     if (this.spaceCount === 0) {
@@ -121,8 +121,8 @@ export class JsonScanner {
   }
 
   /**
-   * The decoded value of the string that was scanned last. The offsets are those before its opening and after its
-   * closing quote.
+   * Returns the decoded value of the string that was scanned last. The offsets are those before its opening and after
+   * its closing quote.
    */
   stringValue(start: number, end: number): string {
     const from = start - this.stringShift;
@@ -132,19 +132,22 @@ export class JsonScanner {
       : this.text.slice(from + 1, to - 1);
   }
 
-  /** The value of a string that was scanned earlier and has no escapes, between the same offsets. */
+  /** Returns the value of a string that was scanned earlier and has no escapes, between the same offsets. */
   earlierString(start: number, end: number): string {
     return this.shift === 0
       ? this.text.slice(start + 1, end - 1)
       : this.bytes.toString('utf8', start + 1, end - 1);
   }
 
-  /** Whether the string that was scanned last spells this word without escapes. The caller has compared the lengths. */
+  /**
+   * Returns whether the string that was scanned last spells this word without escapes. The caller has compared the
+   * lengths.
+   */
   isString(start: number, word: string): boolean {
     return this.text.startsWith(word, start + 1 - this.stringShift);
   }
 
-  /** The number that was scanned last, spelled as it was sent. */
+  /** Returns the number that was scanned last, spelled as it was sent. */
   numberText(start: number, end: number): string {
     return this.text.slice(start - this.shift, end - this.shift);
   }
@@ -295,7 +298,7 @@ export class JsonScanner {
     return position + 6;
   }
 
-  /** The UTF-16 unit that four hex digits spell, or -1 when they are not hex digits. */
+  /** Returns the UTF-16 unit that four hex digits spell, or -1 when they are not hex digits. */
   private hexUnit(start: number): number {
     let unit = 0;
     for (let position = start; position < start + 4; position += 1) {
@@ -389,7 +392,7 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** Whether the byte may follow a backslash: `"`, `\`, `/`, `b`, `f`, `n`, `r` or `t`. */
+/** Returns whether the byte may follow a backslash: `"`, `\`, `/`, `b`, `f`, `n`, `r` or `t`. */
 function isSimpleEscape(byte: number): boolean {
   return byte > 0 && '"\\/bfnrt'.includes(String.fromCharCode(byte));
 }

@@ -47,7 +47,9 @@ export function toPage<Row>(
   return { data, next_cursor: cursorAfter(request, last && keyOf(last)) };
 }
 
-/** The cursor of the page that begins after this key; null when the key is undefined, because nothing follows. */
+/**
+ * Returns the cursor of the page that begins after this key; null when the key is undefined, because nothing follows.
+ */
 export function cursorAfter(
   { cursorKey, scope }: PageRequest,
   key: Key | undefined,
@@ -55,7 +57,7 @@ export function cursorAfter(
   return key === undefined ? null : encodeCursor(cursorKey, scope, { direction: 'next', key });
 }
 
-/** The page for a tenant that the caller does not reach: the same as for one without rows. */
+/** Returns the page for a tenant that the caller does not reach: the same as for one without rows. */
 export function emptyPage(): { data: []; next_cursor: null } {
   return { data: [], next_cursor: null };
 }

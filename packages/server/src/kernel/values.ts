@@ -19,7 +19,8 @@ export const presets = {
 export type Preset = keyof typeof presets;
 
 /**
- * The first preset that includes the scope, which is what to ask an admin for. Undefined when there is no such scope.
+ * Returns the first preset that includes the scope, which is what to ask an admin for. Undefined when there is no such
+ * scope.
  */
 export function presetWith(scope: string): Preset | undefined {
   const names = Object.keys(presets) as Preset[];

@@ -19,7 +19,7 @@ export type DuckDb = {
     statements: string | readonly string[],
     options?: { signal?: AbortSignal; timeoutMillis?: number },
   ): Promise<R[]>;
-  /** The id of the process that runs now; undefined when none does. */
+  /** Returns the id of the process that runs now; undefined when none does. */
   pid(): number | undefined;
   /** Ends the process. What still runs in it fails. */
   close(): Promise<void>;
@@ -28,7 +28,7 @@ export type DuckDb = {
 /** What DuckDB refused: a file it cannot read, too little memory, or SQL that is wrong. */
 export class DuckDbError extends Error {}
 
-/** Whether DuckDB had too little memory for its task. That is not the fault of a file. */
+/** Returns whether DuckDB had too little memory for its task. That is not the fault of a file. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof DuckDbError && /out of memory/i.test(error.message);
 }

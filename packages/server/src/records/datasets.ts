@@ -22,8 +22,8 @@ export type DatasetsRequest = {
 };
 
 /**
- * One page of the rows of the tree at one level. All its counters are read at one moment. Throws 400 `cursor_invalid`,
- * and `request_invalid` for daily counts at another level than `month`.
+ * Returns one page of the rows of the tree at one level. All its counters are read at one moment. Throws 400
+ * `cursor_invalid`, and `request_invalid` for daily counts at another level than `month`.
  */
 export async function listDatasets(
   db: Database,

@@ -38,7 +38,7 @@ export type DatasetFilter = {
   tenants: readonly string[] | null;
 };
 
-/** The rows of one level that follow `after` (the names of the last row seen), in the order of their keys. */
+/** Returns the rows of one level that follow `after` (the names of the last row seen), in the order of their keys. */
 export async function listDatasets(
   db: Queryable,
   level: Level,
@@ -67,7 +67,7 @@ const levelKeys = {
   month: ['tenant', 'store', 'month'],
 } as const satisfies Record<Level, readonly string[]>;
 
-/** The smallest table of counters that still has the columns that are filtered on. */
+/** Returns the smallest table of counters that still has the columns that are filtered on. */
 function datasetTable(level: Level, filter: DatasetFilter): string {
   if (level === 'month' || filter.month !== undefined) return 'leaf_months';
   return level === 'store' || filter.store !== undefined ? 'leaf_stores' : 'leaf_tenants';
@@ -111,7 +111,7 @@ export async function listLeafDays(
     ) counted`);
 }
 
-/** The records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
+/** Returns the records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
 export async function sumLeafDays(
   db: Queryable,
   slice: Slice,
@@ -183,7 +183,7 @@ const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')}
 /** A page holds at most this many bytes of records, but at least one record: 500 large ones would be 128 MB. */
 export const pageBytes = 8 * 1024 * 1024;
 
-/** One page of a slice, in the order of the keys or in reverse. It ends early when `pageBytes` are reached. */
+/** Returns one page of a slice, in the order of the keys or in reverse. It ends early when `pageBytes` are reached. */
 export async function listRecords(
   db: Queryable,
   slice: Slice,
@@ -204,7 +204,9 @@ export async function listRecords(
     ) record where bytes_before < ${pageBytes} order by ${order}`);
 }
 
-/** The last of the `scanLimit` records that a filtered page looked at; undefined when the slice ended before. */
+/**
+ * Returns the last of the `scanLimit` records that a filtered page looked at; undefined when the slice ended before.
+ */
 export async function findScanEnd(
   db: Queryable,
   slice: Slice,
@@ -220,7 +222,7 @@ export function keyOf(row: RecordRow): RecordKey {
   return [row.tenant, row.store, row.occurred_at, row.event_id];
 }
 
-/** The hot record with this key; undefined when PostgreSQL has none, even if a segment has it. */
+/** Returns the hot record with this key; undefined when PostgreSQL has none, even if a segment has it. */
 export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordRow | undefined> {
   const [tenant, store, occurredAt, eventId] = key;
   const rows = await db.query<RecordRow>(sql`
@@ -239,7 +241,7 @@ function unfiltered(slice: Slice): Slice {
   };
 }
 
-/** The records of a slice that follow the cursor, in the order of reading. */
+/** Returns the records of a slice that follow the cursor, in the order of reading. */
 function scanRows(slice: Slice, options: ScanOptions): Sql {
   const order = recordOrder(options.descending);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);

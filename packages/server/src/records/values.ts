@@ -19,7 +19,7 @@ export const orders = ['asc', 'desc'] as const;
 export const splitNames = ['train', 'validation', 'test'] as const;
 export type SplitName = (typeof splitNames)[number];
 
-/** A version is `counting` while its records are read, `ready` when they are what they should be, otherwise `failed`. */
+/** A version is `counting` while its records are read, then `ready` if they are what they should be, or `failed`. */
 export const versionStates = ['counting', 'ready', 'failed'] as const;
 export type VersionState = (typeof versionStates)[number];
 

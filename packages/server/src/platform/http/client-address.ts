@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 
 /**
- * The address that a request came from: that of the peer, or the right-most one in X-Forwarded-For that is no trusted
- * proxy's. Some proxies add a port, which is removed; others write the word "unknown", and then only the peer is known.
+ * Returns the address that a request came from: that of the peer, or the right-most one in X-Forwarded-For that is no
+ * trusted proxy's. Some proxies add a port, which is removed; others write the word "unknown", and then only the peer
+ * is known.
  */
 export function clientAddress({ ip, socket }: FastifyRequest): string {
   if (ipaddr.isValid(ip)) return ip;
@@ -13,8 +14,8 @@ export function clientAddress({ ip, socket }: FastifyRequest): string {
 }
 
 /**
- * The key by which limits are counted for an address. All addresses of an IPv6 network of 64 bits count as one, because
- * a single host can use all of them. An invalid address counts under the empty key.
+ * Returns the key by which limits are counted for an address. All addresses of an IPv6 network of 64 bits count as one,
+ * because a single host can use all of them. An invalid address counts under the empty key.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return '';
@@ -28,8 +29,8 @@ export function networkOf(address: string | undefined): string {
 }
 
 /**
- * Whether the address is this machine's own. Who calls from it is a proxy or a program that could read the service's
- * memory as well.
+ * Returns whether the address is this machine's own. Who calls from it is a proxy or a program that could read the
+ * service's memory as well.
  */
 export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';

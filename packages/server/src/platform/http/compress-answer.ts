@@ -32,8 +32,8 @@ export async function compressAnswer(
 }
 
 /**
- * Whether an Accept-Encoding header accepts a coding (RFC 9110, 12.5.3). `q=0` refuses it, and a coding that is named
- * counts before the star.
+ * Returns whether an Accept-Encoding header accepts a coding (RFC 9110, 12.5.3). `q=0` refuses it, and a coding that is
+ * named counts before the star.
  */
 export function acceptsCoding(header: string | string[] | undefined, coding: string): boolean {
   const weights = new Map<string, number>();

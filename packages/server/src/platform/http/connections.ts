@@ -9,7 +9,7 @@ export type ConnectionLimits = {
   readonly total: number;
   /** How many of them may come from one address. */
   readonly perAddress: number;
-  /** Whether many clients may stand behind this address, so that it may use all connections. */
+  /** Returns whether many clients may stand behind this address, so that it may use all connections. */
   isShared(address: string): boolean;
   /** How long the body of a request may take. One second is added for each KiB that has come. */
   readonly bodySeconds: number;
@@ -58,9 +58,9 @@ const leastBytesPerSecond = 1024;
 const answerMillis = 30_000;
 
 /**
- * Decides who may hold a connection to a server, and for how long. A new connection is accepted as long as there is
- * another one without a request that was let in; of those, the one whose last request is the oldest is closed. So a
- * flood closes its own connections, and health checks are still answered.
+ * Decides who may hold a connection to a server, and for how long. When all are in use, a new one is still accepted as
+ * long as another carries no request that was let in; of those, the one whose last request is the oldest is closed. So
+ * a flood closes its own connections, and health checks are still answered.
  */
 export function guardConnections(server: Server, limits: ConnectionLimits): Connections {
   /** The connections in the order of their last requests, the oldest first. */

@@ -4,8 +4,8 @@ export type Html = { readonly html: string };
 export type HtmlValue = Html | string | number | readonly HtmlValue[] | null | undefined | false;
 
 /**
- * A template for HTML. Its values are escaped unless they are Html themselves; lists are joined, and null, undefined
- * and false become nothing.
+ * Makes HTML from a template. Its values are escaped unless they are Html themselves; lists are joined, and null,
+ * undefined and false become nothing.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';

@@ -260,7 +260,7 @@ function responsesOf(contract: RouteContract): Record<string, Response> {
   return responses;
 }
 
-/** The statuses of errors that the server itself answers with, whatever the handler of the route does. */
+/** Returns the statuses of errors that the server itself answers with, whatever the handler of the route does. */
 function commonStatuses(contract: RouteContract): number[] {
   const { scope, query, body, streamedBody } = contract;
   const hasBody = body !== undefined || streamedBody !== undefined;

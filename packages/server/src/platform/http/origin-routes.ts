@@ -9,7 +9,7 @@ export type OriginOptions = {
   metrics: Metrics;
   /** Throws an AppError unless requests can be served now. */
   assertReady(): Promise<void>;
-  /** What is wrong although requests can be served. */
+  /** Returns what is wrong although requests can be served. */
   warnings(): readonly { readonly code: ErrorCode }[];
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;

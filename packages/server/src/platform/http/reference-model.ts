@@ -83,7 +83,7 @@ function bodyOf(mediaType: string, schema: Schema): Body {
   return { mediaType, fields: fieldsOf(schema, '') };
 }
 
-/** The fields of an object and, each named by its path, those of the objects in it. */
+/** Returns the fields of an object and, each named by its path, those of the objects in it. */
 function fieldsOf(schema: Schema, prefix: string): Field[] {
   const { properties = {}, required = [] } = schema;
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -113,13 +113,13 @@ function innerObject(schema: Schema): [inner: Schema, suffix: string] {
   return value.type === 'array' ? [nonNull(value.items ?? {}), '[]'] : [value, ''];
 }
 
-/** A schema that may also be null, without the null; any other schema as it is. */
+/** Returns a schema that may also be null, without the null; any other schema as it is. */
 function nonNull(schema: Schema): Schema {
   const others = (schema.anyOf ?? []).filter((each) => each.type !== 'null');
   return (others.length === 1 && others[0]) || schema;
 }
 
-/** A type in words, such as `integer 1–500, default 100`, `machine | spreadsheet` or `array (1–9) of time`. */
+/** Returns a type in words, such as `integer 1–500, default 100`, `machine | spreadsheet` or `array (1–9) of time`. */
 export function typeText(schema: Schema): string {
   const limits = schema.default === undefined ? '' : `, default ${JSON.stringify(schema.default)}`;
   return baseType(schema) + limits;

@@ -41,7 +41,7 @@ export const tenantSchema = Type.String({
 });
 export const storeSchema = tenantSchema;
 
-/** Whether a name is reserved: `*` is the key of the default policy, and `.` and `..` are folders. */
+/** Returns whether a name is reserved: `*` is the key of the default policy, and `.` and `..` are folders. */
 export function isReservedName(name: string): boolean {
   return name === '*' || name === '.' || name === '..';
 }

@@ -29,7 +29,7 @@ export function parseQuery(search: string, schema: TSchema | undefined): Record<
   return query;
 }
 
-/** The decoded text; null when it is not percent-encoded UTF-8. */
+/** Returns the decoded text; null when it is not percent-encoded UTF-8. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -145,7 +145,7 @@ function isWithin(error: ErrorObject, union: ErrorObject): boolean {
   return error.schemaPath.startsWith(`${union.schemaPath}/`);
 }
 
-/** Whether the value has the type of this shape but fails another rule of it. */
+/** Returns whether the value has the type of this shape but fails another rule of it. */
 function isNearMiss(error: ErrorObject, union: ErrorObject): boolean {
   const isOfType = error.keyword === 'type' && error.instancePath === union.instancePath;
   return isWithin(error, union) && !isOfType && error.keyword !== 'anyOf';

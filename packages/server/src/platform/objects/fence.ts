@@ -122,7 +122,7 @@ export function createStoreFence(options: StoreFenceOptions): StoreFence {
   };
 }
 
-/** The same store with every change refused: a process that only reads cannot change it even by mistake. */
+/** Returns the same store with every change refused: a process that only reads cannot change it even by mistake. */
 export function onlyRead(store: ObjectStore): ObjectStore {
   const refuse = () => Promise.reject(readOnly());
   return {
@@ -143,7 +143,7 @@ export function refuseReadOnly({ isReadOnly }: Pick<StoreFence, 'isReadOnly'>): 
   if (isReadOnly) throw readOnly();
 }
 
-/** The 409 of a process whose settings forbid it to change the store. */
+/** Returns the 409 of a process whose settings forbid it to change the store. */
 export function readOnly(): AppError {
   return new AppError('store_read_only', {
     detail:
@@ -151,7 +151,10 @@ export function readOnly(): AppError {
   });
 }
 
-/** The 409 for a process that wants to write to a store of another database. Its detail says how to adopt the store. */
+/**
+ * Returns the 409 for a process that wants to write to a store of another database. Its detail says how to adopt the
+ * store.
+ */
 export function fenced({ state, marked }: StoreStanding): AppError {
   return new AppError('store_fenced', {
     detail: `${describeFenced(state, marked)} ${adoptAdvice}`,
@@ -159,8 +162,8 @@ export function fenced({ state, marked }: StoreStanding): AppError {
 }
 
 /**
- * Whether an error says that this process may not change the store, because another database has it or because of the
- * settings.
+ * Returns whether an error says that this process may not change the store, because another database has it or because
+ * of the settings.
  */
 export function isFenced(error: unknown): error is AppError {
   return error instanceof AppError && ['store_fenced', 'store_read_only'].includes(error.code);

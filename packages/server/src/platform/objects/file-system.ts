@@ -226,8 +226,8 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Whether there is no such object: nothing lies there, or a folder does, or an object lies where a folder would have to
- * be.
+ * Returns whether there is no such object: nothing lies there, or a folder does, or an object lies where a folder would
+ * have to be.
  */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(systemCode(error) ?? '');

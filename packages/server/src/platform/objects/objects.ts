@@ -45,7 +45,7 @@ export type ObjectStore = {
    * ObjectMissing.
    */
   get(key: string, path: string, signal?: AbortSignal): Promise<void>;
-  /** The size of an object, or null when there is no such object. */
+  /** Returns the size of an object, or null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   /** Lists all objects whose key begins with the prefix, in any order. They are asked for page by page. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ObjectInfo>;
@@ -62,14 +62,16 @@ export type ObjectStore = {
    * done, or when the store lacks what `marker` needs.
    */
   tryWrite(signal?: AbortSignal): Promise<void>;
-  /** The path of the file in which the object can be read in place; null when the store is not a file system. */
+  /**
+   * Returns the path of the file in which the object can be read in place; null when the store is not a file system.
+   */
   pathOf(key: string): string | null;
   close(): Promise<void>;
 };
 
 /** A short text that many processes change, each only from the text that it last knew. */
 export type StoreMarker = {
-  /** The text; null while there is none. */
+  /** Returns the text; null while there is none. */
   read(signal?: AbortSignal): Promise<string | null>;
   /**
    * Changes the text to `text`, which was never used before, if it is `expected` at that very moment. Returns whether
@@ -100,7 +102,7 @@ export class ObjectDamaged extends Error {
   }
 }
 
-/** Whether the object itself is at fault, rather than the store or the way to it. */
+/** Returns whether the object itself is at fault, rather than the store or the way to it. */
 export function isObjectFault(error: unknown): error is ObjectMissing | ObjectDamaged {
   return error instanceof ObjectMissing || error instanceof ObjectDamaged;
 }
@@ -187,13 +189,13 @@ export function fromFileSystem(error: unknown, what: string): unknown {
   return storeUnavailable(what, why, { cause: error, ...(advice === undefined ? {} : { advice }) });
 }
 
-/** Whether the local disk failed, and not a network. */
+/** Returns whether the local disk failed, and not a network. */
 export function isDiskFault(error: unknown): boolean {
   const code = systemCode(error);
   return code !== null && Object.hasOwn(telling, code);
 }
 
-/** The code of an error of the operating system, such as `ENOENT`; null for any other error. */
+/** Returns the code of an error of the operating system, such as `ENOENT`; null for any other error. */
 export function systemCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;

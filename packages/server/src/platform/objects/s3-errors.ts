@@ -40,25 +40,28 @@ const fullCodes = new Set([
   'HTTP 507',
 ]);
 
-/** Whether a store's 503 says that the store has no room. Trying again is useless until somebody makes room. */
+/** Returns whether a store's 503 says that the store has no room. Trying again is useless until somebody makes room. */
 export function isStoreFull(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
   const { cause } = error;
   return fullCodes.has(codeOf(cause instanceof AggregateError ? cause.errors[0] : cause));
 }
 
-/** Whether S3 said that this object does not exist. A missing bucket is a fault of the settings and does not count. */
+/**
+ * Returns whether S3 said that this object does not exist. A missing bucket is a fault of the settings and does not
+ * count.
+ */
 export function isMissingKey(error: unknown): boolean {
   return statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket';
 }
 
-/** The HTTP status that the store answered with; undefined when no answer came. */
+/** Returns the HTTP status that the store answered with; undefined when no answer came. */
 export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('$metadata' in error)) return undefined;
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/** The code of S3, such as `SlowDown`, or otherwise the code of the network, such as `ECONNREFUSED`. */
+/** Returns the code of S3, such as `SlowDown`, or otherwise the code of the network, such as `ECONNREFUSED`. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (statusOf(error) !== undefined && !/^(Error|UnknownError|Unknown)$/.test(error.name)) {

@@ -127,15 +127,15 @@ export async function abortUpload(
 }
 
 /**
- * The options of a request with a body. All its tries together may take half a minute and one second more for each 64
- * KiB.
+ * Returns the options of a request with a body. All its tries together may take half a minute and one second more for
+ * each 64 KiB.
  */
 function paced(signal: AbortSignal | undefined, sizeBytes: number) {
   const late = AbortSignal.timeout(30_000 + Math.ceil(sizeBytes / 64));
   return { abortSignal: signal === undefined ? late : AbortSignal.any([signal, late]) };
 }
 
-/** The body of a request with the checksum and the length that S3 needs. */
+/** Returns the body of a request with the checksum and the length that S3 needs. */
 export function bodyOf(Body: Buffer) {
   const ContentMD5 = createHash('md5').update(Body).digest('base64');
   return { Body, ContentMD5, ContentLength: Body.length };

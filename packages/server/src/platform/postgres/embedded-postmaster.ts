@@ -170,8 +170,8 @@ export async function waitUntil(
 }
 
 /**
- * Whether `pid` is a live process that works in `clusterDir`. The number alone is not enough: numbers are used again,
- * and a zombie serves nobody.
+ * Returns whether `pid` is a live process that works in `clusterDir`. The number alone is not enough: numbers are used
+ * again, and a zombie serves nobody.
  */
 async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   if (process.platform !== 'linux') {
@@ -253,7 +253,7 @@ async function rotateLog(file: string): Promise<void> {
   }
 }
 
-/** The last part of a log since `start`, or since its beginning when the log has been rotated. */
+/** Returns the last part of a log since `start`, or since its beginning when the log has been rotated. */
 async function readTail(file: string, start: number): Promise<string> {
   const handle = await open(file, 'r');
   try {

@@ -78,8 +78,8 @@ export async function chooseProgramUser(options: {
 }
 
 /**
- * The possible users in the order of preference. The owner of an existing cluster comes first: then its files stay as
- * they are.
+ * Returns the possible users in the order of preference. The owner of an existing cluster comes first: then its files
+ * stay as they are.
  */
 async function listUsersForRoot(
   made: Owner | undefined,
@@ -96,8 +96,9 @@ async function listUsersForRoot(
 }
 
 /**
- * The prefix that runs a program as another user whom closed folders let pass. Two capabilities allow that. The lesser
- * one is used if this process has it; containers have only the other one. setpriv is part of util-linux, as unshare is.
+ * Returns the prefix that runs a program as another user whom closed folders let pass. Two capabilities allow that. The
+ * lesser one is used if this process has it; containers have only the other one. setpriv is part of util-linux, as
+ * unshare is.
  */
 async function otherUserPrefix({ uid, gid }: Owner): Promise<string[]> {
   const held = await readCapabilities();
@@ -110,7 +111,7 @@ async function otherUserPrefix({ uid, gid }: Owner): Promise<string[]> {
   return [...words, '--'];
 }
 
-/** The effective capabilities of this process as bits, numbered as in capabilities(7). */
+/** Returns the effective capabilities of this process as bits, numbered as in capabilities(7). */
 async function readCapabilities(): Promise<bigint> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   return BigInt(`0x${/^CapEff:\t(\w+)/m.exec(status)?.[1] ?? '0'}`);
@@ -129,7 +130,10 @@ export async function runProgram(
   return String(stdout);
 }
 
-/** The options for `spawn` and `execFile`. The environment is made here, so no PGDATA and no secret is inherited. */
+/**
+ * Returns the options for `spawn` and `execFile`. The environment is made here, so no PGDATA and no secret is
+ * inherited.
+ */
 export function programOptions(user: ProgramUser): {
   cwd: string;
   env: Record<string, string>;
@@ -143,14 +147,14 @@ export function programOptions(user: ProgramUser): {
   return { cwd: '/', env, ...(user.prefix.length === 0 ? user.owner : {}) };
 }
 
-/** The last lines that a failed program wrote, for use in a message. */
+/** Returns the last lines that a failed program wrote, for use in a message. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const stderr = 'stderr' in error ? String(error.stderr).trim() : '';
   return stderr === '' ? error.message : stderr.split('\n').slice(-5).join('\n');
 }
 
-/** Whether this user has a name. initdb looks it up, and with `docker run --user 12345` there is none. */
+/** Returns whether this user has a name. initdb looks it up, and with `docker run --user 12345` there is none. */
 function hasName(): boolean {
   try {
     return userInfo().username !== '';
@@ -159,13 +163,16 @@ function hasName(): boolean {
   }
 }
 
-/** A user to be mapped to. It is not 65534, because files of unmapped users look as if they belonged to that one. */
+/**
+ * Returns a user to be mapped to. It is not 65534, because files of unmapped users look as if they belonged to that
+ * one.
+ */
 async function findOrdinaryUid(): Promise<number> {
   const uids = (await listNamedUsers()).map(({ uid }) => uid).filter((uid) => uid !== nobody);
   return uids.includes(1000) ? 1000 : (uids[0] ?? 1000);
 }
 
-/** A user to run as: nobody, or else any other user that has a name, as initdb needs one. */
+/** Returns a user to run as: nobody, or else any other user that has a name, as initdb needs one. */
 async function findUnprivileged(): Promise<Owner> {
   const users = await listNamedUsers();
   return users.find(({ uid }) => uid === nobody) ?? users[0] ?? { uid: nobody, gid: nobody };

@@ -2,14 +2,14 @@ import pg from 'pg';
 import { raw, type Sql } from 'sql-template-tag';
 
 /**
- * SQL that spells a time as the contract does: RFC 3339, UTC, six fraction digits. `column` must be code and never
- * input, because it goes into the statement as it is.
+ * Makes SQL that spells a time as the contract does: RFC 3339, UTC, six fraction digits. `column` must be code and
+ * never input, because it goes into the statement as it is.
  */
 export function instantText(column: string): Sql {
   return raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`);
 }
 
-/** A statement with its values written into the text. COPY needs this, because it takes no parameters. */
+/** Returns a statement with its values written into the text. COPY needs this, because it takes no parameters. */
 export function inlineSql(statement: Sql): string {
   return statement.strings.reduce(
     (text, part, i) => text + literal(statement.values[i - 1]) + part,

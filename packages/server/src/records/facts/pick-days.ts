@@ -66,8 +66,8 @@ export function takeAll(days: readonly CountedDay[]): Take[] {
 }
 
 /**
- * The hot part of what is taken. Days that follow one another make one stretch. Only the last day of a stretch may be
- * taken in part, because a stretch is read from its beginning up to a limit.
+ * Returns the hot part of what is taken. Days that follow one another make one stretch. Only the last day of a stretch
+ * may be taken in part, because a stretch is read from its beginning up to a limit.
  */
 export function toHotStretches(takes: readonly Take[]): HotStretch[] {
   const stretches: { store: string; from: string; to: string; most: number; isWhole: boolean }[] =
@@ -99,7 +99,7 @@ function toTake({ store, day, count, cold_count }: CountedDay, records: number):
   return [{ store, day, hot, cold, isWhole: hot === count - cold_count }];
 }
 
-/** How many records are taken of each day. No day gives more than it has. */
+/** Returns how many records are taken of each day. No day gives more than it has. */
 function takeEvenly(counts: readonly number[], hits: number, recordsEach: number): number[] {
   const taken = counts.map(() => 0);
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -116,7 +116,7 @@ function takeEvenly(counts: readonly number[], hits: number, recordsEach: number
   return taken;
 }
 
-/** The day of the record that has this many records before it. */
+/** Returns the day of the record that has this many records before it. */
 function dayAt(counts: readonly number[], place: number): number {
   let before = 0;
   for (const [n, count] of counts.entries()) {

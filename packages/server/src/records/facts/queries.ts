@@ -44,7 +44,7 @@ function storeCounts(slice: Slice): Sql {
 }
 
 /**
- * The days of a slice with their counts, in the order of reading: of some of its stores, or of all of them when
+ * Returns the days of a slice with their counts, in the order of reading: of some of its stores, or of all of them when
  * `stores` is null.
  */
 export async function listStoreDays(
@@ -59,7 +59,7 @@ export async function listStoreDays(
     order by store, leaf_days.day`);
 }
 
-/** The kinds, sources and models of the first hot records of some stretches, with their counts. */
+/** Returns the kinds, sources and models of the first hot records of some stretches, with their counts. */
 export async function tallyHotRecords(
   db: Queryable,
   slice: Slice,
@@ -82,7 +82,7 @@ export async function tallyHotRecords(
     group by record.kind, record.source, record.model`);
 }
 
-/** Where in segments the cold records of some days stand. */
+/** Returns where in segments the cold records of some days stand. */
 export async function listPlaces(
   db: Queryable,
   tenant: string,

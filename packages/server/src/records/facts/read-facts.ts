@@ -19,7 +19,7 @@ import { type LabelTally, tallyRowsSql, tallySliceSql, topValues } from './tally
 const mostRecords = 10_000;
 const sample = { places: 20, maxPlaces: 200, records: mostRecords, recordsEach: 500 };
 
-/** The kinds, sources and models of a slice. Throws 400 `request_invalid` or 500 `segment_damaged`. */
+/** Returns the kinds, sources and models of a slice. Throws 400 `request_invalid` or 500 `segment_damaged`. */
 export async function readFacts(
   { db, cold }: { db: Database; cold: ColdReader },
   actor: Actor,
@@ -116,7 +116,7 @@ async function tallyCold(
   return tallies;
 }
 
-/** The first cold rows of each day, by segment: as many as are to be taken of the day. */
+/** Returns the first cold rows of each day, by segment: as many as are to be taken of the day. */
 function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[] {
   const left = new Map(takes.map((take) => [dayKey(take), take.cold]));
   const parts = new Map<string, Part>();

@@ -15,7 +15,7 @@ export type LabelTally = {
 
 const shownValues = 20;
 
-/** The most frequent values of a label, then null for the records without one. */
+/** Returns the most frequent values of a label, then null for the records without one. */
 export function topValues(
   tallies: readonly LabelTally[],
   label: 'kind' | 'source' | 'model',

@@ -10,9 +10,11 @@ export type Body = {
   readonly isStream: boolean;
   /** The size that the client announced; null when it announced none, or when the body is compressed. */
   readonly sizeBytes: number | null;
-  /** How many bytes have been received so far, counted before they are decompressed. */
+  /** Returns how many bytes have been received so far, counted before they are decompressed. */
   sentBytes(): number;
-  /** The decompressed bytes. The iteration throws 400 `body_encoding_invalid` when they cannot be decompressed. */
+  /**
+   * Yields the decompressed bytes. The iteration throws 400 `body_encoding_invalid` when they cannot be decompressed.
+   */
   chunks(): AsyncGenerator<Buffer>;
   /** Reads and drops the rest of the body, within limits. A client that is still sending would not read the answer. */
   discard(): Promise<void>;

@@ -116,7 +116,7 @@ async function withReserve<T>(
   }
 }
 
-/** The body as it arrives. Throws 413 when it is too long, and whatever `reserve` throws. */
+/** Yields the body as it arrives. Throws 413 when it is too long, and whatever `reserve` throws. */
 async function* bounded(
   body: Body,
   maxBytes: number,

@@ -114,12 +114,12 @@ export class JsonWindow {
     this.scanner.refuse(this.#position, expected);
   }
 
-  /** The offset in the body of a position of the scanner. */
+  /** Returns the offset in the body of a position of the scanner. */
   offsetOf(position: number): number {
     return this.#offset + position;
   }
 
-  /** Whether more text may change what was scanned: a number, above all, does not show its own end. */
+  /** Returns whether more text may change what was scanned: a number, above all, does not show its own end. */
   #mayGoOn(reached: number): boolean {
     return !this.#isAll && reached >= this.scanner.sizeBytes;
   }
@@ -156,7 +156,7 @@ const byteOrderMark = Buffer.from('\ufeff');
 /** Thrown when the body is not UTF-8. */
 export class NotUtf8 extends Error {}
 
-/** The number of bytes without the last character if that is incomplete. */
+/** Returns the number of bytes without the last character if that is incomplete. */
 function wholeBytes(bytes: Buffer): number {
   const { length } = bytes;
   for (let back = 1; back <= Math.min(3, length); back += 1) {

@@ -29,7 +29,7 @@ export const nothingChecked: LateCheck = {
   conflicts: new Set(),
 };
 
-/** Whether the day still has the cold records that the check has seen. Count and digest tell it. */
+/** Returns whether the day still has the cold records that the check has seen. Count and digest tell it. */
 export function hasChecked({ days }: LateCheck, day: ColdDay): boolean {
   const seen = days.get(dayKey(day));
   return seen?.cold_count === day.cold_count && seen.cold_digest === day.cold_digest;
@@ -70,14 +70,14 @@ export async function checkLate(
   return { days: seen, found, conflicts };
 }
 
-/** A key for maps. It is unique, because names hold no "/". */
+/** Returns a key for maps. It is unique, because names hold no "/". */
 function dayKey({ tenant, store, day }: { tenant: string; store: string; day: string }): string {
   return `${tenant}/${store}/${day}`;
 }
 
 /**
- * The days that the catalogue knows. Throws when it has fewer or more records of a day than are counted, because some
- * records would be missed.
+ * Returns the days that the catalogue knows. Throws when it has fewer or more records of a day than are counted,
+ * because some records would be missed.
  */
 function daysOf(places: readonly ColdPlace[]): Map<string, ColdDay> {
   const days = new Map<string, ColdDay>();

@@ -32,7 +32,7 @@ export class Part {
     this.#length += row.length;
   }
 
-  /** The text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
+  /** Yields the text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
   *copyText(): Generator<Buffer> {
     for (let start = 0; start < this.#rows.length; ) {
       let end = start;
@@ -47,7 +47,7 @@ export class Part {
 
 const pieceLength = 256 * 1024;
 
-/** One row in the text format of COPY. The columns are those of `createStage` in queries.ts. */
+/** Returns one row in the text format of COPY. The columns are those of `createStage` in queries.ts. */
 function encodeRow(
   ordinal: number,
   record: IncomingRecord,

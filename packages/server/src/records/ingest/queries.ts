@@ -34,7 +34,7 @@ export async function createStage(connection: Connection): Promise<void> {
   ) on commit delete rows`);
 }
 
-/** Whether this connection has its stage already: connections of the pool keep it between transactions. */
+/** Returns whether this connection has its stage already: connections of the pool keep it between transactions. */
 export async function hasStage(connection: Connection): Promise<boolean> {
   const rows = await connection.query<{ found: boolean }>(
     sql`select to_regclass('pg_temp.ingest_stage') is not null as found`,
@@ -91,9 +91,9 @@ async function insertStaged(connection: Connection, onConflict: Sql): Promise<De
 }
 
 /**
- * The rows of the stage whose identity is stored with other content, or which were found stored but are not hot any
- * more. Call it after what is new in the stage has been stored. PostgreSQL has no statistics of the stage; the lateral
- * join keeps it from reading whole months.
+ * Returns the rows of the stage whose identity is stored with other content, or which were found stored but are not hot
+ * any more. Call it after what is new in the stage has been stored. PostgreSQL has no statistics of the stage; the
+ * lateral join keeps it from reading whole months.
  */
 export async function listConflicts(
   connection: Connection,
@@ -143,7 +143,7 @@ export type StagedRecord = {
   digest: string;
 };
 
-/** The staged records that fall on these days, in the order of the request. */
+/** Returns the staged records that fall on these days, in the order of the request. */
 export async function listStagedOfDays(
   connection: Connection,
   days: readonly ColdDay[],
@@ -194,7 +194,10 @@ export async function listColdPlaces(
     order by place.tenant, place.segment_id, place.first_row`);
 }
 
-/** Whether the catalogue holds the segment now: one that was replaced is gone from it before its object is removed. */
+/**
+ * Returns whether the catalogue holds the segment now: one that was replaced is gone from it before its object is
+ * removed.
+ */
 export async function isLiveSegment(
   db: Queryable,
   tenant: string,

@@ -270,7 +270,7 @@ export class RecordReader {
     record.bytes += memberBytes('occurred_at', instantBytes);
   }
 
-  /** Whether the string that was scanned last has 1 to `max` characters and no control character. */
+  /** Returns whether the string that was scanned last has 1 to `max` characters and no control character. */
   private isName(value: string, max: number): boolean {
     if (value === '' || !isAtMost(value, max) || this.scanner.hasControl) return false;
     return !(this.scanner.hasEscape && /\p{Cc}/u.test(value));
@@ -312,18 +312,18 @@ function emptyRecord(): IncomingRecord {
   };
 }
 
-/** The bytes of one field in the NDJSON line: comma or brace, name in quotes, colon and value. */
+/** Returns the bytes of one field in the NDJSON line: comma or brace, name in quotes, colon and value. */
 function memberBytes(name: Field, valueBytes: number): number {
   return name.length + 4 + valueBytes;
 }
 
-/** The field whose name is the string that was just scanned, which has no escape; null when there is none. */
+/** Returns the field whose name is the string that was just scanned, which has no escape; null when there is none. */
 function fieldAt(scanner: JsonScanner, start: number, end: number): Field | null {
   const field = fieldLike(scanner.byteAt(start + 1), end - start - 2);
   return field !== null && scanner.isString(start, field) ? field : null;
 }
 
-/** The only field that has this length and may begin with this character. */
+/** Returns the only field that has this length and may begin with this character. */
 function fieldLike(first: number, length: number): Field | null {
   switch (length) {
     case 4:
@@ -347,7 +347,7 @@ function fieldNamed(name: string): Field | null {
   return Object.hasOwn(fields, name) ? (name as Field) : null;
 }
 
-/** Whether a text has at most `max` characters, counted as code points. */
+/** Returns whether a text has at most `max` characters, counted as code points. */
 function isAtMost(value: string, max: number): boolean {
   if (value.length <= max) return true;
   if (value.length > 2 * max) return false;
@@ -356,14 +356,14 @@ function isAtMost(value: string, max: number): boolean {
   return count <= max;
 }
 
-/** Whether the text holds one of the two characters that separate fields in the digest and mark absent ones. */
+/** Returns whether the text holds one of the two characters that separate fields in the digest and mark absent ones. */
 function hasSeparator(value: string): boolean {
   return value.includes('\u0001') || value.includes('\u001f');
 }
 
 /**
- * Whether the number that a JSON number spells lies between 0 and 1. The answer is exact: a number outside may become 1
- * or -0 when it is rounded to a double, and PostgreSQL and DuckDB would see the difference.
+ * Returns whether the number that a JSON number spells lies between 0 and 1. The answer is exact: a number outside may
+ * become 1 or -0 when it is rounded to a double, and PostgreSQL and DuckDB would see the difference.
  */
 function isFromZeroToOne(spelled: string): boolean {
   const value = Number(spelled);
@@ -378,7 +378,7 @@ function isFromZeroToOne(spelled: string): boolean {
   return power < 1 || /^10*$/.test(digits);
 }
 
-/** A name from outside, made short enough for a message. */
+/** Returns a name from outside, made short enough for a message. */
 function shorten(name: string): string {
   return JSON.stringify(name.length <= 64 ? name : `${name.slice(0, 64)}…`);
 }

@@ -104,7 +104,7 @@ const faultMessages = {
   json_invalid: 'the line is not UTF-8',
 } as const;
 
-/** The error, completed with what is stored in spite of it. */
+/** Returns the error, completed with what is stored in spite of it. */
 function brokenOff(error: unknown, progress: IngestProgress): AppError {
   const { code, detail, retryAfterSeconds, cause } =
     error instanceof AppError ? error : new AppError('internal_error', { cause: error });
@@ -117,7 +117,7 @@ function brokenOff(error: unknown, progress: IngestProgress): AppError {
   });
 }
 
-/** What one stream takes of a budget. All of it can be given back at once. */
+/** Keeps count of what one stream takes of a budget. All of it can be given back at once. */
 function shareOf(budget: Budget): Budget & { giveAll(): void } {
   let taken = 0;
   return {
@@ -150,9 +150,9 @@ function emptyPart(from: Place): HeldPart {
 }
 
 /**
- * Whether a part takes more records. When it has outgrown a small part it asks for a large share of the bytes in
- * flight. If there is none, it is stored as it is: when the service is busy, streams become slower and are not refused
- * halfway.
+ * Returns whether a part takes more records. When it has outgrown a small part it asks for a large share of the bytes
+ * in flight. If there is none, it is stored as it is: when the service is busy, streams become slower and are not
+ * refused halfway.
  */
 function hasRoom(held: HeldPart, maxRecords: number, budget: Budget): boolean {
   const { count, sizeBytes } = held.part;
@@ -198,7 +198,7 @@ class PartsUnderWay {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  /** Where the first part begins that is not stored; undefined when all are. */
+  /** Returns where the first part begins that is not stored; undefined when all are. */
   firstMissing(): Place | undefined {
     for (const { from } of this.#missing) return from;
     return undefined;

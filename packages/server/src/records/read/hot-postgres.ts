@@ -77,8 +77,8 @@ async function findHotStretches(
 }
 
 /**
- * How many days are looked up: as many as a page of 100 or 500 records needs if each lies on a day of its own, and the
- * day of the cursor; more with a filter. 600 days take about 5 ms.
+ * Returns how many days are looked up: as many as a page of 100 or 500 records needs if each lies on a day of its own,
+ * and the day of the cursor; more with a filter. 600 days take about 5 ms.
  */
 function daysFor(limit: number): number {
   if (limit <= 101) return 105;

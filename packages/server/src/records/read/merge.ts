@@ -36,7 +36,7 @@ export function mergeTiers(hot: Tier, cold: Tier): Tier {
   }
 }
 
-/** Whether a scan ended before the page was full. With a filter that is intended and does not count. */
+/** Returns whether a scan ended before the page was full. With a filter that is intended and does not count. */
 function isShort(slice: Slice, scan: Scan, options: ScanOptions): boolean {
   return isCounted(slice) && scan.end !== null && cutAt(scan.rows, options.limit) === null;
 }

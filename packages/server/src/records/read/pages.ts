@@ -24,8 +24,8 @@ export type PageRequest = SliceRequest & {
 type PageSource = { readonly db: Queryable; readonly records: Tier };
 
 /**
- * One page of records as JSON text. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged` when
- * cold records of the page cannot be read.
+ * Returns one page of records as JSON text. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged`
+ * when cold records of the page cannot be read.
  */
 export async function listRecords(
   { db, records }: PageSource,
@@ -57,7 +57,10 @@ export async function listRecords(
   }
 }
 
-/** The rows of a page in the order in which they are read, and the key from which to read on if there may be more. */
+/**
+ * Returns the rows of a page in the order in which they are read, and the key from which to read on if there may be
+ * more.
+ */
 async function readPage(
   records: Tier,
   slice: Slice,
@@ -72,8 +75,8 @@ async function readPage(
 }
 
 /**
- * Where the way back begins: at the first row of the page. If the page is empty, the row beside which it began is the
- * first one of the way back.
+ * Returns where the way back begins: at the first row of the page. If the page is empty, the row beside which it began
+ * is the first one of the way back.
  */
 function turnRound(
   position: Position,
@@ -85,8 +88,8 @@ function turnRound(
 }
 
 /**
- * One record as JSON text. Throws 400 `request_invalid` when the time is not one, and 404 `record_not_found`, also for
- * a tenant that the caller does not reach.
+ * Returns one record as JSON text. Throws 400 `request_invalid` when the time is not one, and 404 `record_not_found`,
+ * also for a tenant that the caller does not reach.
  */
 export async function getRecord(
   records: Tier,

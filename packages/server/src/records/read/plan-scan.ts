@@ -76,7 +76,7 @@ export function storeDayOf(key: RecordKey): DayKey {
   return [key[0], key[1], key[2].slice(0, 10)];
 }
 
-/** The first day that may hold records after a key. */
+/** Returns the first day that may hold records after a key. */
 export function firstDayBeyond(key: RecordKey, descending: boolean): DayKey {
   const [tenant, store, day] = storeDayOf(key);
   const isBoundary = descending && key[3] === '' && key[2] === `${day}T00:00:00.000000Z`;
@@ -85,7 +85,7 @@ export function firstDayBeyond(key: RecordKey, descending: boolean): DayKey {
   return isBoundary ? [tenant, store, addDays(day, -1)] : [tenant, store, day];
 }
 
-/** A key that no record has, directly after the last record of a store's day in the order of reading. */
+/** Returns a key that no record has, directly after the last record of a store's day in the order of reading. */
 export function boundary(
   day: { tenant: string; store: string; day: string },
   descending: boolean,
@@ -101,7 +101,7 @@ export function clip(ranges: readonly RowRange[], [first, last]: RowRange): RowR
     .map((range) => [Math.max(range[0], first), Math.min(range[1], last)]);
 }
 
-/** Whether a key belongs to this day of a store. */
+/** Returns whether a key belongs to this day of a store. */
 export function isDayOf(day: DayInSegment, key: RecordKey): boolean {
   return isSameDay(day, storeDayOf(key));
 }
@@ -131,7 +131,7 @@ function rangeOf(day: DayInSegment, rows: number, descending: boolean): RowRange
   return [day.first_row + skipped, day.first_row + skipped + rows - 1];
 }
 
-/** The ranges in ascending order; those that touch are joined. */
+/** Returns the ranges in ascending order; those that touch are joined. */
 export function coalesce(ranges: readonly RowRange[]): RowRange[] {
   const whole: RowRange[] = [];
   for (const range of [...ranges].sort((a, b) => a[0] - b[0])) {

@@ -35,8 +35,8 @@ const dayKey = ['tenant', 'store', 'day'];
 type DayScan = { from: DayKey | null; to: DayKey | null; descending: boolean; limit: number };
 
 /**
- * The days of a slice that have cold records, from one day to another, both included, in the order of reading. There
- * are at most `limit` of them, but the last day is always complete, although it may lie in several segments.
+ * Returns the days of a slice that have cold records, from one day to another, both included, in the order of reading.
+ * There are at most `limit` of them, but the last day is always complete, although it may lie in several segments.
  */
 export async function listSegmentDays(
   db: Queryable,
@@ -65,7 +65,7 @@ export async function listSegmentDays(
 
 export type HotDay = { tenant: string; store: string; day: string; count: number };
 
-/** The tagged days of a slice that have hot records, with their numbers, in the order of reading. */
+/** Returns the tagged days of a slice that have hot records, with their numbers, in the order of reading. */
 export async function listHotDays(
   db: Queryable,
   slice: Slice,
@@ -130,7 +130,7 @@ function dayOrder(table: string, columns: readonly string[], descending: boolean
   return raw(columns.map((column) => `${table}.${column}${descending ? ' desc' : ''}`).join(', '));
 }
 
-/** The bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
+/** Returns the bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
 export async function sumColdBytes(
   db: Queryable,
   slice: Slice,
@@ -142,7 +142,7 @@ export async function sumColdBytes(
   return rows[0] ?? { bytes: 0, stored_bytes: 0 };
 }
 
-/** The segments that may hold records of a slice, beginning after one of them (tenant and id). */
+/** Returns the segments that may hold records of a slice, beginning after one of them (tenant and id). */
 export async function listSegmentsOf(
   db: Queryable,
   slice: Slice,
@@ -161,8 +161,8 @@ function beside([tenant, store, day]: DayKey, comparison: string): Sql {
 }
 
 /**
- * The conditions for segments that may hold records of a slice: by their days, and also by their stores when the slice
- * names stores.
+ * Returns the conditions for segments that may hold records of a slice: by their days, and also by their stores when
+ * the slice names stores.
  */
 function segmentConditions(slice: Slice): Sql[] {
   const { tenant, store, from, until, range, dataset, tags } = slice;
@@ -189,7 +189,7 @@ function segmentConditions(slice: Slice): Sql[] {
   return conditions;
 }
 
-/** The windows in which a slice's tagged days lie, cut to the slice's own store and days. */
+/** Returns the windows in which a slice's tagged days lie, cut to the slice's own store and days. */
 export function taggedWindows({ dataset, tags, store, from, until }: Slice): DayWindow[] {
   if (dataset === undefined) throw new Error('the slice has no dataset');
   if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');

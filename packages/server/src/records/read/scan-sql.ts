@@ -142,8 +142,8 @@ export function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]
 }
 
 /**
- * The conditions for rows after a key. All rows of a plan lie in the store's day of `after` or later, so of other
- * stores and tenants only the name is compared.
+ * Returns the conditions for rows after a key. All rows of a plan lie in the store's day of `after` or later, so of
+ * other stores and tenants only the name is compared.
  */
 function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
   if (after === null) return [];

@@ -10,7 +10,7 @@ import { countSql, sumSql } from './scan-sql.ts';
 
 const pageSize = 500;
 
-/** All segments that may hold records of a slice. There are a few thousand at most. */
+/** Returns all segments that may hold records of a slice. There are a few thousand at most. */
 export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Segment[]> {
   const segments: Segment[] = [];
   for (;;) {
@@ -22,7 +22,7 @@ export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Se
   }
 }
 
-/** The count, bytes and digest of a slice's records in segments. A few objects are open at a time. */
+/** Returns the count, bytes and digest of a slice's records in segments. A few objects are open at a time. */
 async function sumSegments(
   cold: ColdReader,
   segments: readonly Segment[],
@@ -66,9 +66,9 @@ export function groupSegments<S>(segments: readonly S[]): S[][] {
 type Measure = { count: number; bytes: number };
 
 /**
- * The number of a slice's records, their bytes and their digest (decimal text, mod 2^64). They come from the counters
- * where these can tell, and otherwise from reading both tiers. A dataset means its tags as they are now, unless the
- * slice brings its tags along. If `db` is a connection, its transaction must hold one snapshot. Throws 500
+ * Returns the number of a slice's records, their bytes and their digest (decimal text, mod 2^64). They come from the
+ * counters where these can tell, and otherwise from reading both tiers. A dataset means its tags as they are now,
+ * unless the slice brings its tags along. If `db` is a connection, its transaction must hold one snapshot. Throws 500
  * `segment_damaged`.
  */
 export function measureSlice(
@@ -83,8 +83,8 @@ export function measureSlice(
 }
 
 /**
- * The count and the bytes without the digest. It takes at most a tenth of the time, because for the digest cold records
- * are read whole.
+ * Returns the count and the bytes without the digest. It takes at most a tenth of the time, because for the digest cold
+ * records are read whole.
  */
 export function countSlice(
   db: Database | Queryable,

@@ -29,11 +29,14 @@ export type Tier = {
    * only the record itself tells, such as its kind, at most 10,000 records looked at.
    */
   scan(slice: Slice, options: ScanOptions): Promise<Scan>;
-  /** The record with this key; undefined when this tier has none. */
+  /** Returns the record with this key; undefined when this tier has none. */
   find(key: RecordKey): Promise<RecordRow | undefined>;
 };
 
-/** The order of records: negative when `a` is read before `b`. Text compares by its UTF-8 bytes, as in the tiers. */
+/**
+ * Returns the order of records: negative when `a` is read before `b`. Text compares by its UTF-8 bytes, as in the
+ * tiers.
+ */
 export function compareKeys(a: RecordKey, b: RecordKey): number {
   return (
     compareText(a[0], b[0]) ||
@@ -68,7 +71,7 @@ function lift(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** The last key of rows that were cut because of their number or their bytes; null when they were not cut. */
+/** Returns the last key of rows that were cut because of their number or their bytes; null when they were not cut. */
 export function cutAt(rows: readonly RecordRow[], limit: number): RecordKey | null {
   const last = rows.at(-1);
   if (last === undefined) return null;

@@ -22,7 +22,7 @@ const unreadable: Meaning = {
 };
 
 /**
- * The error of a read whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
+ * Returns the error of a read whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
  * ObjectMissing, an ObjectDamaged, or the DuckDbError for a file whose checksum was right.
  */
 export function segmentDamaged(

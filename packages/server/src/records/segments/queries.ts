@@ -5,7 +5,7 @@ import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 /** The days from the first to the last, both inclusive, as `YYYY-MM-DD`. */
 export type DayRange = { tenant: string; firstDay: string; lastDay: string };
 
-/** What is hot on these days by the counters of the snapshot, in the order of the keys. */
+/** Returns what is hot on these days by the counters of the snapshot, in the order of the keys. */
 export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
@@ -16,7 +16,10 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
     order by store, day`);
 }
 
-/** The hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since 1970. */
+/**
+ * Returns the hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since
+ * 1970.
+ */
 export function selectHotRows(range: DayRange & { store: string }): Sql {
   return sql`
     select store, (extract(epoch from occurred_at) * 1000000)::bigint as occurred_us,
@@ -30,8 +33,9 @@ export function selectHotRows(range: DayRange & { store: string }): Sql {
 }
 
 /**
- * SQL for text without line breaks: U+0001 and a letter stand for a line break, and U+0001 with `e` stands for U+0001
- * itself. The other columns never have line breaks; enrichment is compact JSON. `column` must be code and never input.
+ * Makes SQL for text without line breaks: U+0001 and a letter stand for a line break, and U+0001 with `e` stands for
+ * U+0001 itself. The other columns never have line breaks; enrichment is compact JSON. `column` must be code and never
+ * input.
  */
 function oneLine(column: string): Sql {
   const has = (code: number) => `strpos(${column}, chr(${code})) > 0`;
@@ -73,7 +77,7 @@ export async function lockDays(
     order by counter.store, counter.day for update of counter`);
 }
 
-/** The days, by store, of which these segments hold records. */
+/** Returns the days, by store, of which these segments hold records. */
 export async function listDaysOfSegments(
   db: Queryable,
   tenant: string,
@@ -170,7 +174,7 @@ export type CounterChanges = {
   readonly changes: readonly CounterChange[];
 };
 
-/** The keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. */
+/** Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. */
 function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
   const key = counterKeys[table];
   const arrays = key.map((column) => {

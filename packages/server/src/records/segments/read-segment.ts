@@ -66,7 +66,7 @@ export async function readSegmentDays(
   }));
 }
 
-/** Whether DuckDB ran out of memory or disk, which is not a fault of the segment. */
+/** Returns whether DuckDB ran out of memory or disk, which is not a fault of the segment. */
 function isForWantOfSpace(error: DuckDbError): boolean {
   return /out of memory|no space left|interrupted/i.test(error.message);
 }

@@ -93,7 +93,7 @@ async function insertSegments(
   }
 }
 
-/** The days of a segment, each with its share of the object's size. */
+/** Returns the days of a segment, each with its share of the object's size. */
 function storedDays(segment: NewSegment) {
   const shares = shareStoredBytes(
     segment.days.map(({ bytes }) => bytes),
@@ -102,7 +102,7 @@ function storedDays(segment: NewSegment) {
   return segment.days.map((day, index) => ({ ...day, stored_bytes: shares[index] ?? 0 }));
 }
 
-/** What was in the removed segments and is not in the added ones, by store and day. */
+/** Returns what was in the removed segments and is not in the added ones, by store and day. */
 function missing(removed: readonly StoredDay[], added: readonly DayTriple[]): DayTriple[] {
   const kept = sumByDay(added);
   return [...sumByDay(removed).values()]
@@ -229,7 +229,7 @@ export async function removeHotRows(
   for (const span of spansOf(whole)) await removeSpan(connection, removal.tenant, span);
 }
 
-/** The triple of the hot records of a locked day. */
+/** Returns the triple of the hot records of a locked day. */
 export function hotTriple(day: LockedDay) {
   return subtractTriples(day, {
     count: day.cold_count,

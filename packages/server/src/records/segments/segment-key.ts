@@ -5,9 +5,9 @@ const maxFolderBytes = 255;
 const hashChars = 16;
 
 /**
- * The key of a segment's object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as readers of
- * Hive-style data sets expect it. There is nothing else below `records/`. A tenant's name that is too long for file
- * systems is cut and made unique with a hash; the file itself holds the whole name.
+ * Returns the key of a segment's object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as
+ * readers of Hive-style data sets expect it. There is nothing else below `records/`. A tenant's name that is too long
+ * for file systems is cut and made unique with a hash; the file itself holds the whole name.
  */
 export function segmentKey(segment: {
   tenant: string;
@@ -20,15 +20,15 @@ export function segmentKey(segment: {
 }
 
 /**
- * The folders in which a tenant's segments may lie. Segments that were written before there was `records/` lie at the
- * root of the store, until they are merged or written again.
+ * Returns the folders in which a tenant's segments may lie. Segments that were written before there was `records/` lie
+ * at the root of the store, until they are merged or written again.
  */
 export function segmentFolders(tenant: string): string[] {
   const folder = tenantFolder(tenant);
   return [`records/${folder}/`, `${folder}/`];
 }
 
-/** The name of a tenant's folder below `records/` and below `exports/`. */
+/** Returns the name of a tenant's folder below `records/` and below `exports/`. */
 export function tenantFolder(tenant: string): string {
   const folder = `tenant=${encode(tenant)}`;
   if (folder.length <= maxFolderBytes) return folder;

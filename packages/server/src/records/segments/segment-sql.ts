@@ -28,8 +28,8 @@ export const segmentOrder = 'store, occurred_at, event_id';
 export const rowGroupRows = 61_440;
 
 /**
- * The options of `copy … to … (…)` for this many records with this many bytes. The larger the records are, the fewer
- * stand in a row group, because DuckDB holds whole groups in memory.
+ * Returns the options of `copy … to … (…)` for this many records with this many bytes. The larger the records are, the
+ * fewer stand in a row group, because DuckDB holds whole groups in memory.
  */
 export function segmentFormatFor(count: number, bytes: number): string {
   const fitting = Math.floor(rowGroupBytes / Math.max(1, bytes / Math.max(1, count)) / vectorRows);
@@ -49,14 +49,14 @@ function formatWith(rows: number): string {
 }
 
 /**
- * The rows of segments with the column `file_row_number`, counted from 0; a filter on it reads only the row groups that
- * it needs. Hive partitioning is off, because the tenant is read from the file.
+ * Returns the rows of segments with the column `file_row_number`, counted from 0; a filter on it reads only the row
+ * groups that it needs. Hive partitioning is off, because the tenant is read from the file.
  */
 export function readSegments(paths: readonly string[]): string {
   return `read_parquet([${paths.map(literal).join(', ')}], file_row_number = true, hive_partitioning = false)`;
 }
 
-/** A time as the text that answers use. With `at time zone` it would take twice as long. */
+/** Returns a time as the text that answers use. With `at time zone` it would take twice as long. */
 export function instantSql(column: string): string {
   return `strftime(make_timestamp(epoch_us(${column})), '%Y-%m-%dT%H:%M:%S.%fZ')`;
 }
@@ -71,7 +71,7 @@ export const digestSql = `('0x' || left(md5(concat_ws(chr(31), tenant, store, ep
  */
 export const digestSumSql = digestSumOf(digestSql);
 
-/** The same for a column that already holds digests. */
+/** Returns the same for a column that already holds digests. */
 export function digestSumOf(column: string): string {
   return `(sum(${column}) % 18446744073709551616::hugeint)::varchar`;
 }

@@ -37,7 +37,7 @@ export type Triple = Pick<DayTriple, 'count' | 'bytes' | 'digest'>;
 
 export const emptyTriple: Triple = { count: 0, bytes: 0, digest: '0' };
 
-/** The triple of the union of disjoint sets. */
+/** Returns the triple of the union of disjoint sets. */
 export function sumTriples(triples: Iterable<Triple>): Triple {
   let [count, bytes, digest] = [0, 0, 0n];
   for (const triple of triples) {
@@ -48,7 +48,10 @@ export function sumTriples(triples: Iterable<Triple>): Triple {
   return { count, bytes, digest: digest.toString() };
 }
 
-/** The triple of what is in `whole` but not in its subset `part`. The counts become negative if `part` is no subset. */
+/**
+ * Returns the triple of what is in `whole` but not in its subset `part`. The counts become negative if `part` is no
+ * subset.
+ */
 export function subtractTriples(whole: Triple, part: Triple): Triple {
   return {
     count: whole.count - part.count,
@@ -72,7 +75,7 @@ export function sumByDay(triples: Iterable<DayTriple>): Map<string, DayTriple> {
   return sums;
 }
 
-/** A key for maps by store and day. It is unique, because names of stores hold no "/". */
+/** Returns a key for maps by store and day. It is unique, because names of stores hold no "/". */
 export function dayKey({ store, day }: StoreDay): string {
   return `${store}/${day}`;
 }

@@ -70,7 +70,7 @@ async function writeFromCsv(duckdb: DuckDb, source: SpoolSource, lineBytes: numb
   );
 }
 
-/** Text with the line breaks that `selectHotRows` replaced. */
+/** Makes the SQL that turns U+0001 and a letter back into the line break that `selectHotRows` replaced. */
 function manyLines(column: string): string {
   return `case when contains(${column}, chr(1)) then
     replace(replace(replace(${column}, chr(1) || 'n', chr(10)), chr(1) || 'r', chr(13)), chr(1) || 'e', chr(1))

@@ -11,7 +11,7 @@ import {
 
 // This file expresses a slice as conditions of DuckDB on the rows of segments of its tenant.
 
-/** All conditions of a slice. Those who read rows that the catalogue has picked need only the labels. */
+/** Returns all conditions of a slice. Those who read rows that the catalogue has picked need only the labels. */
 export function coldConditions(slice: Slice): string[] {
   const { store, from, until, range, dataset, tags } = slice;
   const conditions = coldLabelConditions(slice);
@@ -26,7 +26,7 @@ export function coldConditions(slice: Slice): string[] {
   return conditions;
 }
 
-/** The conditions on what only a record itself tells. */
+/** Returns the conditions on what only a record itself tells. */
 export function coldLabelConditions(slice: Slice): string[] {
   const { kind, source, recordedBefore, split, shares } = slice;
   const conditions: string[] = [];
@@ -49,7 +49,7 @@ export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>
 
 const placeSql = `((('0x' || left(md5(event_id), 8))::ubigint * 100) >> 32)`;
 
-/** A column as the same text that PostgreSQL's `columnSql` makes of it. The rows must be called `r`. */
+/** Returns a column as the same text that PostgreSQL's `columnSql` makes of it. The rows must be called `r`. */
 export function coldColumnSql(column: RecordColumn, slice: Slice): string {
   switch (column) {
     case 'month': {
@@ -88,7 +88,7 @@ function datasetsSql({ tags }: Slice): string {
   return `nullif(concat_ws(';', ${each.join(', ')}), '')`;
 }
 
-/** One condition for all windows. */
+/** Returns one condition for all windows. */
 function windowsSql(windows: readonly DayWindow[]): string {
   if (windows.length === 0) return 'false';
   const each = windows.map(({ store, from, until }) => {

@@ -14,16 +14,16 @@ import {
 // occurred_at.
 
 /**
- * The conditions for tables that count store-days (leaf_days, segment_days). Labels are left out, because such tables
- * do not know them.
+ * Returns the conditions for tables that count store-days (leaf_days, segment_days). Labels are left out, because such
+ * tables do not know them.
  */
 export function dayConditions(slice: Slice): Sql[] {
   return sliceConditions(slice, dayColumn);
 }
 
 /**
- * The smallest table of counters that can tell the days of a slice: that of tenants, unless the slice is about stores.
- * It is meant for sums under `dayConditions`.
+ * Returns the smallest table of counters that can tell the days of a slice: that of tenants, unless the slice is about
+ * stores. It is meant for sums under `dayConditions`.
  */
 export function dayTable({ store, range, dataset, tags }: Slice): Sql {
   const isOfStores =
@@ -33,12 +33,12 @@ export function dayTable({ store, range, dataset, tags }: Slice): Sql {
   return raw(isOfStores ? 'leaf_days' : 'tenant_days');
 }
 
-/** The conditions for enrichment_records, the same for pages and exports. */
+/** Returns the conditions for enrichment_records, the same for pages and exports. */
 export function recordConditions(slice: Slice): Sql[] {
   return [...sliceConditions(slice, timeColumn), ...labelConditions(slice)];
 }
 
-/** The conditions on what only a record itself tells. */
+/** Returns the conditions on what only a record itself tells. */
 export function labelConditions(slice: Slice): Sql[] {
   const { kind, source, recordedBefore, split, shares } = slice;
   const conditions: Sql[] = [];
@@ -66,8 +66,8 @@ export function selectSlice(slice: Slice, row: Sql, range?: KeyRange): Sql {
 }
 
 /**
- * A column of `selectSlice` as finished text, so that everything that writes it gives the same bytes. Numbers stay
- * numbers.
+ * Returns a column of `selectSlice` as finished text, so that everything that writes it gives the same bytes. Numbers
+ * stay numbers.
  */
 export function columnSql(column: RecordColumn, slice: Slice): Sql {
   switch (column) {
@@ -117,8 +117,8 @@ export function splitSql({ train, validation }: NonNullable<Slice['shares']>): S
 const placeSql = raw(`((('x' || left(md5(event_id), 8))::bit(32)::bigint * 100) >> 32)`);
 
 /**
- * The conditions of a tenant and a store. `tenants` are those that the caller may see; only null sets no limit, while
- * an empty list selects nothing.
+ * Returns the conditions of a tenant and a store. `tenants` are those that the caller may see; only null sets no limit,
+ * while an empty list selects nothing.
  */
 export function tenantConditions(filter: {
   tenant?: string | undefined;
@@ -179,7 +179,7 @@ function inRange(
   ];
 }
 
-/** One condition for all windows. A tenant has tens of them and rarely more, so no join is needed. */
+/** Returns one condition for all windows. A tenant has tens of them and rarely more, so no join is needed. */
 function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
   if (windows.length === 0) return raw('false');
   const each = windows.map(({ store, from, until }) => {

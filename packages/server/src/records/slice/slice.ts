@@ -90,12 +90,12 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
   return { tenant, store, kind, source, dataset, ...window, tenants: actor.tenants };
 }
 
-/** Whether the slice can hold nothing that the caller may see. */
+/** Returns whether the slice can hold nothing that the caller may see. */
 export function isOutOfReach(slice: Slice, actor: Actor): boolean {
   return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
 }
 
-/** Whether the counters of leaves alone can say how many records the slice has. */
+/** Returns whether the counters of leaves alone can say how many records the slice has. */
 export function isCounted(slice: Slice): boolean {
   return (
     slice.kind === undefined &&
@@ -115,8 +115,8 @@ function monthWindow(month: string) {
 }
 
 /**
- * The month in which all days of the slice lie, or null if there are several. Knowing it saves formatting it for each
- * row.
+ * Returns the month in which all days of the slice lie, or null if there are several. Knowing it saves formatting it
+ * for each row.
  */
 export function onlyMonth(slice: Slice): string | null {
   if (slice.from === undefined || slice.until === undefined) return null;

@@ -35,7 +35,7 @@ export function chunkRows(
 /** The first and the last row, both included. */
 type RowRange = { first: number; last: number };
 
-/** The rows of each segment, in ascending stretches that are as long as possible. */
+/** Returns the rows of each segment, in ascending stretches that are as long as possible. */
 function rangesOf(runs: readonly RowRun[]): Map<string, RowRange[]> {
   const bySegment = new Map<string, RowRange[]>();
   for (const { segmentId, firstRow, count } of runs) {

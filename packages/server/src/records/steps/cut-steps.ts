@@ -111,8 +111,8 @@ export class StepCutter {
   }
 
   /**
-   * Whether two parts may become one step. Cold parts are joined while they fit into a chunk; a hot and a cold part
-   * only when both are small, because merging row by row is slow.
+   * Returns whether two parts may become one step. Cold parts are joined while they fit into a chunk; a hot and a cold
+   * part only when both are small, because merging row by row is slow.
    */
   #mayJoin(open: Part, next: Part): boolean {
     if (open.coldCount === 0 && next.coldCount === 0) return true;
@@ -150,7 +150,8 @@ export class StepCutter {
   }
 
   /**
-   * How many rows of a run the next chunk takes. A chunk ends where a row group ends, so that no group is read twice.
+   * Returns how many rows of a run the next chunk takes. A chunk ends where a row group ends, so that no group is read
+   * twice.
    */
   #roomFor(part: Part): number {
     const { firstRows, chunkRows, chunkBytes } = this.#options;

@@ -103,7 +103,7 @@ function countDays(islands: Awaited<ReturnType<typeof listIslands>>): number {
 
 /** The segments of a slice as local files. Each is read and checked once, and held until the end. */
 export type OpenSegments = {
-  /** The local path of a segment. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`. */
+  /** Returns the local path of a segment. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`. */
   path(segmentId: string): Promise<string>;
   /** Releases all files. Call it when nobody reads them any more. */
   release(): Promise<void>;

@@ -4,7 +4,7 @@ import type { StoreDay } from '../segments/segment.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 
-/** How many records the slice's days have, of any kind, and how many of these are cold. */
+/** Returns how many records the slice's days have, of any kind, and how many of these are cold. */
 export async function sumTiers(
   db: Queryable,
   slice: Slice,
@@ -39,7 +39,7 @@ export type Island = {
   bytes: number;
 };
 
-/** The islands of the next `limit` store-days of the slice, in the order of the keys. */
+/** Returns the islands of the next `limit` store-days of the slice, in the order of the keys. */
 export async function listIslands(
   db: Queryable,
   slice: Slice,
@@ -97,7 +97,10 @@ export type SliceSegment = {
   last_day: string;
 };
 
-/** The segments of the catalogue with days of the slice, the oldest days first. There are a few thousand at most. */
+/**
+ * Returns the segments of the catalogue with days of the slice, the oldest days first. There are a few thousand at
+ * most.
+ */
 export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSegment[]> {
   const conditions = tenantConditions({ ...slice, store: undefined });
   if (slice.from !== undefined) conditions.push(sql`last_day >= ${slice.from}::date`);
@@ -112,7 +115,7 @@ export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSe
     from segments ${where(conditions)} order by first_day, id`);
 }
 
-/** Whether the catalogue still holds this segment now. */
+/** Returns whether the catalogue still holds this segment now. */
 export async function isLive(db: Queryable, tenant: string, id: string): Promise<boolean> {
   const rows = await db.query<{ id: string }>(sql`
     select id from segments where tenant = ${tenant} and id = ${id}`);

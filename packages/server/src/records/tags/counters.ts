@@ -14,8 +14,8 @@ export type CounterRun = CounterScope & CounterSpan;
 export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
 
 /**
- * The counters that hold exactly the records of a span. Of a store, months are used where a whole one lies in the span,
- * and days for the rest.
+ * Returns the counters that hold exactly the records of a span. Of a store, months are used where a whole one lies in
+ * the span, and days for the rest.
  */
 export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[] {
   if (from >= until) return [];
@@ -29,7 +29,7 @@ export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[
   return spans;
 }
 
-/** The same for the days of a given tenant or store. */
+/** Returns the same for the days of a given tenant or store. */
 export function runsOf({ tenant, store }: CounterScope, span: Span): CounterRun[] {
   return spansOf(store !== null, span).map((own) => ({ tenant, store, ...own }));
 }
@@ -52,7 +52,10 @@ function stepsOf(spans: readonly Span[], next: (day: string) => string): string[
   return steps;
 }
 
-/** About how many days there are from one day to before another. It may be wrong by two for each month between them. */
+/**
+ * Returns about how many days there are from one day to before another. It may be wrong by two for each month between
+ * them.
+ */
 export function daysBetween(from: string, until: string): number {
   return dayNumber(until) - dayNumber(from);
 }

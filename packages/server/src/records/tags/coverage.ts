@@ -19,8 +19,8 @@ export type CountedRow = CounterScope & {
 export type Coverage = { covered: number; training: number; fine_tuning: number };
 
 /**
- * How many records of each row are tagged. The numbers are exact; they come from the counters of the snapshot in which
- * `db` must stand. If none of the tenants has tags, this costs one short statement.
+ * Returns how many records of each row are tagged. The numbers are exact; they come from the counters of the snapshot
+ * in which `db` must stand. If none of the tenants has tags, this costs one short statement.
  */
 export async function readCoverage(
   db: Queryable,
@@ -101,7 +101,7 @@ function rememberPlans() {
   };
 }
 
-/** What the tags of single stores add to the row of their tenant. */
+/** Returns what the tags of single stores add to the row of their tenant. */
 function planStores(
   of: { row: number; tenant: string },
   added: TenantStretches['added'],

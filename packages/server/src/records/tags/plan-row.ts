@@ -42,8 +42,8 @@ export function planRow(
 }
 
 /**
- * The stretches and the days between them. Of a store, the first and the last month of the row are taken as whole
- * months: there are no records on the added days, and a month is one counter instead of thirty.
+ * Returns the stretches and the days between them. Of a store, the first and the last month of the row are taken as
+ * whole months: there are no records on the added days, and a month is one counter instead of thirty.
  */
 function toPieces(
   stretches: readonly WeightedSpan[],
@@ -86,7 +86,7 @@ function planPieces(
   return { whole, parts };
 }
 
-/** The weight that most days have. */
+/** Returns the weight that most days have. */
 function mostOf(pieces: readonly WeightedSpan[]): Weight {
   const sizes: { weight: Weight; days: number }[] = [{ weight: untagged, days: 0 }];
   for (const { weight, from, until } of pieces) {

@@ -15,7 +15,9 @@ import {
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
-/** The windows of these tenants' tags in the order in which they were made: at most a thousand for each tenant. */
+/**
+ * Returns the windows of these tenants' tags in the order in which they were made: at most a thousand for each tenant.
+ */
 export async function listTaggedDays(
   db: Queryable,
   tenants: readonly string[],
@@ -61,7 +63,7 @@ export async function countTags(db: Queryable, tenant: string): Promise<number> 
   return rows[0]?.count ?? 0;
 }
 
-/** The tag with exactly this window and this dataset; undefined when there is none. */
+/** Returns the tag with exactly this window and this dataset; undefined when there is none. */
 export async function findTagOfWindow(
   db: Queryable,
   window: TagWindow,
@@ -87,7 +89,7 @@ export async function insertTag(
   return rows[0];
 }
 
-/** The time when the transaction began, which is the time a tag made in it would get. */
+/** Returns the time when the transaction began, which is the time a tag made in it would get. */
 export async function readTime(db: Queryable): Promise<string> {
   const rows = await db.query<{ at: string }>(sql`select ${instantText('now()')} as at`);
   return rows[0]?.at ?? '';
@@ -105,7 +107,9 @@ export async function deleteTag(
   return rows[0];
 }
 
-/** The tags that touch a slice, the latest first. `after` is the creation time and the id of the last one seen. */
+/**
+ * Returns the tags that touch a slice, the latest first. `after` is the creation time and the id of the last one seen.
+ */
 export async function listTags(
   db: Queryable,
   filter: Pick<Slice, 'tenant' | 'store' | 'from' | 'until' | 'dataset' | 'tenants'>,
@@ -134,7 +138,7 @@ export async function listTags(
 
 export type CounterSum = { count: number; bytes: number };
 
-/** The sums of each run. The runs are numbered from 1 in their order. */
+/** Returns the sums of each run. The runs are numbered from 1 in their order. */
 export async function sumCounters(
   db: Queryable,
   table: CounterTable,
@@ -171,8 +175,8 @@ function columnsOf(runs: readonly CounterRun[], table: CounterTable): Sql[] {
 }
 
 /**
- * The sum of the counters of these spans, which must not overlap, for each of a tenant's stores. All stores and spans
- * are read in one pass: probing the primary key for each of them took two to four times as long.
+ * Returns the sum of the counters of these spans, which must not overlap, for each of a tenant's stores. All stores and
+ * spans are read in one pass: probing the primary key for each of them took two to four times as long.
  */
 export async function sumStores(
   db: Queryable,
@@ -204,7 +208,7 @@ export async function sumStores(
     from (${join(counters, ' union all ')}) counter group by store`);
 }
 
-/** The same sum for each tenant, from the counters of tenants' days. */
+/** Returns the same sum for each tenant, from the counters of tenants' days. */
 export async function sumTenants(
   db: Queryable,
   tenants: readonly string[],
@@ -238,7 +242,7 @@ function inDays(spans: readonly Span[]): Sql {
 /** The counters of one day. */
 export type DayCounters = { day: string; count: number; bytes: number; cold_count: number };
 
-/** The days of a tenant, or of one of its stores, that have records, in order. */
+/** Returns the days of a tenant, or of one of its stores, that have records, in order. */
 export async function listCountedDays(
   db: Queryable,
   filter: Pick<Slice, 'store' | 'from' | 'until'> & { tenant: string },

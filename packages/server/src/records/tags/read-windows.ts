@@ -3,12 +3,12 @@ import type { Slice, TagWindows } from '../slice/slice.ts';
 import { listTaggedDays } from './queries.ts';
 import { mergeWindows } from './windows.ts';
 
-/** The tagged days of a tenant as they are now, or as they are in the snapshot of `db`. */
+/** Returns the tagged days of a tenant as they are now, or as they are in the snapshot of `db`. */
 export async function readTagWindows(db: Queryable, tenant: string): Promise<TagWindows> {
   return (await readTagsOf(db, [tenant])).get(tenant) ?? { training: [], fine_tuning: [] };
 }
 
-/** The tagged days of these tenants. Tenants without tags are not in the result. */
+/** Returns the tagged days of these tenants. Tenants without tags are not in the result. */
 export async function readTagsOf(
   db: Queryable,
   tenants: readonly string[],

@@ -52,7 +52,7 @@ export function toStretches({ training, fine_tuning }: TagWindows): TenantStretc
   return { ofAll, added, ofStore: (store) => ofStore.get(store) ?? ofAll };
 }
 
-/** The parts of stretches that lie in a span. */
+/** Returns the parts of stretches that lie in a span. */
 export function clipStretches(
   stretches: readonly WeightedSpan[],
   { from, until }: Span,

@@ -82,7 +82,7 @@ function negative({ covered, training, fine_tuning }: Weight): Weight {
   return { covered: 0 - covered, training: 0 - training, fine_tuning: 0 - fine_tuning };
 }
 
-/** The number of records of each store or tenant of a pass, by name. */
+/** Returns the number of records of each store or tenant of a pass, by name. */
 async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<string, number>> {
   const [first] = places;
   const names = [...new Set(places.map(({ tenant, store }) => store ?? tenant))];
@@ -93,7 +93,7 @@ async function readPass(db: Queryable, { places, runs }: Pass): Promise<Map<stri
   return new Map(sums.map(({ name, count }) => [name, count]));
 }
 
-/** The records and the bytes that are in each window now, from counters. */
+/** Returns the records and the bytes that are in each window now, from counters. */
 export async function sumWindows(
   db: Queryable,
   windows: readonly Omit<TagWindow, 'dataset'>[],
@@ -115,7 +115,7 @@ export async function sumWindows(
   return sums;
 }
 
-/** How many records of a window are in the other dataset too, by any of its tags. */
+/** Returns how many records of a window are in the other dataset too, by any of its tags. */
 export async function countInOther(db: Queryable, window: TagWindow): Promise<number> {
   const { tenant, store, dataset } = window;
   const tags = await readTagWindows(db, tenant);
@@ -137,8 +137,8 @@ function spanOf({ from, to }: Pick<TagWindow, 'from' | 'to'>): Span {
 const tables = ['tenant_days', 'leaf_months', 'leaf_days'] as const;
 
 /**
- * The records and the bytes of each run, in the order of the runs. There is one statement for each table that is
- * needed.
+ * Returns the records and the bytes of each run, in the order of the runs. There is one statement for each table that
+ * is needed.
  */
 async function sumRuns(db: Queryable, runs: readonly CounterRun[]): Promise<CounterSum[]> {
   const sums: CounterSum[] = runs.map(() => ({ count: 0, bytes: 0 }));

@@ -84,7 +84,7 @@ async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Ta
   });
 }
 
-/** One page of tags, the latest first. Throws 400 `request_invalid` or `cursor_invalid`. */
+/** Returns one page of tags, the latest first. Throws 400 `request_invalid` or `cursor_invalid`. */
 async function listTags(
   db: Database,
   cursorKey: Buffer,

@@ -7,9 +7,9 @@ export const beyondLastDay = '9999-12-31';
 export type Span = { readonly from: string; readonly until: string };
 
 /**
- * The same days in as few windows as possible. The windows of a store do not overlap or touch one another, and do not
- * repeat what is tagged for all stores. The windows of all stores come first, then those of each store; each group is
- * in the order of days.
+ * Returns the same days in as few windows as possible. The windows of a store do not overlap or touch one another, and
+ * do not repeat what is tagged for all stores. The windows of all stores come first, then those of each store; each
+ * group is in the order of days.
  */
 export function mergeWindows(windows: readonly DayWindow[]): DayWindow[] {
   const byStore = new Map<string | null, Span[]>();
@@ -31,7 +31,7 @@ export function mergeWindows(windows: readonly DayWindow[]): DayWindow[] {
   ];
 }
 
-/** Spans in order, none of which overlap or touch. */
+/** Returns spans in order, none of which overlap or touch. */
 export function mergeSpans(spans: readonly Span[]): Span[] {
   const merged: Span[] = [];
   for (const span of [...spans].sort((a, b) => (a.from < b.from ? -1 : 1))) {
@@ -46,7 +46,7 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   return merged;
 }
 
-/** What lies in merged spans but in none of the others, which must be merged too. */
+/** Returns what lies in merged spans but in none of the others, which must be merged too. */
 export function subtractSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   return spans.flatMap((span) => {
     const left: Span[] = [];

@@ -108,8 +108,8 @@ async function freeze(
 }
 
 /**
- * What of the windows lies between the first and the last day with records. A version holds no later records, so a
- * window without end must not keep retention from deleting those for ever.
+ * Returns what of the windows lies between the first and the last day with records. A version holds no later records,
+ * so a window without end must not keep retention from deleting those for ever.
  */
 export function clipWindows(
   windows: readonly DayWindow[],

@@ -59,7 +59,7 @@ export function createLookUp(days: readonly StoreDay[]): (window: DayWindow) => 
   };
 }
 
-/** The position of the first of sorted days that is not before `from`. */
+/** Returns the position of the first of sorted days that is not before `from`. */
 function firstFrom(days: readonly string[], from: string): number {
   let [low, high] = [0, days.length];
   while (low < high) {

@@ -17,7 +17,7 @@ import type { Shares, Version } from '../versions.contract.ts';
 /** A tag as it was when the version was frozen. */
 export type FrozenTag = Version['slices'][number];
 
-/** The tags of a tenant in the order in which they were made: at most a thousand. */
+/** Returns the tags of a tenant in the order in which they were made: at most a thousand. */
 export async function listTags(
   db: Queryable,
   tenant: string,
@@ -114,7 +114,7 @@ export async function insertWindows(
       with ordinality as given(store, first_day, until, ordinal)`);
 }
 
-/** The versions that a filter selects, the latest first. */
+/** Returns the versions that a filter selects, the latest first. */
 export async function listVersions(
   db: Queryable,
   filter: {
@@ -136,7 +136,8 @@ export async function listVersions(
 }
 
 /**
- * The version with this id; undefined when there is none or when its tenant is not one of `tenants`. Null means any.
+ * Returns the version with this id; undefined when there is none or when its tenant is not one of `tenants`. Null means
+ * any.
  */
 export async function findVersion(
   db: Queryable,
@@ -181,7 +182,7 @@ export type CountingVersion = {
   changed_at: string | null;
 };
 
-/** The oldest version that is to be counted and is not one of `except`. */
+/** Returns the oldest version that is to be counted and is not one of `except`. */
 export async function findCounting(
   db: Queryable,
   except: readonly string[],
@@ -212,7 +213,7 @@ export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitS
     ) own group by split`);
 }
 
-/** The segments of the catalogue that have records on days of the slice. */
+/** Returns the segments of the catalogue that have records on days of the slice. */
 export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Segment[]> {
   return db.query<Segment>(sql`
     select tenant, id as segment_id, object_key, size_bytes, sha256, first_day::text as first_day,
@@ -287,7 +288,7 @@ export async function findFrozenSlice(
   return rows[0];
 }
 
-/** The windows of all versions of a tenant; those of a version stand together. */
+/** Returns the windows of all versions of a tenant; those of a version stand together. */
 export async function listVersionWindows(
   connection: Connection,
   tenant: string,

@@ -6,7 +6,7 @@ import type { DatasetName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type StoredVersion } from './queries.ts';
 
-/** A version as answers show it. */
+/** Returns a version as answers show it. */
 export function toVersion(row: StoredVersion): Version {
   const { current_count: count, current_bytes: bytes, current_digest: digest } = row;
   const isCounted = count !== null && bytes !== null && digest !== null;
@@ -66,8 +66,8 @@ export type VersionSlice = {
 };
 
 /**
- * The records that a dataset version froze. `tenants` are those that the caller may see; null means all. Throws 404
- * `version_not_found`, also for versions of other tenants.
+ * Returns the records that a dataset version froze. `tenants` are those that the caller may see; null means all. Throws
+ * 404 `version_not_found`, also for versions of other tenants.
  */
 export async function readVersionSlice(
   db: Queryable,

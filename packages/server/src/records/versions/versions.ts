@@ -44,7 +44,7 @@ type VersionsRequest = {
   cursor?: string;
 };
 
-/** One page of the versions that the caller reaches, the latest first. Throws 400 `cursor_invalid`. */
+/** Returns one page of the versions that the caller reaches, the latest first. Throws 400 `cursor_invalid`. */
 async function listVersions(
   db: Queryable,
   cursorKey: Buffer,
@@ -62,7 +62,7 @@ async function listVersions(
   return { data: data.map(toVersion), next_cursor };
 }
 
-/** One version. Throws 404 `version_not_found`. */
+/** Returns one version. Throws 404 `version_not_found`. */
 async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
   const row = isId(id) ? await queries.findVersion(db, id, actor.tenants) : undefined;
   if (row === undefined) throw notFound();
