@@ -147,7 +147,7 @@ function Fault({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
-/** The file of a completed export, and how to check that it arrived complete. */
+/** The file of an export: its name, its size, and the SHA-256 to check it by. */
 function FileFacts({ job }: { job: ExportJob }): ReactNode {
   return (
     <Facts>

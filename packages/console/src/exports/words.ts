@@ -58,7 +58,7 @@ export function proofText({ proof }: Pick<Manifest, 'proof'>): string {
     : 'The finished file was read back: it holds as many rows as the slice at the moment it was asked for. Its columns do not hold all that a digest needs, so the digest is that of the records as they were read.';
 }
 
-/** Says that a job was interrupted and taken up again, if it was. */
+/** How often a process took the job up; more than once means that it was interrupted, and went on. */
 export function attemptsText({ attempts }: Pick<ExportJob, 'attempts'>): string {
   if (attempts === 0) return 'not yet taken up';
   if (attempts === 1) return 'taken up once';

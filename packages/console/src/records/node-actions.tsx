@@ -53,7 +53,7 @@ export function TagButton(props: { text?: string; onTag: () => void }): ReactNod
 /** Attributes of a button that the token may not use. It can still take the focus, so that one can learn why. */
 type Refused = { 'aria-disabled': boolean; 'data-disabled'?: true };
 
-/** Gives a button its attributes, and says which scope it needs when the token lacks it. */
+/** Wraps a button: when the token lacks the scope, the button is disabled and says which scope it needs. */
 export function NeedsScope(props: {
   scope: Scope;
   has: boolean;

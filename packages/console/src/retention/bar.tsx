@@ -16,11 +16,11 @@ export type BarProps = {
   children: ReactNode;
 };
 
-/** Which list is shown, and what of it. */
+/** The bar above the lists: it chooses the list and filters it. */
 export function Bar(props: BarProps): ReactNode {
   const { search } = props;
   const isJournal = search.view === 'journal';
-  // The cursor belonged to the last filters.
+  // The cursor goes with any change of the filters, because it belonged to the previous ones.
   const filter: UpdateSearch<RetentionSearch> = (change, options) =>
     props.update({ ...change, cursor: undefined }, options);
   return (
@@ -119,7 +119,7 @@ export const noFilter = {
   cursor: undefined,
 } as const;
 
-/** Of the list that is shown. */
+/** Whether the list that is shown has a filter. */
 export function hasFilter({ view, q, tenant, kind, state, run }: RetentionSearch): boolean {
   const filters = view === 'journal' ? [tenant, kind, state, run] : [q];
   return filters.some((filter) => filter !== undefined);

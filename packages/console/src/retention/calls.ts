@@ -7,7 +7,7 @@ import { noPlaceholder, pollMillis, useFollowing } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
 
-/** What is kept of retention: all begins with this key. */
+/** The beginning of the query keys of everything about retention. */
 export const retentionKey = ['retention'] as const;
 
 const pageSize = 100;
@@ -30,14 +30,15 @@ export function useTenants({
   });
 }
 
-/** One tenant; null when nothing of it is stored. */
+/** Reads one tenant; null when nothing of it is stored. */
 export function useTenant(tenant: string | undefined): UseQueryResult<TenantState | null> {
   return useQuery<TenantState | null>({
     queryKey: [...retentionKey, 'tenant', tenant],
     enabled: tenant !== undefined,
     placeholderData: noPlaceholder,
     refetchInterval: usePolling(pollMillis),
-    // By tenant: the one that is the whole prefix is the first of those that begin with it.
+    // Tenants are listed in the order of their names, so the tenant with exactly this name is the first of those that
+    // begin with it.
     queryFn: async ({ signal }) => {
       const params = { q: tenant, limit: 1 };
       const page = await api.get<Page<TenantState>>('/retention/tenants', params, signal);
@@ -60,7 +61,7 @@ type PlanScope = {
   readonly before?: string | undefined;
 };
 
-/** What a run would do now; asked anew each time it is shown. */
+/** Reads what a run would do now. It is read anew each time it is shown. */
 export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan> {
   const params = { ...scope, limit: rows };
   return useQuery<Plan>({
@@ -82,7 +83,7 @@ export function useMoves(search: RetentionSearch): UseQueryResult<Page<Retention
   });
 }
 
-/** The latest moves of one tenant. */
+/** Reads the latest moves of one tenant. */
 export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>> {
   const params = { tenant, limit: 6 };
   return useQuery<Page<RetentionMove>>({
@@ -95,7 +96,7 @@ export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>
 
 const followMillis = 1_000;
 
-/** One move: followed closely until it has switched or failed. */
+/** Reads one move, and often until it has switched or failed. */
 export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
   return useQuery<RetentionMove>({
     queryKey: [...retentionKey, 'move', id],
@@ -111,11 +112,11 @@ function isUnderWay({ state }: RetentionMove): boolean {
   return statesBeforeSwitch.includes(state);
 }
 
-/** More failures at once than anyone reads; the journal has them all. */
+/** At most this many failures are read, more than anyone reads; the journal has all of them. */
 const mostFailed = 50;
 const mostAsked = 6;
 
-/** Failed moves that no later one has made good, the latest first. */
+/** Reads the failed moves that no later move has made good, latest first. */
 export function useFailures(): UseQueryResult<RetentionMove[]> {
   return useQuery<RetentionMove[]>({
     queryKey: [...retentionKey, 'failures'],
@@ -146,14 +147,14 @@ export type Sums = {
   readonly storedBytes: number;
   readonly segments: number;
   readonly tenants: number;
-  /** There are more tenants than were added up. */
+  /** True when there are more tenants than were added up. */
   readonly isPart: boolean;
 };
 
-/** 5,000 tenants: a sum of more is not worth the requests at each poll. */
+/** A sum needs up to this many pages, which is 5,000 tenants; more is not worth the requests at each poll. */
 const mostPages = 10;
 
-/** All tenants together. */
+/** Adds up all tenants. */
 export function useSums(): UseQueryResult<Sums> {
   return useQuery<Sums>({
     queryKey: [...retentionKey, 'sums'],
@@ -191,8 +192,8 @@ function sumOf(rows: readonly TenantState[], isPart: boolean): Sums {
 type Key = Pick<RetentionMove, 'tenant' | 'kind' | 'first_day' | 'last_day' | 'planned_at'>;
 
 /**
- * Failed moves that no later one has made good: of the same tenant and kind, switched, over some of the
- * same days. Of several over the same days only the latest is told.
+ * The failed moves that no later move has made good. A later move makes one good if it has switched, and is of the same
+ * tenant and kind and over some of the same days. Of several failures over the same days only the latest is returned.
  */
 export function unsettled<M extends Key & Pick<RetentionMove, 'id' | 'state'>>(
   failed: readonly M[],

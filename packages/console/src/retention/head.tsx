@@ -21,7 +21,7 @@ type HeadProps = {
   onVerification: (id: string) => void;
 };
 
-/** What an operator came for, largest first. */
+/** The head of the page: the figures that operators come for, largest first. */
 export function Head(props: HeadProps): ReactNode {
   const { sums, plan } = props;
   return (
@@ -66,7 +66,7 @@ function Tiers({ sums }: { sums: Sums | undefined }): ReactNode {
   );
 }
 
-/** 1.4 GB in 36 MB · 40 ×. */
+/** The size of cold records and of their objects, with the ratio: `1.4 GB in 36 MB · 40 ×`. */
 function coldText({ coldBytes, storedBytes }: Sums): string {
   if (coldBytes === 0) return 'nothing is stored cold';
   const ratio = ratioText(coldBytes, storedBytes);
@@ -97,7 +97,10 @@ function PlanFigures({ plan }: { plan: Plan | undefined }): ReactNode {
   );
 }
 
-/** Tokens limited to tenants are not told: the files are those of all. */
+/**
+ * How much of the hot space is dead. A token that is limited to tenants does not see it, because the files hold the
+ * records of all tenants.
+ */
 function DeadSpace({ plan }: { plan: Plan | undefined }): ReactNode {
   const space = plan?.hot_space;
   if (space === null) return null;
@@ -171,7 +174,7 @@ function LastVerification(props: HeadProps): ReactNode {
   );
 }
 
-/** Equal, or not: word and shape. */
+/** The outcome of a verification, equal or not, as a word with a shape. */
 function Outcome({ verification }: { verification: Verification }): ReactNode {
   if (isAtWork(verification))
     return <span className={classes.outcome}>◌ {verification.state}</span>;
@@ -184,7 +187,7 @@ function Outcome({ verification }: { verification: Verification }): ReactNode {
   );
 }
 
-/** In place of what a token may not do. */
+/** Stands in place of a button that only admins may use. */
 export function NeedsAdmin({ what }: { what: string }): ReactNode {
   return <p className={classes.needs}>{what} need a token with the scope admin.</p>;
 }
@@ -206,7 +209,10 @@ export function HeadActions(props: {
   );
 }
 
-/** While one is under way it cannot be pressed, but keeps the focus: it has just been used. */
+/**
+ * The button that starts a verification. While one runs, it does nothing but keeps the focus, since it has just been
+ * used.
+ */
 export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void }): ReactNode {
   const { isVerifying } = props;
   return (
@@ -227,7 +233,7 @@ export function VerifyButton(props: { isVerifying: boolean; onVerify: () => void
 
 const mostShown = 3;
 
-/** That the store of cold data is another database's, or cannot be used. */
+/** Warns that the store of cold data belongs to another database, or cannot be used. */
 export function StoreAlert({ store }: { store: StoreSummary | undefined }): ReactNode {
   if (store === undefined || store.problem === null) return null;
   const isFenced = ['elsewhere', 'read_only', 'unclaimed'].includes(store.state);
@@ -246,7 +252,7 @@ export function StoreAlert({ store }: { store: StoreSummary | undefined }): Reac
   );
 }
 
-/** Moves that failed and were not made good: whose, which days, why, and what to do. */
+/** Lists the moves that failed and were not made good: which tenant, which days, why, and what to do. */
 export function FailureAlert({ failures }: { failures: readonly RetentionMove[] }): ReactNode {
   if (failures.length === 0) return null;
   const rest = failures.length - mostShown;

@@ -20,9 +20,9 @@ const mostListed = 3;
 type Job = { readonly id: string; readonly state: RetentionJobState };
 
 export type Jobs<J extends Job> = {
-  /** The latest ones, from whoever. */
+  /** The latest jobs, whoever started them. */
   readonly list: UseQueryResult<Page<J>>;
-  /** The one at work, or the last that ended while this page watched. */
+  /** The job that runs, or the last that ended while this page was open. */
   readonly shown: J | undefined;
   readonly follow: (job: J) => void;
   readonly dismiss: () => void;
@@ -32,7 +32,7 @@ export function isAtWork({ state }: Job): boolean {
   return state === 'queued' || state === 'running';
 }
 
-/** The runs: the one at work is followed each second, and told when it ends. */
+/** Reads the runs. The running one is read every second, and a message tells when it ends. */
 export function useRuns(): Jobs<RetentionRun> {
   return useJobs<RetentionRun>({ name: 'runs', path: '/retention/runs', toastOf: toastOfRun });
 }
@@ -65,7 +65,7 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
     queryFn: ({ signal }) => api.get<J>(`${path}/${encodeURIComponent(id ?? '')}`, {}, signal),
   });
   const shown = one.data;
-  // The oldest of those at work is the one that is worked on.
+  // Jobs are worked on in order, so the oldest open one is the one that runs.
   const next = list.data?.data.findLast(isAtWork)?.id;
   const isFree = id === null || (shown !== undefined && !isAtWork(shown));
   if (next !== undefined && isFree && next !== id) setId(next);
@@ -100,7 +100,7 @@ function toastOfRun(run: RetentionRun): Toast {
   return { text: `Retention run ended: ${doneText(run)}.`, href, linkText };
 }
 
-/** 41,877 records moved, 120 deleted, 30 kept by dataset versions. */
+/** What a run did: `41,877 records moved, 120 deleted, 30 kept by dataset versions`. */
 function doneText(run: RetentionRun): string {
   const parts = [`${countOf(run.moved_count, 'record')} moved`];
   if (run.deleted_count > 0) parts.push(`${run.deleted_count.toLocaleString('en-US')} deleted`);
@@ -115,7 +115,7 @@ function toastOfVerification(verification: Verification): Toast {
   return { text: `Verification: ${outcomeText(verification)}.`, href, linkText: 'see it' };
 }
 
-/** How a verification ended, or how it stands. */
+/** How a verification ended, or how far it is, as a sentence. */
 export function outcomeText(verification: Verification): string {
   const { state, ok, problem_count: problems, segments_total: segments } = verification;
   if (state === 'queued') return 'waits for its turn';
@@ -128,7 +128,7 @@ export function outcomeText(verification: Verification): string {
     : `all ${(segments ?? 0).toLocaleString('en-US')} segments equal their counters`;
 }
 
-/** One line for the run, one for the verification at work or just ended: how far it is. */
+/** One line each for a run and a verification that runs or has just ended: how far it is. */
 export function JobLines(props: {
   runs: Jobs<RetentionRun>;
   verifications: Jobs<Verification>;
@@ -205,7 +205,7 @@ function VerificationLine(props: { verification: Verification; onDismiss: () => 
   );
 }
 
-/** 12 of 24 segments · 18 MB of 36 MB. */
+/** How far a verification is: `12 of 24 segments · 18 MB of 36 MB`. */
 export function progressText(verification: Verification): string {
   const { segments_done, segments_total, bytes_done, bytes_total } = verification;
   if (verification.state !== 'running') return outcomeText(verification);

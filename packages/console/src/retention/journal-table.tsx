@@ -7,7 +7,7 @@ import { Stepper } from './marks.tsx';
 import classes from './retention.module.css';
 import { daysText, kindWords } from './words.ts';
 
-/** How many records a move is of: what it copies, or what goes. */
+/** How many records a move copies, or deletes. */
 function countOfMove({ kind, source, gone }: RetentionMove): number | null {
   if (kind === 'delete' || kind === 'erase') return gone.count;
   return source?.count ?? null;

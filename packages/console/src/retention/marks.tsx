@@ -12,7 +12,7 @@ export type Share = Pick<
   'hot_count' | 'hot_bytes' | 'cold_count' | 'cold_bytes' | 'cold_stored_bytes'
 >;
 
-/** Hot and cold records as two parts of a bar; the figures on hover and focus. */
+/** A bar with two parts, hot and cold records. Hover and focus show the figures. */
 export function ShareBar(props: {
   share: Share;
   tabIndex?: number;
@@ -27,7 +27,7 @@ export function ShareBar(props: {
         className={`${classes.share} ${props.className ?? ''}`}
         role="img"
         aria-label={text}
-        // Its figures are shown on focus.
+        // It can take the focus, because that shows its figures.
         tabIndex={tabIndex}
       >
         <span className={classes.part}>{hot} %</span>
@@ -48,7 +48,7 @@ function shareText(share: Share): string {
   return `${hot} · ${cold}${stored}`;
 }
 
-/** What the parts of a ShareBar are called. */
+/** The legend of a ShareBar: the name of a tier with its colour. */
 export function TierWord({ tier }: { tier: 'hot' | 'cold' }): ReactNode {
   return (
     <span className={classes.tier}>
@@ -67,7 +67,7 @@ export function HoldMark(): ReactNode {
   );
 }
 
-/** The state of a move as word, shape and colour. */
+/** The state of a move as a word with a shape and a colour. */
 export function MoveMark({ state }: { state: MoveState }): ReactNode {
   const Icon = iconOf(state);
   return (
@@ -88,7 +88,7 @@ function toneOf(state: MoveState): 'failed' | 'done' | 'open' {
   return state === 'switched' || state === 'removed' ? 'done' : 'open';
 }
 
-/** How far a move came: five arrows, the reached ones filled. */
+/** The five states of a move as steps; those that it has reached are filled. */
 export function Stepper({ move }: { move: RetentionMove }): ReactNode {
   const steps = stepsOf(move);
   const { state } = move;

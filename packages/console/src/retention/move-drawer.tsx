@@ -24,7 +24,7 @@ import {
   stepsOf,
 } from './words.ts';
 
-/** One move of the journal: how far it came, what proves it, and why it failed. */
+/** The drawer of one move: how far it came, what proves it, and why it failed. */
 export function MoveDrawer(props: {
   id: string;
   move: ReturnType<typeof useMove>;
@@ -199,7 +199,7 @@ const lines = [
   { name: 'digest', of: ({ digest }: TripleRow) => digest },
 ] as const;
 
-/** What was read from the source beside what was read back from the object: the proof of a copy. */
+/** The proof of a copy: the triple that was read from the source beside the one that was read back from the object. */
 function Triples(props: { source: TripleRow | null; object: TripleRow | null }): ReactNode {
   const { source, object } = props;
   return (
@@ -245,7 +245,7 @@ function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
   );
 }
 
-/** One triple in a line, with its digest to copy. */
+/** One triple in a line; its digest can be copied. */
 function TripleLine({ triple }: { triple: TripleRow }): ReactNode {
   return (
     <span className={classes.tripleLine}>

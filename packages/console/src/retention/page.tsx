@@ -40,7 +40,7 @@ import { TenantDrawer } from './tenants/tenant-drawer.tsx';
 import { TenantsTable } from './tenants/tenants-table.tsx';
 import { VerificationDrawer } from './verification-drawer.tsx';
 
-/** RETENTION: what lies hot and cold, the policies, the journal of moves, and the proof of it all. */
+/** The page RETENTION: what is hot and what is cold, the policies, the journal of moves, and the verifications. */
 export function RetentionPage(): ReactNode {
   const [search, update] = usePageSearch('/retention', validateRetentionSearch);
   const mayAct = useSession().hasScope('admin');
@@ -106,7 +106,7 @@ export function RetentionPage(): ReactNode {
 
 type Update = UpdateSearch<RetentionSearch>;
 
-/** One of the drawers, as a place of the hash. */
+/** The drawer that the hash names, and functions that open and close it. */
 function useDrawer(search: RetentionSearch, update: Update) {
   const place = drawerOf(search);
   const step = useDrawerStep(place && placeText(place), (next, options) =>
@@ -136,7 +136,7 @@ type ListProps<Row> = {
   onOpen: (place: string) => void;
 };
 
-/** What names the list shown: another one begins at its top. */
+/** Identifies the list that is shown: when it changes, the list scrolls to its top. */
 function placeOf(search: RetentionSearch): string {
   return JSON.stringify({ ...search, ...drawerFields(undefined) });
 }
@@ -214,11 +214,11 @@ export type DrawerQueries = {
   readonly tenant: UseQueryResult<TenantState | null>;
   readonly move: UseQueryResult<RetentionMove>;
   readonly verification: UseQueryResult<Verification>;
-  /** Those that are shown. */
+  /** The queries whose data is on the screen. */
   readonly watched: readonly UseQueryResult<unknown>[];
 };
 
-/** What the open drawer shows, read as long as it is open. */
+/** Reads what the open drawer shows, for as long as it is open. */
 export function useDrawerQueries(place: DrawerPlace | undefined): DrawerQueries {
   const idOf = (kind: DrawerPlace['kind']) => (place?.kind === kind ? place.id : undefined);
   const tenantId = idOf('tenant');
@@ -234,7 +234,7 @@ const followMillis = 1_000;
 
 function useVerification(id: string | undefined): UseQueryResult<Verification> {
   return useQuery<Verification>({
-    // As the page follows one that is at work: both read it once.
+    // The page reads a running verification with the same key, so that both share one request.
     queryKey: [...retentionKey, 'verifications', id],
     enabled: id !== undefined,
     placeholderData: noPlaceholder,

@@ -16,14 +16,14 @@ import classes from './plan.module.css';
 import { daysText } from './words.ts';
 
 type RunDialogProps = {
-  /** undefined: all tenants. */
+  /** The tenant to run for; undefined means all. */
   tenant: string | undefined;
   isOpen: boolean;
   onClose: () => void;
   onStarted: (run: RetentionRun) => void;
 };
 
-/** Does what the policies say, now; first what that would be. */
+/** The dialog that starts a run. It first shows what the run would do. */
 export function RunDialog(props: RunDialogProps): ReactNode {
   const { tenant } = props;
   return (
@@ -52,7 +52,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
       onClose();
     },
   });
-  // Of another date, it would be confirmed unseen.
+  // A plan for another date must not be confirmed: the numbers would be wrong.
   const known = plan.isPlaceholderData ? undefined : plan.data;
   const due = known === undefined ? 0 : known.totals.move.count + known.totals.delete.count;
   return (
@@ -170,7 +170,7 @@ function withoutUndefined(scope: { tenant: string | undefined; before: string | 
   };
 }
 
-/** What a run would do, line by line. */
+/** What a run would do, with a row for each tenant. */
 export function PlanTable(props: { rows: readonly PlanRow[]; hasTenant?: boolean }): ReactNode {
   const { rows, hasTenant = false } = props;
   return (

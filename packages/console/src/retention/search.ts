@@ -1,20 +1,22 @@
 import { type MoveKind, type MoveState, moveKinds, moveStates } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
-// All view state of RETENTION, as it stands in the hash.
+// The view state of the page RETENTION, as the hash has it.
 
 export type RetentionSearch = {
   view?: 'journal';
-  /** Beginning of the tenants shown. */
+  /** Filter of the tenants: how their names begin. */
   q?: string;
   /** Filters of the journal. */
   tenant?: string;
   kind?: MoveKind;
   state?: MoveState;
   run?: string;
-  /** Of the list shown. */
+  /** The cursor of the list that is shown. */
   cursor?: string;
-  /** In the drawer, one of these: a tenant (`*` = the default policy), a move, a verification. */
+  /**
+   * What the drawer shows. Only one of these is set: a tenant (`*` is the default policy), a move, or a verification.
+   */
   open?: string;
   move?: string;
   verify?: string;
@@ -22,7 +24,7 @@ export type RetentionSearch = {
 
 type Raw = Record<string, unknown>;
 
-/** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
+/** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateRetentionSearch(search: Raw): RetentionSearch {
   return withoutUndefined({
     view: search.view === 'journal' ? 'journal' : undefined,
@@ -36,7 +38,7 @@ export function validateRetentionSearch(search: Raw): RetentionSearch {
   });
 }
 
-/** What the drawer shows. */
+/** What a drawer shows: its kind, and the tenant or the id. */
 export type DrawerPlace =
   | { readonly kind: 'tenant'; readonly id: string }
   | { readonly kind: 'move'; readonly id: string }
@@ -44,7 +46,7 @@ export type DrawerPlace =
 
 const drawerNames = { tenant: 'open', move: 'move', verify: 'verify' } as const;
 
-/** The drawer of a view state. Of several that a hash names, the first counts. */
+/** The drawer that a view state names. If a hash names several, the first counts. */
 export function drawerOf(search: Raw | RetentionSearch): DrawerPlace | undefined {
   const raw: Raw = search;
   for (const kind of ['tenant', 'move', 'verify'] as const) {
@@ -54,7 +56,7 @@ export function drawerOf(search: Raw | RetentionSearch): DrawerPlace | undefined
   return undefined;
 }
 
-/** The fields of the hash that make this drawer the only one. */
+/** The fields of the hash that open this drawer and close any other. */
 export function drawerFields(
   place: DrawerPlace | undefined,
 ): Record<'open' | 'move' | 'verify', string | undefined> {
@@ -62,7 +64,7 @@ export function drawerFields(
   return place === undefined ? none : { ...none, [drawerNames[place.kind]]: place.id };
 }
 
-/** One text for a place, so that it can be compared and passed on. */
+/** The place of a drawer as one text, which can be compared and passed on; `parsePlaceText` reads it. */
 export function placeText({ kind, id }: DrawerPlace): string {
   return `${kind}/${id}`;
 }
@@ -74,7 +76,7 @@ export function parsePlaceText(text: string): DrawerPlace {
   return { kind: text.startsWith('verify/') ? 'verify' : 'tenant', id };
 }
 
-/** A link to a drawer over the view it belongs to. */
+/** A link that opens a drawer over the view to which it belongs. */
 export function drawerHref(place: DrawerPlace, filters = ''): string {
   const view = place.kind === 'move' ? 'view=journal&' : '';
   return `#/retention?${view}${filters}${drawerNames[place.kind]}=${encodeURIComponent(place.id)}`;

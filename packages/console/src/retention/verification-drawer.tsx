@@ -12,7 +12,7 @@ import { isAtWork, outcomeText, progressText } from './jobs.tsx';
 import classes from './verify.module.css';
 import { daysText, problemWords } from './words.ts';
 
-/** A verification: its progress, then that all is equal, or what is not. */
+/** The drawer of a verification: its progress, then that everything is equal, or what is not. */
 export function VerificationDrawer(props: {
   id: string;
   verification: UseQueryResult<Verification>;

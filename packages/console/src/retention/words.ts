@@ -8,13 +8,15 @@ import {
 } from '../api/values.ts';
 import { formatBytes } from '../ui/format.ts';
 
-/** `passed`: reached without work of its own, as a deletion has nothing to copy. */
+/**
+ * The state of one step. `passed` means that there was nothing to do for it: a deletion, for instance, copies nothing.
+ */
 export type StepState = 'reached' | 'passed' | 'failed' | 'open';
 export type Step = { readonly name: Arrow; readonly state: StepState; readonly at: string | null };
 
 type Timed = Pick<RetentionMove, 'state' | 'failed_in' | `${Arrow}_at`>;
 
-/** How far a move came. A failed one failed on its way to the first arrow it did not reach. */
+/** The steps of a move. A move that failed did so on its way to the first step that it did not reach. */
 export function stepsOf(move: Timed): Step[] {
   const times = arrows.map((name) => move[`${name}_at`]);
   const last = lastReached(move, times);
@@ -31,7 +33,7 @@ function lastReached({ state, failed_in }: Timed, times: readonly (string | null
   return times.findLastIndex((at) => at !== null);
 }
 
-/** What each state means for the data. */
+/** What each state means for the data, in a sentence. */
 export const stateWords: Readonly<Record<MoveState, string>> = {
   planned: 'about to be copied',
   copied: 'written to the object store, not yet read back',
@@ -41,7 +43,10 @@ export const stateWords: Readonly<Record<MoveState, string>> = {
   failed: 'given up; the source is kept and nothing is lost',
 };
 
-/** The journal's last state alone reads as if records had been removed. */
+/**
+ * The name under which a state is shown. The journal calls the last one `removed`, which reads as if records had been
+ * removed.
+ */
 export function shownState(state: MoveState): string {
   return state === 'removed' ? 'done' : state;
 }
@@ -64,26 +69,26 @@ export const problemWords: Readonly<Record<ProblemKind, string>> = {
   order_mismatch: 'records out of order',
 };
 
-/** 2001-03-01 … 03-31; one day as itself; whole years stay readable. */
+/** A range of days: `2001-03-01 … 03-31`. One day is shown alone, and the year is repeated where it differs. */
 export function daysText(first: string, last: string): string {
   if (first === last) return first;
   const end = first.slice(0, 4) === last.slice(0, 4) ? last.slice(5) : last;
   return `${first} … ${end}`;
 }
 
-/** 1.4 GB in 36 MB; what nothing is stored of is –. */
+/** The size of records and of their objects: `1.4 GB in 36 MB`, or `–` when nothing is stored. */
 export function storedText(bytes: number, stored: number): string {
   return bytes === 0 ? '–' : `${formatBytes(bytes)} in ${formatBytes(stored)}`;
 }
 
-/** How many times smaller: 40 ×, 3.2 ×. */
+/** How many times smaller the objects are: `40 ×`, `3.2 ×`. */
 export function ratioText(bytes: number, stored: number): string {
   if (bytes === 0 || stored === 0) return '–';
   const ratio = bytes / stored;
   return `${ratio >= 10 ? Math.floor(ratio) : (Math.floor(ratio * 10) / 10).toFixed(1)} ×`;
 }
 
-/** Whole percents of a part that add up with those of the rest; a little is never nothing. */
+/** Whole percents of a part and the rest, which add up to 100. A little is never shown as nothing. */
 export function sharesOf(part: number, rest: number): [number, number] {
   const all = part + rest;
   if (all === 0) return [0, 0];
@@ -92,12 +97,12 @@ export function sharesOf(part: number, rest: number): [number, number] {
   return [held, 100 - held];
 }
 
-/** Why a move failed and what to do, as the mover wrote it. */
+/** Why a move failed and what to do, as the mover has written it down. */
 export function reasonText({ error }: Pick<RetentionMove, 'error'>): string {
   return error ?? 'Its source is kept. The next run tries again; the log of the service has more.';
 }
 
-/** Ended because it may not happen any more: nobody has to look after it. */
+/** Whether a move ended because it is no longer allowed (a hold, for instance): nobody has to do anything about it. */
 export function isCalledOff({ error_code: code }: Pick<RetentionMove, 'error_code'>): boolean {
   return code === 'tenant_on_hold' || code === 'not_due' || code === 'kept_by_version';
 }

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import classes from './cli-block.module.css';
 import { CheckIcon, CopyIcon } from './icons.tsx';
 
-/** Copies a value; the label says what it is: "Copy event id". */
+/** A button that copies a value. The label says what it copies: "Copy event id". */
 export function CopyButton({ value, label }: { value: string; label: string }): ReactNode {
   const { copied, copy, error } = useClipboard({ timeout: 1500 });
   const text = error !== null ? 'The browser refused to copy' : copied ? 'Copied' : label;
@@ -20,7 +20,7 @@ export function CopyButton({ value, label }: { value: string; label: string }): 
   );
 }
 
-/** A command line to copy, under what it does. */
+/** A command line that can be copied, below a title that says what it does. */
 export function CliBlock({ title, line }: { title: string; line: string }): ReactNode {
   return (
     <section className={classes.line} aria-label={title}>

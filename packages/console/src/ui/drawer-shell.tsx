@@ -3,11 +3,11 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import drawerClasses from './drawer.module.css';
 import { CloseIcon } from './icons.tsx';
 
-/** A drawer over the right of the page, as RECORDS has one. Not modal: the list goes on working. */
+/** A drawer over the right side of the page. It is not modal: the list beside it can still be used. */
 export function DrawerShell(props: {
   kind: string;
   title: ReactNode;
-  /** Another one takes the focus to its heading. */
+  /** Identifies what the drawer shows. When it changes, the focus moves to the heading. */
   id: string;
   closeLabel: string;
   onClose: () => void;
@@ -25,7 +25,7 @@ export function DrawerShell(props: {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.key !== 'Escape' || event.defaultPrevented) return;
-      // It closed a dialog, which may be gone by now.
+      // The key press has closed a dialog, which may be removed from the document by now.
       const isOfDialog = event.target instanceof Element && event.target.closest('[role="dialog"]');
       if (isOfDialog || document.querySelector('[role="dialog"][aria-modal="true"]')) return;
       event.preventDefault();

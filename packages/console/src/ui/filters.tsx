@@ -5,13 +5,13 @@ import classes from './list-page.module.css';
 
 const typingPauseMillis = 300;
 
-/** A text that filters once its writer pauses. */
+/** A text field that filters once the person stops typing for a moment. */
 export function TextFilter(props: {
   label: string;
   placeholder: string;
   value: string | undefined;
   onChange: (text: string | undefined) => void;
-  /** The field that `/` goes to. */
+  /** Whether the key `/` moves the focus to this field. */
   isSearch?: boolean;
 }): ReactNode {
   const { value, isSearch = false } = props;
@@ -48,7 +48,7 @@ export function TextFilter(props: {
   );
 }
 
-/** One of a few values, or any. */
+/** A choice of one of a few values, or of any. */
 export function ChoiceFilter<T extends string>(props: {
   label: string;
   any: string;

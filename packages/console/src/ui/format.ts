@@ -1,21 +1,21 @@
-// How numbers, times and names read, everywhere in the console.
+// How numbers, times and names are written everywhere in the console.
 
 export type Zone = 'utc' | 'local';
 
 const counts = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
-/** 1,234,567 */
+/** A number with separators: `1,234,567`. */
 export function formatCount(count: number): string {
   return counts.format(count);
 }
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** Decimal units, three figures: 512 B, 2.1 MB, 19.7 MB, 246 MB. */
+/** A size in decimal units with three figures: `512 B`, `2.1 MB`, `19.7 MB`, `246 MB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  // As rounded: 999,950 B are 1.0 MB, not 1,000 kB.
+  // The unit is chosen for the rounded value: 999,950 B are 1.0 MB, not 1,000 kB.
   while (rounded(value, unit) >= 1000 && unit < byteUnits.length - 1) {
     value /= 1000;
     unit += 1;
@@ -29,17 +29,19 @@ function rounded(value: number, unit: number): number {
   return unit === 0 ? value : Math.round(value);
 }
 
-/** 38 %, rounded down: 100 % only when exact, and a little is not nothing (<1 %). No value is –. */
+/**
+ * A share as a percentage, rounded down: 100 % only when it is exact, and a little is `<1 %`, not nothing. Null is `–`.
+ */
 export function formatShare(share: number | null): string {
   if (share === null) return '–';
   if (share > 0 && share < 0.01) return '<1 %';
-  // 0.29 × 100 is 28.999999999999996.
+  // Without rounding to twelve digits, 0.29 × 100 would be 28.999999999999996.
   return `${Math.floor(Number((share * 100).toPrecision(12)))} %`;
 }
 
 /**
- * An RFC 3339 instant in UTC with up to six fraction digits, as `2001-03-01 00:05:00`; the fraction
- * follows only where it is not zero. The zone is for the caller to print.
+ * Formats an RFC 3339 instant in UTC, with up to six fraction digits, as `2001-03-01 00:05:00`; the fraction is added
+ * only where it is not zero. The caller has to print the zone.
  */
 export function formatInstant(text: string, zone: Zone): string {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/.exec(text);
@@ -47,17 +49,17 @@ export function formatInstant(text: string, zone: Zone): string {
   const [, date, time, fraction = ''] = match;
   const rest = /[1-9]/.test(fraction) ? `.${fraction.padEnd(6, '0').slice(0, 6)}` : '';
   if (zone === 'utc') return `${date} ${time}${rest}`;
-  // No zone is off by a fraction of a second, so that the fraction may be kept as it is.
+  // The offset of a zone is whole seconds, so the fraction can be kept as it is.
   return `${localTime(new Date(`${date}T${time}Z`))}${rest}`;
 }
 
-/** A moment of this browser's clock: 12:03:55. */
+/** A time of this browser's clock, in milliseconds, as `12:03:55`. */
 export function formatClock(millis: number, zone: Zone): string {
   const date = new Date(millis);
   return zone === 'utc' ? date.toISOString().slice(11, 19) : localTime(date).slice(11);
 }
 
-/** How long ago, in one unit: 3 s, 4 min, 2 h, 5 d. */
+/** A duration in milliseconds in one unit: `3 s`, `4 min`, `2 h`, `5 d`. */
 export function formatAge(millis: number): string {
   const seconds = Math.max(0, Math.floor(millis / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -73,14 +75,14 @@ function localTime(date: Date): string {
 }
 
 /**
- * Text of others without the marks that change the direction of writing: with one of them a name shows
- * as another (`fdp.exe` for `exe.pdf`). For the eye only; what is sent or copied keeps them.
+ * Foreign text without the marks that change the direction of writing, with which a name could be shown as another
+ * (`fdp.exe` for `exe.pdf`). Only for display: what is sent or copied keeps them.
  */
 export function visibleText(text: string): string {
   return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
 }
 
-/** JSON text with the same marks spelled out, as `\u202e`: there they are content to be looked at. */
+/** JSON text with the same marks spelled out, as `\u202e`: there they are content that an operator wants to see. */
 export function visibleJson(text: string): string {
   return text.replace(
     /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,

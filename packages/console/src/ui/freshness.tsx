@@ -22,19 +22,22 @@ import {
 } from './outage.ts';
 import { useZone } from './zone-switch.tsx';
 
-/** The outages of the queries of one client. */
+/** The outages of the queries of one query client. */
 export type OutageLog = { readonly outageOf: (query: Watched) => Outage | undefined };
 
-/** A query of any type of data. */
+/** A query, whatever the type of its data. */
 export type Watched = { readonly state: QueryState };
 
-/** Where the frame keeps a line for the freshness of the page, so that nothing moves when it speaks. */
+/**
+ * Id of the line in the frame that tells how fresh the page is. It always has its room, so that nothing moves when it
+ * has something to say.
+ */
 export const statusLineId = 'status-line';
 
 /**
- * The policy of every query: the data of the last key stays while the next one loads; a failure is shown
- * at once and tried again (5xx, no connection, 429: 2 s doubling to 2 min; never another 4xx); no
- * polling, unless a page asks by `usePolling`.
+ * Makes the query client with the policy for every query. The data of the previous key stays while the next loads. A
+ * failure is shown at once, and tried again if it may pass (5xx, no connection, 429: after 2 s, doubling to 2 min;
+ * never after another 4xx). Nothing is polled unless a page asks for it by `usePolling`.
  */
 export function createQueryClient(random: () => number = Math.random): {
   client: QueryClient;
@@ -52,12 +55,13 @@ export function createQueryClient(random: () => number = Math.random): {
   const client = new QueryClient({
     defaultOptions: {
       queries: {
-        // Not by `retry`: a query that retries says neither that it failed nor when it goes next.
+        // The library's `retry` is not used: a query that retries tells neither that it failed nor when it is tried
+        // next.
         retry: false,
         refetchInterval: (query) => outages.outageOf(query)?.delayMillis ?? false,
         refetchOnWindowFocus: (query) => (query.state.status === 'error' ? 'always' : true),
         refetchOnReconnect: (query) => (query.state.status === 'error' ? 'always' : true),
-        // navigator.onLine knows of cables, not of services.
+        // The library would trust navigator.onLine, which knows about the network, not about the service.
         networkMode: 'always',
         staleTime: 10_000,
         placeholderData: keepPreviousData,
@@ -82,15 +86,15 @@ export function FreshnessProvider(props: {
   );
 }
 
-/** For `refetchInterval` of a page that polls: this often while all is well, backing off while not. */
+/** For `refetchInterval` of a page that polls: every `millis` while all is well, and less often during an outage. */
 export function usePolling(millis: number): (query: Watched) => number {
   const { outageOf } = use(OutageContext);
   return (query) => outageOf(query)?.delayMillis ?? millis;
 }
 
 /**
- * The failure of a first load: of several queries, that of the first one that failed. It stays while the load is tried again, when the query itself already
- * calls itself pending, so that the panel does not flicker.
+ * The failure of a first load; of several queries, that of the first one that failed. It stays while the load is tried
+ * again, when the query already calls itself pending, so that the panel does not flicker.
  */
 export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Error | null {
   const outages = useOutages(queries);
@@ -98,7 +102,10 @@ export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Erro
   return errors.find((error) => error !== null) ?? null;
 }
 
-/** Each query's outage. A result does not name its query: time and number of its failures do. */
+/**
+ * The outage of each query. A result does not say to which query it belongs, so it is found by the time and the number
+ * of its failures.
+ */
 function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | undefined)[] {
   const cache = useQueryClient().getQueryCache();
   const { outageOf } = use(OutageContext);
@@ -116,15 +123,15 @@ function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | unde
 }
 
 /**
- * How fresh the data of a page is, in the frame's status line: quiet while all is well; while the API
- * fails, what failed, since when, how old the data shown is, when the next try is, and RETRY.
+ * Tells in the frame's status line how fresh the data of a page is. It is quiet while all is well. While the API fails,
+ * it says what failed and since when, how old the data is and when the next try is, with a button RETRY.
  */
 export function FreshnessBanner({
   queries,
   isAgeElsewhere = false,
 }: {
   queries: readonly UseQueryResult<never>[] | readonly UseQueryResult<unknown>[];
-  /** The page itself says how old its data is while all is well. */
+  /** True when the page itself shows the age of its data while all is well. */
   isAgeElsewhere?: boolean;
 }): ReactNode {
   const results = queries as readonly UseQueryResult<unknown>[];
@@ -192,7 +199,7 @@ function Failing({
   return (
     <div className={classes.failing} data-failing>
       <WarningIcon />
-      {/* Spoken once: what changes every second stands outside. */}
+      {/* A screen reader speaks this once; what changes every second stands outside of it. */}
       <span role="status">
         <strong>{describeFailure(error)}</strong> since {formatClock(outage.since, zone)}
         {dataOf === 0 ? '' : ` · showing data of ${formatClock(dataOf, zone)}`}
@@ -215,7 +222,7 @@ function nextTryText({ nextTryAt }: Outage, isTrying: boolean, now: number): str
   return `next try in ${Math.max(0, Math.ceil((nextTryAt - now) / 1000))} s`;
 }
 
-/** In place of what a first load that failed would have shown. */
+/** Stands in place of what a first load would have shown, when it failed. */
 export function FailurePanel({ error, onRetry }: { error: Error; onRetry: () => void }): ReactNode {
   const cache = useQueryClient().getQueryCache();
   const { outageOf } = use(OutageContext);
@@ -282,7 +289,7 @@ function panelText(error: Error): string {
   }
 }
 
-/** The time now, anew every so many milliseconds while the page is seen. */
+/** The present time in milliseconds, updated at this interval while the page is visible. */
 export function useNow(everyMillis: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -291,6 +298,6 @@ export function useNow(everyMillis: number): number {
     }, everyMillis);
     return () => clearInterval(timer);
   }, [everyMillis]);
-  // Data that came after the last tick is not from the future.
+  // Data may have arrived after the last tick, and must not seem to come from the future.
   return Math.max(now, Date.now());
 }

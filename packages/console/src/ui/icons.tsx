@@ -29,8 +29,8 @@ import User from 'lucide-react/icons/user';
 import X from 'lucide-react/icons/x';
 import type { ReactNode } from 'react';
 
-// One file of the package each: through its index a test would load all 1,700 icons. Each stands beside a
-// word or on a labelled button: hidden from assistive technology.
+// Each icon is imported from its own file: through the package's index a test would load all 1,700. Each stands beside
+// a word or on a labelled button, so it is hidden from assistive technology.
 
 function icon(Shape: LucideIcon, props: LucideProps = {}): () => ReactNode {
   return () => (
@@ -53,7 +53,7 @@ export const LinkIcon = icon(Link);
 export const RecordsIcon = icon(Database);
 export const ExportsIcon = icon(FileOutput);
 export const RetentionIcon = icon(Archive);
-/** What a legal hold keeps as it is. */
+/** A legal hold: a lock. */
 export const HoldIcon = icon(Lock);
 export const TagIcon = icon(Tag);
 export const FreezeIcon = icon(Snowflake);
@@ -61,15 +61,15 @@ export const DeadLetterIcon = icon(MailX);
 export const DeliveriesIcon = icon(Send);
 export const EndpointsIcon = icon(Radio);
 export const RefreshIcon = icon(RefreshCw);
-/** Parked for good: a full square. */
+/** An abandoned delivery: a full square. */
 export const AbandonedIcon = icon(Square, { fill: 'currentColor' });
-/** Waits for its time: a clock. */
+/** A delivery that waits for its next attempt: a clock. */
 export const PendingIcon = icon(Clock);
-/** Due: an empty ring. */
+/** Something that is due: an empty ring. */
 export const QueuedIcon = icon(CircleDashed);
-/** Under way: a ring half full. */
+/** Something under way: a ring that is half full. */
 export const RunningIcon = icon(Contrast);
-/** Arrived: a tick in a disc. */
+/** A delivery that has arrived: a tick in a disc. */
 export const DeliveredIcon = icon(CircleCheck);
-/** Thrown away: a struck ring. */
+/** A discarded delivery: a struck ring. */
 export const DiscardedIcon = icon(CircleSlash);

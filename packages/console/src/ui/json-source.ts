@@ -1,10 +1,10 @@
 /**
- * JSON read by its text. `JSON.parse` would turn `0.10` into `0.1` and bend integers above 2^53;
- * an operator must see what the pipeline sent, so values are cut out of the source instead.
- * The text comes from our own API and is well formed; on anything else these functions throw.
+ * Reads JSON without changing how it is spelled. `JSON.parse` would turn `0.10` into `0.1` and change integers above
+ * 2^53. An operator must see what the pipeline sent, so values are cut out of the source text. The text comes from our
+ * own API and is well formed; on anything else these functions throw.
  */
 
-/** The top-level members of an object: key → source text of its value. */
+/** The members of an object: key → source text of its value. */
 export function readMembers(source: string, start = 0): Map<string, string> {
   const members = new Map<string, string>();
   walkContainer(source, skipSpace(source, start), '{', (at) => {
@@ -18,7 +18,7 @@ export function readMembers(source: string, start = 0): Map<string, string> {
   return members;
 }
 
-/** Source texts of the elements of an array. */
+/** The source texts of the elements of an array. */
 export function readElements(source: string): string[] {
   const elements: string[] = [];
   walkContainer(source, skipSpace(source, 0), '[', (at) => {
@@ -45,7 +45,7 @@ function walkContainer(
   }
 }
 
-/** The end of the value that begins at `start`, without reading it. */
+/** The end of the value that begins at `start`; the value itself is not read. */
 function skipValue(source: string, start: number): number {
   const first = source[start];
   if (first === '"') return stringEnd(source, start);
@@ -101,17 +101,17 @@ function expect(source: string, at: number, character: string): number {
 
 export type JsonPiece = { kind: 'key' | 'string' | 'number' | 'word' | 'mark'; text: string };
 
-/** A container of scalars that fits in this many characters stays on one line, such as coordinates. */
+/** An array of scalars, such as coordinates, stays on one line if it fits in this many characters. */
 const lineWidth = 72;
 
-/** JSON text, indented. Strings and numbers stay as they are spelled: only white space changes. */
+/** Indents JSON text. Only white space changes: strings and numbers keep their spelling. */
 export function printJson(source: string): string {
   return printPieces(source)
     .map((piece) => piece.text)
     .join('');
 }
 
-/** The same in coloured pieces. Neighbouring marks and white space are one piece. */
+/** The same, cut into pieces for colours. Neighbouring marks and white space form one piece. */
 export function printPieces(source: string): JsonPiece[] {
   const pieces: JsonPiece[] = [];
   const put = (kind: JsonPiece['kind'], text: string) => {
@@ -119,7 +119,7 @@ export function printPieces(source: string): JsonPiece[] {
     if (kind === 'mark' && last?.kind === 'mark') last.text += text;
     else pieces.push({ kind, text });
   };
-  // One entry per open container: whether it is written on one line.
+  // For each open container: whether it is written on one line.
   const containers: boolean[] = [];
   const newLine = () => `\n${'  '.repeat(containers.length)}`;
   let at = skipSpace(source, 0);
@@ -175,7 +175,10 @@ function emptyEnd(source: string, at: number): number {
   return source[next] === '}' || source[next] === ']' ? next + 1 : 0;
 }
 
-/** Only arrays of scalars: an object on one line hides its keys. White space of the source doesn't count. */
+/**
+ * Whether an array of scalars fits on one line, not counting the white space of the source. Objects never do, because
+ * one line would hide their keys.
+ */
 function fitsLine(source: string, start: number): boolean {
   if (source[start] !== '[') return false;
   let width = 0;

@@ -1,13 +1,13 @@
 import { useEffect, useRef } from 'react';
 
-/** `mod+k`, `?`, `/`, or two keys one after the other: `g r`. */
+/** Actions by key: `mod+k`, `?`, `/`, or two keys pressed one after the other: `g r`. */
 export type KeyMap = Readonly<Record<string, () => void>>;
 
 const chordMillis = 1_000;
 
 type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>;
 
-/** What a key press is called in a KeyMap; undefined when it is for the browser or a control. */
+/** The name of a key press in a KeyMap; undefined when the press is meant for the browser or a control. */
 export function nameOfPress(press: Press, isTyping: boolean): string | undefined {
   const isModified = press.ctrlKey || press.metaKey;
   if (isModified) return press.altKey ? undefined : `mod+${press.key.toLowerCase()}`;
@@ -15,7 +15,7 @@ export function nameOfPress(press: Press, isTyping: boolean): string | undefined
   return press.key;
 }
 
-/** Runs the actions of a page's keys. Single keys rest while someone types, or a dialog is open. */
+/** Runs the actions of a page's keys. Single keys do nothing while somebody types or a dialog is open. */
 export function useKeys(keys: KeyMap): void {
   const current = useRef(keys);
   current.current = keys;
@@ -37,7 +37,7 @@ export function useKeys(keys: KeyMap): void {
   }, []);
 }
 
-/** What `mod` is called on this keyboard. */
+/** The name of `mod` on this keyboard: Ctrl or ⌘. */
 export function modKeyName(): string {
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';
 }

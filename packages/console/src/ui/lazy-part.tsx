@@ -13,16 +13,16 @@ import { FailurePanel, useFailure } from './freshness.tsx';
 type Script<Props> = () => Promise<ComponentType<Props>>;
 
 const noAnswerMillis = 10_000;
-/** A reload that did not help is not repeated within this time. */
+/** After a reload that did not help, the page does not reload again within this time. */
 const reloadPauseMillis = 60_000;
 const updatedCode = 'console_updated';
 const updatedKey = 'svcctl:updated';
 const reloadedKey = 'svcctl:reloaded-at';
 
 /**
- * A page whose script is loaded when it is first shown. The script is a query like all data: while it
- * cannot be had, the page says so, tries again by itself, and draws as soon as it is there.
- * `name` is unique among all parts.
+ * A page whose script is loaded when it is first shown. The script is a query, like all data: while it cannot be
+ * loaded, the page says so, tries again by itself, and appears as soon as the script is there. `name` must be unique
+ * among all parts.
  */
 export function lazyPage(name: string, load: Script<object>) {
   const options = scriptQuery(name, load);
@@ -33,12 +33,12 @@ export function lazyPage(name: string, load: Script<object>) {
     if (failure === null) return null;
     return <FailurePanel error={failure} onRetry={() => retry(query)} />;
   }
-  /** Starts to load the script, so that it is there when the page is shown. */
+  /** Starts to load the script before the page is shown. */
   Page.preload = (client: QueryClient) => client.prefetchQuery(options);
   return Page;
 }
 
-/** The same for what lies over a page: a drawer, a panel, a dialog. */
+/** The same for a part that lies over a page: a drawer, a panel, a dialog. */
 export function lazyPart<Props extends { onClose: () => void }>(name: string, load: Script<Props>) {
   const options = scriptQuery(name, load);
   return function Part(props: Props): ReactNode {
@@ -48,7 +48,7 @@ export function lazyPart<Props extends { onClose: () => void }>(name: string, lo
   };
 }
 
-/** The same for what a page can do without: `whenFailed` stands in its place. */
+/** The same for a part that a page can do without: `whenFailed` stands in its place if it cannot be loaded. */
 export function lazyPiece<Props extends object>(
   name: string,
   load: Script<Props>,
@@ -78,7 +78,7 @@ function FailedPart(props: { query: UseQueryResult; onClose: () => void }): Reac
 }
 
 function retry(query: UseQueryResult): void {
-  // Who asks is not made to wait for the pause between reloads.
+  // A person who presses RETRY need not wait for the pause between reloads.
   if (query.error instanceof ApiError && query.error.code === updatedCode) window.location.reload();
   else void query.refetch();
 }
@@ -99,9 +99,9 @@ async function loadScript<Props>(load: Script<Props>): Promise<ComponentType<Pro
   } catch (cause) {
     const served = await readServedPage();
     if (served === null) throw scriptFailure(cause);
-    // Old scripts go away with the service that served them.
+    // The service that served this page was replaced by a newer one, which no longer has the old scripts.
     if (!served.includes(ownScript())) throw reloadUpdated(cause);
-    // Some browsers keep a failed import for as long as the page lives: only a reload tries it again.
+    // Some browsers remember a failed import for as long as the page lives: only a reload tries it again.
     reloadOnce();
     throw scriptFailure(cause);
   }
@@ -112,7 +112,7 @@ function scriptFailure(cause: unknown): ApiError {
   return new ApiError({ status: 0, code: 'script_unavailable', detail }, { cause });
 }
 
-/** The page as the service serves it now; null when it does not answer. */
+/** The page as the service serves it now; null when the service does not answer. */
 async function readServedPage(): Promise<string | null> {
   try {
     const signal = AbortSignal.timeout(noAnswerMillis);
@@ -123,16 +123,16 @@ async function readServedPage(): Promise<string | null> {
   }
 }
 
-/** The address of the script this tab began with: its name holds a hash of the build. */
+/** The address of the script with which this tab began. Its name contains a hash of the build. */
 function ownScript(): string {
   return document.querySelector('script[type="module"][src]')?.getAttribute('src') ?? '';
 }
 
-/** The address holds the place, so the new console opens where the old one was. */
+/** Reloads the page. The new console opens at the same place, because the address holds it. */
 function reloadUpdated(cause: unknown): ApiError {
   sessionStorage.setItem(updatedKey, 'true');
-  // A running export asks first, and may keep the old page. While two releases answer by turns, as during a
-  // rolling upgrade, the new page may fail to load its scripts from the old one: hence the pause.
+  // While an export runs, the browser asks first, so the old page may stay. During a rolling upgrade two releases
+  // answer by turns, and the new page may fail to load its scripts from the old one: hence the pause.
   reloadOnce();
   const detail =
     'It was updated while this tab was open. RETRY loads the new console at this place.';
@@ -146,7 +146,7 @@ function reloadOnce(): void {
   window.location.reload();
 }
 
-/** Whether this page was loaded in place of one that was older than the service; true once. */
+/** Whether this page was loaded in place of one that was older than the service. True only once. */
 export function takeUpdated(): boolean {
   const isUpdated = sessionStorage.getItem(updatedKey) !== null;
   sessionStorage.removeItem(updatedKey);

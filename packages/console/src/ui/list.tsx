@@ -6,15 +6,17 @@ import { FailurePanel, useFailure } from './freshness.tsx';
 import classes from './list-page.module.css';
 import { countOf } from './words.ts';
 
-/** The rows of one or more queries, or what stands in their place: a first load, its failure, nothing at all. */
+/**
+ * Shows the rows of one or more queries, or what takes their place: a first load, its failure, or that there are none.
+ */
 export function List(props: {
   queries: readonly UseQueryResult<unknown>[];
-  /** As in "Loading the exports". */
+  /** The name of the rows, as in "Loading the exports". */
   name: string;
-  /** How many rows a first load seems to have. */
+  /** How many placeholder rows a first load shows. */
   rows?: number;
   isEmpty: boolean;
-  /** In place of no rows. */
+  /** What to show when there are no rows. */
   empty: ReactNode;
   children: ReactNode;
 }): ReactNode {
@@ -39,7 +41,7 @@ export function List(props: {
   );
 }
 
-/** Why there are no rows; with filters, the way to be without them. */
+/** Says why there are no rows; if filters are set, it offers to remove them. */
 export function Empty(props: {
   title: string;
   onClear?: (() => void) | undefined;
@@ -60,12 +62,15 @@ export function Empty(props: {
   );
 }
 
-/** The API reads on from a cursor; the way back are the cursors that this page came along. */
+/**
+ * Buttons to the next and the previous page. The API gives the cursor of the next page; the way back uses the cursors
+ * through which this page was reached.
+ */
 export function Pager(props: {
   list: UseQueryResult<Page<unknown>>;
   cursor: string | undefined;
   onCursor: (cursor: string | undefined) => void;
-  /** A row, and several of them, in words. */
+  /** The words for one row and for several. */
   one: string;
   many?: string;
 }): ReactNode {
@@ -99,7 +104,7 @@ export function Pager(props: {
   );
 }
 
-/** Rows of the size of the table to come, so that nothing moves when it does. */
+/** Placeholder rows of the size of the table to come, so that nothing moves when it is there. */
 export function SkeletonRows({ rows, label }: { rows: number; label: string }): ReactNode {
   return (
     <div role="status" aria-label={label} className={classes.skeletonRows}>
@@ -113,7 +118,7 @@ export function SkeletonRows({ rows, label }: { rows: number; label: string }): 
   );
 }
 
-/** A line of text to come. */
+/** A placeholder for a line of text. */
 export function SkeletonText({ width = '100%' }: { width?: string }): ReactNode {
   return <span className={classes.skeletonText} style={{ width }} aria-hidden="true" />;
 }

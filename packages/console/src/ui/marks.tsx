@@ -5,13 +5,16 @@ import classes from './list-page.module.css';
 import { formatDistance } from './words.ts';
 import { useZone, zoneName } from './zone-switch.tsx';
 
-/** 400 rows that each second look at the clock would keep a slow machine busy with nothing. */
+/**
+ * How often the times of a page are updated. With 400 rows, an update each second would keep a slow machine busy for
+ * nothing.
+ */
 const tickMillis = 5_000;
 
 const NowContext = createContext(0);
 const ZoneContext = createContext<Zone>('utc');
 
-/** One clock and one zone for all times of a page, so that rows may rest while it ticks. */
+/** Gives all times of a page one clock and one zone, so that rows need not be drawn again at each tick. */
 export function NowProvider({ children }: { children: ReactNode }): ReactNode {
   const [zone] = useZone();
   return (
@@ -21,12 +24,12 @@ export function NowProvider({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-/** The time that `Moment` reckons with. */
+/** The present time as `Moment` uses it, in milliseconds. */
 export function usePageNow(): number {
   return use(NowContext);
 }
 
-/** How far off a moment is; exactly when, by its title. */
+/** How far away a moment is; its title says exactly when. */
 export function Moment({ at }: { at: string | null }): ReactNode {
   const now = usePageNow();
   const zone = use(ZoneContext);
@@ -38,7 +41,7 @@ export function Moment({ at }: { at: string | null }): ReactNode {
   );
 }
 
-/** Text of others in a cell that may cut it: whole on hover, and never written in another direction. */
+/** Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. */
 export function CutText({ text }: { text: string }): ReactNode {
   const shown = visibleText(text);
   return <span title={shown}>{shown}</span>;

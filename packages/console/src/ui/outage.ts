@@ -1,21 +1,24 @@
 import { ApiError } from '../api/client.ts';
 
-/** What a query says of itself, as far as freshness goes. */
+/** What a query tells about itself, as far as freshness needs it. */
 export type QueryState = {
   readonly status: 'pending' | 'error' | 'success';
-  /** Milliseconds; 0 = never. */
+  /** When data last came, in milliseconds; 0 means never. */
   readonly dataUpdatedAt: number;
   readonly errorUpdatedAt: number;
   readonly errorUpdateCount: number;
   readonly error: Error | null;
 };
 
-/** A row of failures of one query, with no good answer in between. Times in milliseconds. */
+/** A series of failures of one query, without a good answer in between. Times are in milliseconds. */
 export type Outage = {
   readonly error: Error;
   readonly since: number;
   readonly failures: number;
-  /** From the last failure to the next try; null = none: the same call would fail the same way. */
+  /**
+   * From the last failure to the next try; null means that there is none, because the same call would fail the same
+   * way.
+   */
   readonly delayMillis: number | null;
   readonly nextTryAt: number | null;
   readonly dataUpdatedAt: number;
@@ -25,22 +28,22 @@ export type Outage = {
 const shortestDelayMillis = 2_000;
 const longestDelayMillis = 120_000;
 
-/** Whether the same call may succeed later, unchanged: 5xx, no connection, time-out, 429. */
+/** Whether the same call may succeed later: after 5xx, no connection, a time-out, or 429. */
 export function isPassing(error: Error): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }
 
 /**
- * The outage that a failed query is in, given the one it was in before; undefined when its last answer
- * was good. `previous` of the same failure is answered as it is.
+ * The outage of a failed query, given the one that it was in before; undefined when its last answer was good. When
+ * `previous` already includes the failure, it is returned as it is.
  */
 export function nextOutage(
   previous: Outage | undefined,
   state: QueryState,
   random: () => number,
 ): Outage | undefined {
-  // While a first load is tried again, a query is `pending` and its error gone: still the same outage.
+  // While a first load is tried again, the query is `pending` and has no error. It is still in the same outage.
   const isTryingAgain = state.status === 'pending' && state.dataUpdatedAt === 0;
   if (isTryingAgain) return previous;
   if (state.status !== 'error' || state.error === null) return undefined;
@@ -59,24 +62,27 @@ export function nextOutage(
   };
 }
 
-/** 2 s doubling to 2 min, each up to a fifth longer, and never before Retry-After; null = no next try. */
+/**
+ * The delay before the next try: 2 s, doubling to 2 min, each up to a fifth longer at random, and never less than
+ * Retry-After. Null when there is no next try.
+ */
 export function delayAfter(error: Error, failures: number, random: () => number): number | null {
   if (!isPassing(error)) return null;
   const doubled = Math.min(shortestDelayMillis * 2 ** (failures - 1), longestDelayMillis);
   const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-  // So that the pages of a whole team do not come back in the same instant.
+  // Chance keeps the pages of a whole team from trying again in the same instant.
   return Math.round(Math.max(doubled, asked) * (1 + random() / 5));
 }
 
-/** What stands in the status line of a page. */
+/** What the status line of a page says. */
 export type Freshness =
   | { readonly kind: 'empty' }
   | { readonly kind: 'fresh'; readonly updatedAt: number }
   | { readonly kind: 'failing'; readonly outage: Outage; readonly dataOf: number };
 
 /**
- * Of all queries of a page: any that fails makes it failing, told by the one that has failed longest;
- * the age is that of the oldest data shown. A 401 is for the sign-in dialog to tell.
+ * The freshness of a page from all of its queries. If any of them fails, the page is failing, and the query that has
+ * failed longest is named. The age is that of the oldest data shown. A 401 is left to the sign-in dialog.
  */
 export function freshnessOf(
   queries: readonly { state: QueryState; outage: Outage | undefined }[],
@@ -97,7 +103,7 @@ function isSignedOut(error: Error): boolean {
   return error instanceof ApiError && error.status === 401;
 }
 
-/** The failure in three words. */
+/** Describes the failure in about three words. */
 export function describeFailure(error: Error): string {
   if (!(error instanceof ApiError)) return 'The page made a mistake';
   switch (error.status) {
@@ -116,7 +122,7 @@ export function describeFailure(error: Error): string {
   }
 }
 
-/** What to do next, in the words of the service. */
+/** What to do next, as the service says it. */
 export function reasonOf(error: Error): string {
   return error instanceof ApiError ? error.detail : error.message;
 }

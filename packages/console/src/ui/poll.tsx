@@ -8,7 +8,7 @@ import classes from './list-page.module.css';
 
 type Polled = Pick<UseQueryResult, 'dataUpdatedAt' | 'refetch'>;
 
-/** How often the page asks, how old its oldest data is, and a button to ask now. */
+/** Says how often the page asks and how old its oldest data is, with a button to ask now. */
 export function PollNote(props: { queries: readonly Polled[]; millis?: number }): ReactNode {
   const { queries, millis = pollMillis } = props;
   const now = useNow(1000);
@@ -42,13 +42,13 @@ export function PollNote(props: { queries: readonly Polled[]; millis?: number })
   );
 }
 
-/** How often lists are read again while all is well. */
+/** How often lists are read while all is well. */
 export const pollMillis = 15_000;
 
-/** How often the open parts of RECORDS are. */
+/** How often the open parts of RECORDS are read. */
 export const calmPollMillis = 30_000;
 
-/** For `refetchInterval` of what is followed: closely while it is under way, else calmly. */
+/** For `refetchInterval` of something that can be under way: often while it is, else calmly. */
 export function useFollowing<T>(
   isUnderWay: (data: T) => boolean,
   closelyMillis: number,
@@ -62,10 +62,13 @@ export function useFollowing<T>(
   };
 }
 
-/** For `placeholderData`: what another key holds is not this. The frame would keep it. */
+/**
+ * For `placeholderData`, where the data of another key must not be shown. Without it, the query client would keep that
+ * data on the screen.
+ */
 export function noPlaceholder(): undefined {
   return undefined;
 }
 
-/** What is kept of export jobs: all begins with this key. Who makes one has it read again. */
+/** The beginning of the query keys of everything about export jobs. Whoever makes a job invalidates it. */
 export const exportsKey = ['exports'] as const;

@@ -5,14 +5,14 @@ import type { Scope } from '../api/values.ts';
 export type Session = {
   readonly actor: Actor;
   readonly hasScope: (scope: Scope) => boolean;
-  /** Ends the session here and in the service, and shows the sign-in page; it leads back to `from`. */
+  /** Ends the session here and in the service, and shows the sign-in page, which leads back to `from`. */
   readonly signOut: (from?: string) => Promise<void>;
 };
 
-/** Set by the frame, once somebody is signed in. */
+/** The frame provides the session once somebody is signed in. */
 export const SessionContext = createContext<Session | null>(null);
 
-/** Who is signed in. Only inside the frame. */
+/** Who is signed in. May be used only inside the frame. */
 export function useSession(): Session {
   const session = use(SessionContext);
   if (session === null) throw new Error('useSession outside of a session');

@@ -11,8 +11,8 @@ import {
   Tooltip,
 } from '@mantine/core';
 
-// The one file for colour and spacing. Style sheets take both from the variables made here:
-// `--svc-*`, and `--mantine-spacing-*` (8 px grid).
+// The only file for colours and spacing. Style sheets use the variables made here: `--svc-*`, and `--mantine-spacing-*`
+// (a grid of 8 px).
 
 const accent: MantineColorsTuple = [
   '#eef2fd',
@@ -41,7 +41,7 @@ const gray: MantineColorsTuple = [
   '#1b1b1f',
 ];
 
-/** Its dark scheme's greys: 0 is text, 7 is the page. */
+/** The greys of the dark scheme: 0 is text, 7 is the page. */
 const dark: MantineColorsTuple = [
   '#e6e6e9',
   '#c8c8ce',
@@ -68,7 +68,7 @@ const buttonVars = {
 
 const everyPointer = { hover: true, focus: true, touch: true } as const;
 
-/** Theirs is a <header>: a second banner of the page. */
+/** Mantine's header is a <header>, which would count as a second banner of the page. */
 const plainHeader = { attributes: { header: { role: 'none' } } } as const;
 
 export const theme = createTheme({
@@ -121,7 +121,7 @@ export const theme = createTheme({
       },
       styles: {
         title: { fontSize: '14px', fontWeight: 600 },
-        // On a dark page a shadow alone marks no edge.
+        // On a dark page a shadow alone does not show where something ends.
         content: { border: '1px solid var(--svc-line-strong)' },
       },
     }),
@@ -131,7 +131,10 @@ export const theme = createTheme({
   },
 });
 
-/** Our own names, so that style sheets say what a colour is for. All text pairs reach 4.5 : 1. */
+/**
+ * Variables with our own names, so that style sheets say what a colour is for. All pairs of text and background have a
+ * contrast of at least 4.5 : 1.
+ */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {
     '--svc-row': '32px',

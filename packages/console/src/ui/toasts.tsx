@@ -13,35 +13,35 @@ export type Toast = {
   readonly text: string;
   readonly href?: string;
   readonly linkText?: string;
-  /** A button: what it says, and what it does before the message closes. */
+  /** A button: its text, and what it does before the message closes. */
   readonly action?: { readonly text: string; readonly run: () => void };
 };
 
 const shownMillis = 8_000;
 const mostShown = 4;
 
-/** Says something at the edge of the page for some seconds, with a link to where it leads. */
+/** Shows a message at the edge of the page for some seconds, with a link to the place that it is about. */
 export function notify(toast: Toast): void {
   const id = randomId();
   const [oldest, ...others] = notificationsStore.getState().notifications;
-  // The newest is what one waits for; the library would have it wait for its turn.
+  // The newest message is shown at once, because somebody waits for it; the library would queue it behind the others.
   if (oldest?.id !== undefined && others.length + 1 >= mostShown) notifications.hide(oldest.id);
   const shown: NotificationData = {
     id,
     autoClose: shownMillis,
     message: <ToastText toast={toast} onDone={() => notifications.hide(id)} />,
-    // The region around all of them speaks.
+    // The region around all messages announces them to screen readers.
     role: 'presentation',
     classNames: { root: classes.toast, body: classes.toastBody, description: classes.toastText },
     closeButtonProps: { 'aria-label': 'Close message' },
-    // Under the mouse it stays by itself; so it does for who comes by key.
+    // A message under the mouse stays by itself. This keeps it for people who use keys, too.
     onFocus: () => notifications.update({ ...shown, autoClose: false }),
     onBlur: () => notifications.update(shown),
   };
   notifications.show(shown);
 }
 
-/** Shows what `notify` says. Once in the frame. */
+/** Shows the messages of `notify`. The frame contains it once. */
 export function Toasts(): ReactNode {
   return (
     <Portal>

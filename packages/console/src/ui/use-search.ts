@@ -3,17 +3,20 @@ import { useCallback, useMemo, useRef } from 'react';
 
 type Options = { replace?: boolean };
 
-/** Makes the next view state of the last one. A step for Back, unless replaced. */
+/**
+ * Changes the view state by a function of the previous one. The change is a new step for Back, unless it replaces the
+ * previous step.
+ */
 export type ChangeSearch<S> = (change: (before: S) => S, options?: Options) => void;
 
 type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
 
-/** As `ChangeSearch`, by the fields that change; `undefined` takes one out. */
+/** Changes the view state by the fields that change; `undefined` removes a field. */
 export type UpdateSearch<S> = (change: Changes<S>, options?: Options) => void;
 
 type PagePath = '/records' | '/exports' | '/dlq' | '/deliveries' | '/endpoints' | '/retention';
 
-/** The view state that a page keeps in the hash, and how to make the next one. */
+/** The view state that a page keeps in the hash, and a function that changes it. */
 export function useHashSearch<S extends object>(
   path: PagePath,
   validate: (raw: Record<string, unknown>) => S,
@@ -39,7 +42,7 @@ export function useHashSearch<S extends object>(
   return [search, change];
 }
 
-/** The view state that a page keeps in the hash, and how to change fields of it. */
+/** The view state that a page keeps in the hash, and a function that changes fields of it. */
 export function usePageSearch<S extends object>(
   path: PagePath,
   validate: (raw: Record<string, unknown>) => S,
@@ -52,7 +55,9 @@ export function usePageSearch<S extends object>(
   return [search, update];
 }
 
-/** Opening a drawer is a step, so that Back closes it first; closing takes that step back. */
+/**
+ * Opens and closes a drawer. Opening is a step, so that Back closes the drawer first; closing goes back by that step.
+ */
 export function useDrawerStep(
   shown: string | undefined,
   update: (next: string | undefined, options: { replace: boolean }) => void,
@@ -62,7 +67,7 @@ export function useDrawerStep(
   const current = useRef({ shown, update });
   current.current = { shown, update };
   const open = useCallback((next: string) => {
-    // From one to the next is no step of its own.
+    // Going from one drawer to the next is no new step.
     const replace = current.current.shown !== undefined;
     if (!replace) isOurStep.current = true;
     current.current.update(next, { replace });

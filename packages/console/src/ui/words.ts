@@ -1,6 +1,6 @@
 import { formatAge } from './format.ts';
 
-/** An id in few characters, by both its ends: dlv…7Kq2. What is short already stays whole. */
+/** An id shortened to its two ends: `dlv…7Kq2`. A short id stays as it is. */
 export function shortId(id: string): string {
   if (id.length <= 12) return id;
   const mark = id.indexOf('_');
@@ -8,7 +8,7 @@ export function shortId(id: string): string {
   return `${start}…${id.slice(-4)}`;
 }
 
-/** How far a moment lies from now: in 4 min, 2 h ago, now. */
+/** How far a moment is from now: `in 4 min`, `2 h ago`, `now`. */
 export function formatDistance(instant: string, now: number): string {
   const millis = Date.parse(instant) - now;
   if (Number.isNaN(millis)) return instant;
@@ -16,18 +16,18 @@ export function formatDistance(instant: string, now: number): string {
   return millis > 0 ? `in ${formatAge(millis)}` : `${formatAge(-millis)} ago`;
 }
 
-/** 340 ms, 1.2 s, 15.0 s. */
+/** A duration in milliseconds: `340 ms`, `1.2 s`, `15.0 s`. */
 export function formatDuration(millis: number): string {
   return millis < 1000 ? `${millis} ms` : `${(millis / 1000).toFixed(1)} s`;
 }
 
-/** 1 row, 2 rows, no rows. */
+/** A number with its noun: `1 row`, `2 rows`, `no rows`. */
 export function countOf(count: number, one: string, many = `${one}s`): string {
   if (count === 0) return `no ${many}`;
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 }
 
-/** Records by tenant, store and days, as an export names them. */
+/** Which records: a tenant, store and days, as an export names them. */
 export type Slice = {
   tenant: string;
   store?: string | undefined;
@@ -36,14 +36,14 @@ export type Slice = {
   to?: string | undefined;
 };
 
-/** TX › DFW › 2001-03, or the days. */
+/** A slice in words: `TX › DFW › 2001-03`, or with its days. */
 export function sliceText(slice: Slice): string {
   const { tenant, store, month, from, to } = slice;
   const days = from === undefined ? month : from === to ? from : `${from} – ${to}`;
   return [tenant, store, days].filter((part) => part !== undefined).join(' › ');
 }
 
-/** A command line that a POSIX shell reads back as exactly these words. */
+/** The words as a command line that a POSIX shell reads back exactly. */
 export function shellLine(words: readonly string[]): string {
   return words.map(shellWord).join(' ');
 }

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import classes from './controls.module.css';
 import type { Zone } from './format.ts';
 
-/** The zone all times are shown in; kept in this browser. */
+/** The zone in which all times are shown. The choice is stored in this browser. */
 export function useZone(): [Zone, (zone: Zone) => void] {
   const [zone, setZone] = useLocalStorage<Zone>({
     key: 'svcctl.zone',
@@ -16,7 +16,7 @@ export function useZone(): [Zone, (zone: Zone) => void] {
   return [zone, setZone];
 }
 
-/** The zone as people write it: UTC, or this browser's own. */
+/** The name of a zone: UTC, or this browser's own. */
 export function zoneName(zone: Zone): string {
   return zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

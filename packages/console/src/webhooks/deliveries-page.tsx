@@ -21,7 +21,7 @@ import { deliveriesKey, useDelivery, useRetries } from './use-delivery.ts';
 
 const pageSize = 100;
 
-/** DELIVERIES: webhooks in every state, newest first. */
+/** The page DELIVERIES: webhooks in every state, newest first. */
 export function DeliveriesPage(): ReactNode {
   const [search, update] = usePageSearch('/deliveries', validateDeliveriesSearch);
   const list = useDeliveries(search);
@@ -120,7 +120,7 @@ const statusChoices = deliveryStatuses.map((status) => ({ value: status, label: 
 
 function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries }): ReactNode {
   const { search, update } = props;
-  // The cursor belonged to the last filters.
+  // The cursor goes with any change of the filters, because it belonged to the previous ones.
   const filter: Update = (change) => update({ ...change, cursor: undefined });
   return (
     <div className={classes.bar}>

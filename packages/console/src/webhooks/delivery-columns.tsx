@@ -8,7 +8,7 @@ import { ShortId } from '../ui/table/whole-tips.tsx';
 import markClasses from './marks.module.css';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
 
-/** What keeps a delivery whose endpoint is disabled. */
+/** Says that a delivery waits because its endpoint is disabled. */
 function EndpointDisabled(): ReactNode {
   return (
     <span
@@ -73,7 +73,7 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   },
 ];
 
-/** The columns of DELIVERIES. */
+/** The columns of the page DELIVERIES. */
 export const deliveryColumns: readonly Column<Delivery>[] = [
   {
     name: 'STATUS',

@@ -28,7 +28,7 @@ type DeliveryDrawerProps = {
   onClose: () => void;
 };
 
-/** One delivery: what holds it, what was tried, what is sent. */
+/** The drawer of one delivery: why it waits, its attempts, and what is sent. */
 export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   const { id, delivery } = props;
   const failure = useFailure(delivery);
@@ -91,7 +91,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
   );
 }
 
-/** Where it stands, and what holds it. */
+/** The status of the delivery, and why it waits. */
 function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { status, waiting, finished_at } = delivery;
   return (
@@ -183,7 +183,7 @@ function CopyText({ label, value }: { label: string; value: () => string }): Rea
   );
 }
 
-/** What every attempt met, newest first. */
+/** The attempts, newest first, with what came of each. */
 function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
   if (attempts.length === 0) return <p className={classes.note}>No attempt yet.</p>;
   return (
@@ -223,10 +223,10 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
   );
 }
 
-/** Above this, colours would cost more elements than they are worth. */
+/** A longer body is shown without colours: each coloured piece costs an element. */
 const colouredChars = 40_000;
 
-/** The body of a delivery, readable; only its white space differs from what is sent. */
+/** The body of a delivery, indented. Only its white space differs from what is sent. */
 function Payload({ body }: { body: string }): ReactNode {
   const pieces = useMemo((): JsonPiece[] => {
     if (body.length <= colouredChars) return printPieces(visibleJson(body));
@@ -251,8 +251,8 @@ function Payload({ body }: { body: string }): ReactNode {
 type Sent = { target: string; idempotency_key: string; body: string };
 
 /**
- * The delivery as a command line. Without its signature: that takes the secret of the endpoint, which is
- * nowhere to be read.
+ * The delivery as a curl command. It has no signature: that takes the secret of the endpoint, which cannot be read
+ * anywhere.
  */
 export function curlLine({ target, idempotency_key, body }: Sent): string {
   const headers = ['content-type: application/json', `webhook-id: ${idempotency_key}`];
@@ -269,7 +269,7 @@ export function curlLine({ target, idempotency_key, body }: Sent): string {
   ]);
 }
 
-/** Throws a delivery away, after a question; the access token is asked for by the call itself. */
+/** Deletes a delivery after a question. The call itself asks for the access token. */
 function PurgeButton({ id }: { id: string }): ReactNode {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);

@@ -19,7 +19,7 @@ const icons = {
   discarded: DiscardedIcon,
 } as const;
 
-/** A status as word, shape and colour. */
+/** A status as a word with a shape and a colour. */
 export function StatusMark({ status }: { status: DeliveryStatus }): ReactNode {
   const Icon = icons[status];
   return (
@@ -30,14 +30,14 @@ export function StatusMark({ status }: { status: DeliveryStatus }): ReactNode {
   );
 }
 
-/** When the next attempt is; once its time has come, it only waits for its turn. */
+/** When the next attempt is; once that time has come, the delivery only waits for its turn. */
 export function NextRetry({ at }: { at: string | null }): ReactNode {
   const now = usePageNow();
   const isDue = at !== null && Date.parse(at) <= now;
   return isDue ? <span className={classes.due}>due</span> : <Moment at={at} />;
 }
 
-/** A URL cut in its middle where it must be. */
+/** A URL, cut in its middle if there is too little room. */
 export function Target({ target }: { target: string }): ReactNode {
   const [start, end] = splitTarget(target);
   return (
@@ -48,7 +48,7 @@ export function Target({ target }: { target: string }): ReactNode {
   );
 }
 
-/** An HTTP status, or a dash where none ever came. */
+/** An HTTP status, or a dash when no answer ever came. */
 export function LastStatus({ status }: { status: number | null }): ReactNode {
   return status === null ? <span className={classes.none}>–</span> : status;
 }

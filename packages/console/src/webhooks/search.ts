@@ -7,20 +7,20 @@ import {
 } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 
-// All view state of the pages of webhooks, as it stands in the hash.
+// The view state of the pages about webhooks, as the hash has it.
 
-/** As the pages show them: what needs a person comes first. */
+/** The statuses of the queue in the order of the page: what needs a person comes first. */
 export const shownStatuses = [...deadLetterStatuses].reverse();
 
 export type DlqSearch = {
-  /** Only this status is shown; both are still counted. */
+  /** Filter: only rows of this status are shown. Both statuses are still counted. */
   status?: DeadLetterStatus;
   tenant?: string;
   endpoint?: string;
   failure?: FailureClass;
   q?: string;
   view?: 'groups';
-  /** Id of the delivery in the drawer. */
+  /** Id of the delivery that the drawer shows. */
   delivery?: string;
 };
 
@@ -33,26 +33,26 @@ export type DeliveriesSearch = {
   delivery?: string;
 };
 
-/** The value of `edit` for an endpoint that is to be made. */
+/** The value of `edit` for a new endpoint. */
 export const newEndpoint = 'new';
 
 export type EndpointsSearch = {
   tenant?: string;
   cursor?: string;
-  /** Id of the endpoint in the drawer, or `new`. */
+  /** Id of the endpoint that the drawer shows, or `new`. */
   edit?: string;
 };
 
 type Raw = Record<string, unknown>;
 
-/** What of a hash can be understood; the rest is dropped, so that an old link still opens. */
+/** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateDlqSearch(search: Raw): DlqSearch {
   const failure = textOf(search.failure);
   return withoutUndefined({
     status: deadLetterStatuses.find((status) => status === search.status),
     tenant: textOf(search.tenant),
     endpoint: textOf(search.endpoint),
-    // A closed set of the service, which knows it better: a wrong one is refused there.
+    // Failure classes are not checked here: the service refuses a wrong one.
     failure: failure as FailureClass | undefined,
     q: textOf(search.q),
     view: search.view === 'groups' ? 'groups' : undefined,
@@ -79,7 +79,7 @@ export function validateEndpointsSearch(search: Raw): EndpointsSearch {
   });
 }
 
-/** The place that shows one delivery, whatever becomes of it. */
+/** A link to one delivery. It works whatever becomes of the delivery. */
 export function deliveryHref(id: string, endpoint?: string): string {
   const filter = endpoint === undefined ? '' : `endpoint=${encodeURIComponent(endpoint)}&`;
   return `#/deliveries?${filter}delivery=${encodeURIComponent(id)}`;

@@ -15,7 +15,7 @@ import { deliveryHref } from './search.ts';
 
 const followMillis = 2_000;
 
-/** The delivery in the drawer: followed closely while it is due or an attempt is under way. */
+/** Reads the delivery in the drawer, and often while it is due or an attempt is under way. */
 export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDetail> {
   return useQuery<DeliveryDetail>({
     queryKey: deliveryKey(id),
@@ -30,14 +30,14 @@ function isMoving({ status, waiting }: DeliveryDetail): boolean {
   return status === 'queued' || waiting?.reason === 'in_flight';
 }
 
-/** What is kept of the dead-letter queue, of deliveries, of endpoints: all begin with this key. */
+/** The beginning of the query keys of everything about webhooks. */
 export const webhooksKey = ['webhooks'] as const;
 export const dlqKey = [...webhooksKey, 'dlq'] as const;
 export const deliveriesKey = [...webhooksKey, 'deliveries'] as const;
 export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
 export const jobsKey = [...webhooksKey, 'jobs'] as const;
 
-/** Keys of one delivery: of none without an id. */
+/** The query key of one delivery; without an id it is that of no delivery. */
 function deliveryKey(id: string | undefined) {
   return [...webhooksKey, 'delivery', id ?? null] as const;
 }
@@ -46,24 +46,21 @@ export function deliveryPath(id: string): string {
   return `/webhook/dlq/${encodeURIComponent(id)}`;
 }
 
-/** Re-arms one; it has no step-up and no body. */
+/** Makes one delivery due again. The call has no body and needs no confirmation. */
 function retryDelivery(id: string): Promise<Delivery> {
   return api.post<Delivery>(`${deliveryPath(id)}/retry`, undefined);
 }
 
-/** Calls at once when many rows are retried. */
+/** How many calls run at once when many rows are retried. */
 const atOnce = 6;
 
 export type Retries = {
-  /** On their way out: not to be shown in the dead-letter queue. */
+  /** Ids of deliveries whose retry is under way: the dead-letter queue does not show them. */
   readonly leaving: ReadonlySet<string>;
   readonly retry: (ids: readonly string[]) => Promise<void>;
 };
 
-/**
- * Retries rows by hand. They leave the list at once; those that are refused come back, with a message
- * that says why.
- */
+/** Retries single rows. They leave the list at once; those that are refused come back, with a message that says why. */
 export function useRetries(endpointOf: (id: string) => string | undefined): Retries {
   const client = useQueryClient();
   const [leaving, setLeaving] = useState<ReadonlySet<string>>(new Set());
@@ -100,7 +97,10 @@ async function sendAll(ids: readonly string[]): Promise<Map<string, Error>> {
   return failures;
 }
 
-/** Takes them out of the lists at hand; a list that was on its way might still hold them. */
+/**
+ * Removes rows from the cached lists. Requests that are under way are cancelled, because their answers might still
+ * contain them.
+ */
 async function forget(client: QueryClient, ids: readonly string[]): Promise<void> {
   await client.cancelQueries({ queryKey: dlqKey });
   client.setQueriesData<DeadLetters>({ queryKey: [...dlqKey, 'rows'] }, (list) => {

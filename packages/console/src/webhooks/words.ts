@@ -1,7 +1,7 @@
 import type { Endpoint } from '../api/types.ts';
 import type { DeliveryStatus, FailureClass } from '../api/values.ts';
 
-/** A URL in two parts: the second is its last path segment, which tells endpoints apart. */
+/** A URL in two parts. The second is its last path segment, by which endpoints can be told apart. */
 export function splitTarget(target: string): [string, string] {
   const slash = target.lastIndexOf('/');
   const end = target.slice(slash);
@@ -10,7 +10,7 @@ export function splitTarget(target: string): [string, string] {
     : [target.slice(0, slash), end];
 }
 
-/** What each status means, in a sentence. */
+/** What each status means, as a sentence. */
 export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
   queued: 'due at once',
   pending: 'failed, tried again by itself',
@@ -19,7 +19,7 @@ export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
   discarded: 'never delivered',
 };
 
-/** Where on its way an attempt failed. */
+/** For each failure class, where on its way an attempt failed. */
 export const failureWords: Readonly<Record<FailureClass, string>> = {
   dns: 'name not found',
   connect: 'no connection',
@@ -40,7 +40,7 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   endpoint_disabled: 'endpoint disabled too long',
 };
 
-/** What is queued or pending of an endpoint: 1,204, 10,000+. */
+/** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
 export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
   return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
 }

@@ -24,7 +24,10 @@ import classes from './tenant.module.css';
 
 const mostDays = 36_500;
 
-/** The policy of a tenant, or the default. What deletes more is asked, with its effect. */
+/**
+ * The form for the policy of a tenant, or the default one. A change that deletes more is confirmed first, with its
+ * effect.
+ */
 export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   const form = usePolicyForm(policy);
   const { values, set, save } = form;
@@ -93,7 +96,8 @@ function usePolicyForm(policy: RetentionPolicy) {
   const [base, setBase] = useState(policy);
   const [values, setValues] = useState(() => valuesOf(policy));
   const [isAsking, setAsking] = useState(false);
-  // Somebody else changed it: shown, unless that would overwrite what is being typed here.
+  // Somebody else has changed the policy. The form takes the change over, unless that would overwrite what is being
+  // typed.
   if (base.updated_at !== policy.updated_at) {
     setBase(policy);
     if (!isChanged(base, values)) setValues(valuesOf(policy));
@@ -145,7 +149,10 @@ function BackToDefault({ tenant }: { tenant: string }): ReactNode {
   );
 }
 
-/** By field, as the service names them; '' is about the whole. Who closed the token's question knows. */
+/**
+ * The faults by the names of the fields, as the service calls them; '' collects those that belong to no field. There is
+ * none when the person closed the question for the token.
+ */
 function faultsOf(error: Error | null): Partial<Record<string, string>> {
   if (error === null || isStepUp(error)) return {};
   if (error instanceof ApiError && error.errors.length > 0) {
@@ -158,10 +165,10 @@ function faultsOf(error: Error | null): Partial<Record<string, string>> {
 
 const fields = ['/hot_days', '/delete_days'];
 
-/** What a policy would delete that stays today, before it is saved. */
+/** The question before a policy is saved that deletes more: how many records would go. */
 function PolicyQuestion(props: {
   tenant: string;
-  /** null: nothing is asked. */
+  /** The values to be confirmed; null closes the question. */
   values: PolicyValues | null;
   onYes: () => void;
   onClose: () => void;
@@ -226,14 +233,18 @@ function Effect({ tenant, deleteDays }: { tenant: string; deleteDays: number }):
 type DeletedCount = {
   readonly count: number;
   readonly firstKept: string;
-  /** There are more leaves than were counted. */
+  /** True when there are more leaves than were counted. */
   readonly isPart: boolean;
 };
 
-/** 5,000 leaves: whoever has more is told that it is at least this many. */
+/**
+ * At most this many pages are read, which is 5,000 leaves. With more, the question says that it is at least this many.
+ */
 const mostPages = 10;
 
-/** How many records of a tenant lie before a day, by the counters of its days; asked when it is shown. */
+/**
+ * Counts, by the counters of its days, how many records of a tenant are older than a day. It is read when it is shown.
+ */
 function useEffectOfDeletion(
   tenant: string,
   firstKept: string | undefined,

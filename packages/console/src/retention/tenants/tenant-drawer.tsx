@@ -21,7 +21,7 @@ import classes from './tenant.module.css';
 import { deleteText } from './tenants-table.tsx';
 
 export type TenantDrawerProps = {
-  /** Or `*`: the default. */
+  /** The tenant, or `*` for the default policy. */
   tenant: string;
   state: UseQueryResult<TenantState | null>;
   mayAct: boolean;
@@ -31,7 +31,7 @@ export type TenantDrawerProps = {
   onClose: () => void;
 };
 
-/** A tenant: how it lies, its policy, what a run would do with it, what was done. */
+/** The drawer of a tenant: what of it is hot and cold, its policy, what a run would do, and its last moves. */
 export function TenantDrawer(props: TenantDrawerProps): ReactNode {
   const { tenant } = props;
   const isDefault = tenant === '*';

@@ -68,7 +68,7 @@ function originOf({ from_default }: TenantState['policy']): string {
   return from_default ? 'default' : 'own';
 }
 
-/** What is only the default stands back. */
+/** The text of a policy, dimmed when it is only the default. */
 function PolicyText(props: { tenant: TenantState['policy']; text: string }): ReactNode {
   return (
     <span className={props.tenant.from_default ? classes.muted : undefined}>{props.text}</span>

@@ -17,13 +17,15 @@ import { WholeTips } from './whole-tips.tsx';
 
 export type Column<Row> = {
   readonly name: string;
-  /** Of the style sheet: its width, and how it is aligned. */
+  /** A class of the style sheet, which says how wide the column is and how it is aligned. */
   readonly className?: string | undefined;
-  /** What is used by key inside a cell takes this tab index: only the active row's are stops. */
+  /**
+   * Draws a cell. Links and buttons in it must take this tab index, so that Tab stops only at those of the active row.
+   */
   readonly cell: (row: Row, tabIndex: number) => ReactNode;
 };
 
-/** Rows under a line of their own; without `title` under none. */
+/** Rows below a line with a title; without `title` there is no such line. */
 export type RowGroup<Row> = {
   readonly id: string;
   readonly title?: ReactNode;
@@ -31,25 +33,28 @@ export type RowGroup<Row> = {
 };
 
 type RowsTableProps<Row> = {
-  /** What the rows are. */
+  /** The name of the list for assistive technology. */
   label: string;
   columns: readonly Column<Row>[];
   groups: readonly RowGroup<Row>[];
-  /** Must be the same function on every render, as `columns`: rows that did not change are not drawn. */
+  /**
+   * Identifies a row. Like `columns`, it must be the same at every render, so that rows that did not change are not
+   * drawn again.
+   */
   keyOf: (row: Row) => string;
-  /** The row in the drawer. */
+  /** Key of the row that the drawer shows. */
   open?: string | undefined;
-  /** Names the place of the list: another one begins at its top. */
+  /** Identifies the list: when it changes, the table scrolls to its top. */
   place: string;
   isWaiting: boolean;
   onOpen: (key: string) => void;
-  /** By r, and by what carries `data-retry`. */
+  /** Called with the key of a row, for the key r and for a click on what has `data-retry`. */
   onRetry?: ((key: string) => void) | undefined;
   selection?: Selection | undefined;
   className?: string | undefined;
 };
 
-/** A list of rows. j and k (or ↓ and ↑) go from row to row, Enter opens, r retries, x selects. */
+/** A table of rows. j and k (or ↓ and ↑) go from row to row, Enter opens one, r retries it, x selects it. */
 export function RowsTable<Row>(props: RowsTableProps<Row>): ReactNode {
   const { columns, groups, keyOf, open, selection } = props;
   const scroller = useRef<HTMLElement>(null);
@@ -70,7 +75,7 @@ export function RowsTable<Row>(props: RowsTableProps<Row>): ReactNode {
     if (key === undefined) return;
     setActive(key);
     const row = rowOf(table.current, key);
-    // With focus in the drawer the row is only shown: j and k step from there as well.
+    // While the focus is in the drawer, the row is only scrolled into view: j and k work from there, too.
     if (open === undefined || isInside) row?.focus();
     else row?.scrollIntoView({ block: 'nearest' });
     if (open !== undefined && key !== open) props.onOpen(key);
@@ -140,7 +145,7 @@ type LineProps = {
   columns: readonly Column<unknown>[];
   isActive: boolean;
   isOpen: boolean;
-  /** undefined: rows are not selected here. */
+  /** Whether the row is selected; undefined where rows cannot be selected. */
   isSelected: boolean | undefined;
 };
 
@@ -214,7 +219,7 @@ function SelectAll({ selection, count }: { selection: Selection; count: number }
 
 const chordMillis = 1_000;
 
-/** The keys of the row that has the focus. */
+/** Handles the keys that are pressed in a row. */
 function useRowKeys<Row>(
   props: Pick<RowsTableProps<Row>, 'onOpen' | 'onRetry' | 'selection'> & {
     move: (step: number) => void;
@@ -224,7 +229,7 @@ function useRowKeys<Row>(
   return (event) => {
     const key = keyAt(event.target as Element);
     if (key === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    // g r goes to RECORDS and must retry nothing on its way.
+    // The keys g r go to RECORDS; the r of these must not retry anything.
     const isChord = event.timeStamp - chordAt.current < chordMillis;
     if (event.key === 'g') chordAt.current = event.timeStamp;
     const isOnRow = event.target instanceof HTMLTableRowElement;
@@ -253,7 +258,7 @@ function rowOf(table: HTMLTableElement | null, key: string): HTMLElement | null 
   return table?.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(key)}"]`) ?? null;
 }
 
-/** Someone who selects text in a row doesn't want the drawer. */
+/** Whether text is selected: the click that ends a selection must not open the drawer. */
 function hasSelectedText(): boolean {
   return (window.getSelection()?.toString() ?? '') !== '';
 }
@@ -261,8 +266,8 @@ function hasSelectedText(): boolean {
 type Table = RefObject<HTMLTableElement | null>;
 
 /**
- * The row that is a tab stop. When the active row leaves the list, the one that took its place is active
- * in its stead, and has the focus if that would be lost otherwise.
+ * The row that is a tab stop. When it leaves the list, the row that took its place becomes active; that row also gets
+ * the focus if it would otherwise be lost.
  */
 function useFocusKept(props: {
   keys: readonly string[];
@@ -275,7 +280,7 @@ function useFocusKept(props: {
   const at = active === null ? -1 : keys.indexOf(active);
   const shownAt = at >= 0 ? at : Math.min(last.current.at, keys.length - 1);
   const shown = keys[Math.max(0, shownAt)] ?? null;
-  // A row that has the focus loses it silently when it goes: remember before it does.
+  // When a focused row is removed, the focus is lost without an event. So this is noted before.
   const hasFocus = table.current?.contains(document.activeElement) ?? false;
   if (at >= 0) last.current = { at, hadFocus: hasFocus };
   useLayoutEffect(() => {
@@ -290,7 +295,7 @@ function useFocusKept(props: {
   return shown;
 }
 
-/** When the drawer closes, focus goes back to the row it was opened from. */
+/** When the drawer closes, returns the focus to the row from which it was opened. */
 function useFocusBack(open: string | undefined, table: Table): void {
   const last = useRef(open);
   useEffect(() => {

@@ -2,12 +2,15 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 
 export type Selection = {
   readonly keys: ReadonlySet<string>;
-  /** With `isRange`, all from the row toggled last to this one become what this one becomes. */
+  /**
+   * Selects a row or removes it from the selection. With `isRange`, all rows from the one toggled last to this one get
+   * the same state as this one.
+   */
   readonly toggle: (key: string, isRange: boolean) => void;
   readonly setAll: (isSelected: boolean) => void;
 };
 
-/** Which of the rows shown are selected. A row that leaves the list leaves the selection. */
+/** Keeps which of the rows shown are selected. A row that leaves the list also leaves the selection. */
 export function useSelection(shown: readonly string[]): Selection {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const rows = useRef(shown);
@@ -26,7 +29,7 @@ export function useSelection(shown: readonly string[]): Selection {
   return useMemo(() => ({ keys, toggle, setAll }), [keys, toggle, setAll]);
 }
 
-/** The keys between two, both included; the second alone when the first is not there. */
+/** The keys from one to the other, inclusive; only the second when the first is not in the list. */
 export function rangeOf(rows: readonly string[], from: string | null, to: string): string[] {
   const start = from === null ? -1 : rows.indexOf(from);
   const end = rows.indexOf(to);

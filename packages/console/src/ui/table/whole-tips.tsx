@@ -13,8 +13,8 @@ import classes from './table.module.css';
 type Tip = { text: string; left: number; top: number };
 
 /**
- * Shows the whole of what its `ShortId`s cut, over them, and copies it on a click. One for a whole list:
- * a tooltip component for each of 800 cells would cost more than the list.
+ * Shows the full text of each `ShortId` inside, over it, and copies it on a click. One component serves a whole list: a
+ * tooltip component for each of 800 cells would cost more than the list.
  */
 export function WholeTips({ children }: { children: ReactNode }): ReactNode {
   const [tip, setTip] = useState<Tip | null>(null);
@@ -85,7 +85,9 @@ function useEscape(isShown: boolean, hide: () => void): void {
   }, [isShown]);
 }
 
-/** An id by its ends; whole on hover and focus, copied by a click. Inside `WholeTips`. */
+/**
+ * An id shortened to its two ends. Hover and focus show all of it, a click copies it. To be used inside `WholeTips`.
+ */
 export function ShortId(props: { value: string; name: string; tabIndex?: number }): ReactNode {
   const { value, name, tabIndex = 0 } = props;
   return (

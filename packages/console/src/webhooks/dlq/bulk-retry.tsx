@@ -17,7 +17,7 @@ import { jobsKey, webhooksKey } from '../use-delivery.ts';
 import { failureWords } from '../words.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 
-/** Retries all that a filter finds: first what that would be, then as a job. */
+/** Retries everything that a filter finds: first shows what that would be, then starts a job. */
 export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {
   const { request, onClose } = props;
   return (
@@ -146,7 +146,7 @@ function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest):
   return parts.join(' · ');
 }
 
-/** One line for each bulk retry: how far it is, pause, resume and cancel. */
+/** One line for each bulk retry: how far it is, with buttons to pause, resume and cancel it. */
 export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
   if (jobs.shown.length === 0) return null;
   return (

@@ -25,7 +25,7 @@ export type DlqBarProps = {
   onRetryAll: () => void;
 };
 
-/** What there is, what of it is shown, and what can be done with many rows at once. */
+/** The bar above the dead-letter queue: totals, filters, and actions on many rows at once. */
 export function DlqBar(props: DlqBarProps): ReactNode {
   const { search, update, counts, selected } = props;
   const isGroups = search.view === 'groups';
@@ -95,7 +95,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
           {!isGroups && (
             <Button
               className={classes.retrySelected}
-              // Disabled, but not without the focus: it has just been used when nothing is left.
+              // The button does nothing now, but keeps the focus: it has just been used when no row is left.
               aria-disabled={selected === 0}
               {...(selected === 0 && { 'data-disabled': true })}
               onClick={() => selected > 0 && props.onRetrySelected()}
@@ -148,7 +148,7 @@ export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean 
   return [q, tenant, endpoint, failure].some((filter) => filter !== undefined);
 }
 
-/** More endpoints than anyone picks from a list; a link may still name any other. */
+/** At most this many endpoints are in the list, more than anyone picks from. A link may still name any other. */
 const mostEndpoints = 500;
 
 export function EndpointFilter(props: {

@@ -17,15 +17,15 @@ type Groups = UseQueryResult<Page<DeliveryGroup>>;
 
 export type GroupsTableProps = {
   groups: Readonly<Record<DeadLetterStatus, Groups>>;
-  /** Only groups of this status. */
+  /** Filter: only groups of this status. */
   status: DeadLetterStatus | undefined;
-  /** Only groups of this failure class. */
+  /** Filter: only groups of this failure class. */
   failure: FailureClass | undefined;
   onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
   onRetry: (request: RetryRequest) => void;
 };
 
-/** The dead-letter queue by endpoint and failure class: what is broken, and how much hangs on it. */
+/** The dead-letter queue by endpoint and failure class: what is broken, and how many deliveries wait for it. */
 export function GroupsTable(props: GroupsTableProps): ReactNode {
   const { abandoned, pending } = props.groups;
   const shown = useMemo(() => {

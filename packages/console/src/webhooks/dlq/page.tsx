@@ -25,7 +25,7 @@ import { mostRows, useDeadLetterGroups, useDeadLetters, useJobs } from './use-de
 
 type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
 
-/** WEBHOOK DLQ: what could not be delivered, by row or by group, and RETRY. */
+/** The page WEBHOOK DLQ: what could not be delivered, by row or by group, with RETRY. */
 export function DlqPage(): ReactNode {
   const [search, update] = usePageSearch('/dlq', validateDlqSearch);
   const lists: Lists = {
@@ -173,7 +173,7 @@ function mostText({ data, total }: DeadLetters): string {
   return `the ${formatCount(count)} newest${of} are shown: filter, or see them as groups`;
 }
 
-/** How many rows there are, without those on their way out; with a search text, how many are shown. */
+/** The number of rows, without those whose retry is under way. With a search text, the number of rows shown. */
 function countText(list: DeadLetters | undefined, leaving: ReadonlySet<string>): string {
   if (list === undefined) return '–';
   const gone = list.data.filter(({ id }) => leaving.has(id)).length;
@@ -187,7 +187,7 @@ function findRow(lists: Lists, id: string): Delivery | undefined {
   return rows.find((row) => row.id === id);
 }
 
-/** The filters of the page in the words of a bulk retry. */
+/** The filters of the page as those of a bulk retry. */
 function requestOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
   return {
     ...(status && { status }),

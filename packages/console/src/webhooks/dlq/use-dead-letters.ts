@@ -8,10 +8,10 @@ import { pollMillis } from '../../ui/poll.tsx';
 import type { DlqSearch } from '../search.ts';
 import { dlqKey, jobsKey } from '../use-delivery.ts';
 
-/** Rows of each status on the page, at most. */
+/** At most this many rows of each status are on the page. */
 export const mostRows = 200;
 
-/** The newest failures of one status that the filters of the page leave. */
+/** Reads the newest failures of one status that match the filters. */
 export function useDeadLetters(
   status: DeadLetterStatus,
   search: DlqSearch,
@@ -26,7 +26,7 @@ export function useDeadLetters(
   });
 }
 
-/** The same by endpoint and failure class, the largest first. */
+/** Reads the same by endpoint and failure class, the largest group first. */
 export function useDeadLetterGroups(
   status: DeadLetterStatus,
   search: DlqSearch,
@@ -46,12 +46,12 @@ const runningMillis = 1_500;
 
 export type Jobs = {
   readonly query: UseQueryResult<Page<RetryJob>>;
-  /** Those at work, and those that ended while this page watched. */
+  /** The jobs that run, and those that ended while this page was open. */
   readonly shown: readonly RetryJob[];
   readonly dismiss: (id: string) => void;
 };
 
-/** The bulk retries, from whoever: read often while one runs, and the queue with them. */
+/** Reads the bulk retries, whoever started them. While one runs, they are read often, and so is the queue. */
 export function useJobs(): Jobs {
   const client = useQueryClient();
   const closely = usePolling(runningMillis);

@@ -53,7 +53,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   },
 ];
 
-/** Whether deliveries go to it, as word, shape and colour. */
+/** Whether deliveries are sent to an endpoint, as a word with a shape and a colour. */
 export function EndpointState({ endpoint }: { endpoint: Endpoint }): ReactNode {
   if (endpoint.enabled) {
     return (
@@ -80,7 +80,7 @@ export function EndpointState({ endpoint }: { endpoint: Endpoint }): ReactNode {
   );
 }
 
-/** Whether it rests after failures in a row. */
+/** Whether the endpoint is paused after many failures in a row. */
 export function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { state, failures_in_row: failures, paused_until: until } = endpoint.breaker;
   if (state === 'closed') {

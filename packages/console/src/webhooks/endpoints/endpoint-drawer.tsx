@@ -22,17 +22,17 @@ import { Breaker, EndpointState } from './columns.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 
 type EndpointDrawerProps = {
-  /** Of the endpoint, or `new`. */
+  /** Id of the endpoint, or `new`. */
   id: string;
-  /** As the list has it, until it is read. */
+  /** The endpoint as the list has it, shown until it is read. */
   known: Endpoint | undefined;
-  /** For a new one, what the list is filtered by. */
+  /** The tenant by which the list is filtered, as a start for a new endpoint. */
   tenant: string | undefined;
   onClose: () => void;
   onMade: (id: string) => void;
 };
 
-/** One endpoint: how it stands, what can be done with it, and its settings. */
+/** The drawer of one endpoint: its state, what can be done with it, and its settings. */
 export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const { id, known, onClose } = props;
   const isNew = id === newEndpoint;
@@ -231,8 +231,8 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
 }
 
 /**
- * A call that changes the endpoint, and tells when it was refused. `goneId`: it is gone afterwards, so that
- * the drawer, which may be open for a moment longer, must not read it again.
+ * A call that changes the endpoint; a message tells when it is refused. `goneId` means that the endpoint is deleted by
+ * it: the drawer, which may stay open for a moment, must not read it again.
  */
 function useAction<T>(
   call: () => Promise<T>,
@@ -260,7 +260,7 @@ function Ask(props: {
   text: string;
   answer: string;
   onYes: () => void;
-  /** A second way, which is the destructive one then. */
+  /** A second answer; if there is one, it is the destructive one. */
   other?: { answer: string; onYes: () => void };
   onClose: () => void;
 }): ReactNode {

@@ -43,13 +43,13 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
 };
 
 type EndpointFormProps = {
-  /** undefined: a new one. */
+  /** The endpoint to change; undefined for a new one. */
   endpoint: Endpoint | undefined;
   tenant: string | undefined;
   onMade: (endpoint: EndpointWithSecret) => void;
 };
 
-/** The settings of an endpoint. What the service refuses stands at the field it speaks of. */
+/** The form for the settings of an endpoint. A refusal of the service is shown at the field that it is about. */
 export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): ReactNode {
   const client = useQueryClient();
   const [before, setBefore] = useState(() => valuesOf(endpoint, tenant));
@@ -115,7 +115,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
   );
 }
 
-/** The URL's own refusals name no field: they are about it. */
+/** These codes name no field, but are about the URL. */
 const urlCodes = ['target_invalid', 'target_blocked'];
 
 function faultsOf(error: Error | null): Partial<Record<FieldName | '', string>> {
@@ -125,7 +125,7 @@ function faultsOf(error: Error | null): Partial<Record<FieldName | '', string>> 
   return { '': reasonOf(error) };
 }
 
-/** What stands in the fields of the form, as text. */
+/** The fields of the form as typed. */
 type FormValues = {
   tenant: string;
   url: string;
@@ -151,14 +151,14 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
   };
 }
 
-/** A new endpoint: what is empty is left to the service. */
+/** The body for a new endpoint. Empty fields are left out, and get the service's defaults. */
 export function toNewEndpoint(values: FormValues): NewEndpoint {
   const { url, ...rest } = parsed(values);
   const set = Object.entries(rest).filter(([, value]) => value !== null);
   return { tenant: values.tenant.trim(), url, ...Object.fromEntries(set) };
 }
 
-/** Only what differs from what the form began with; null = the default of the service. */
+/** The body for a change: only what differs from what the form began with. Null means the default of the service. */
 export function toChange(before: FormValues, values: FormValues): EndpointChange {
   const old: Record<string, unknown> = parsed(before);
   const fields = Object.entries(parsed(values)).filter(
@@ -180,7 +180,7 @@ function parsed(values: FormValues) {
   };
 }
 
-/** The faults of the service at the fields they speak of; `''` collects the rest. */
+/** The faults by the field that they are about; `''` collects the rest. */
 export function faultsByField(
   faults: readonly InputFault[],
 ): Partial<Record<FieldName | '', string>> {
@@ -198,13 +198,13 @@ function words(text: string): string[] {
   return text.split(/[\s,]+/).filter((word) => word !== '');
 }
 
-/** What is no number goes as it is, so that the service refuses it at its field. */
+/** Reads a number. Other text is sent as it is, so that the service refuses it, and the fault is shown at its field. */
 function numeral(text: string): number {
   const value = Number(text);
   return Number.isNaN(value) ? (text as unknown as number) : value;
 }
 
-/** The secret of an endpoint, the only time it is ever seen: no stray click closes it. */
+/** Shows the secret of an endpoint, which can never be seen again: so a click beside the dialog does not close it. */
 export function SecretDialog(props: {
   endpoint: EndpointWithSecret | null;
   onClose: () => void;

@@ -16,7 +16,7 @@ import { endpointsKey } from '../use-delivery.ts';
 import { endpointColumns } from './columns.tsx';
 import { EndpointDrawer } from './endpoint-drawer.tsx';
 
-/** ENDPOINTS: where the webhooks of each tenant go. */
+/** The page ENDPOINTS: where the webhooks of each tenant are sent. */
 export function EndpointsPage(): ReactNode {
   const [search, update] = usePageSearch('/endpoints', validateEndpointsSearch);
   const list = useEndpoints(search);
