@@ -143,9 +143,7 @@ export async function startService(
   }
 }
 
-/**
- * An attempt that is cut has no recorded outcome, so it is repeated later: an operator should know before it happens.
- */
+/** An attempt that is cut has no recorded outcome and is repeated, which an operator should know beforehand. */
 function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
   if (webhookTimeoutSeconds <= shutdownSeconds * cutShares.attempts) return;
   log.warn(

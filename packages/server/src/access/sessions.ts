@@ -130,9 +130,7 @@ export async function closeSession(
   return cookieText('', 0, isSecure(request, publicUrl));
 }
 
-/**
- * Makes a code that signs in once, within an hour, as the oldest unlimited admin token; null if there is no such token.
- */
+/** Makes a code that signs in once, within an hour, as the oldest unlimited admin token; null if there is none. */
 export async function createSignInCode(db: Queryable): Promise<string | null> {
   const tokenId = await queries.findOldestAdminToken(db);
   if (tokenId === undefined) return null;
@@ -141,9 +139,7 @@ export async function createSignInCode(db: Queryable): Promise<string | null> {
   return code;
 }
 
-/**
- * Checks again the token that earlier asked for something to happen later, and returns its actor. Throws 401 or 403.
- */
+/** Checks again the token that asked for something to happen later. Returns its actor; throws 401 or 403. */
 export async function actorOfToken(db: Database, id: string, scope: Scope): Promise<Actor> {
   const actor = await toActor(db, await queries.findTokenById(db, id));
   requireScope(actor, scope);

@@ -24,9 +24,7 @@ export type ExportJobs = Work & {
   cancel(id: string): void;
 };
 
-/**
- * All export jobs of one process together encode at most this many chunks at once: they give way to streamed exports.
- */
+/** All export jobs of one process encode at most this many chunks at once: they give way to streamed exports. */
 const encodedAtOnce = 2;
 
 export function createExportJobs(

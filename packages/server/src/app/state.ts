@@ -1,9 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
 import type { SecretBox } from '../webhooks/index.ts';
 
-/**
- * The keys that are known only once the database has answered. Each is null until then; requests that need it get 503.
- */
+/** The keys that are known only once the database has answered. Until then they are null and calls get 503. */
 export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
 
 /** Returns the key that signs cursors. Throws 503 `not_ready` while the service starts. */

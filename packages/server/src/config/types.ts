@@ -118,9 +118,7 @@ export function origin(env: string, help: string): SettingRow<string, undefined>
   return { env, type: 'origin', default: undefined, help, parse };
 }
 
-/**
- * The setting is the URL of a PostgreSQL database. It is secret because it may hold a password; no message repeats it.
- */
+/** The setting is the URL of a PostgreSQL database. It may hold a password, so no message repeats it. */
 export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
   return { ...url(env, ['postgres', 'postgresql'], help), secret: true };
 }

@@ -36,9 +36,7 @@ export function parseInstant(text: string): number | null {
   return Number.isSafeInteger(micros) ? micros : null;
 }
 
-/**
- * Says in words what keeps a text from being an instant; the words follow a clause that has named the expected form.
- */
+/** Says what keeps a text from being an instant; the words follow a clause that has named the expected form. */
 export function instantFault(text: string): string {
   const shape = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (shape === null) return 'it is not written so';

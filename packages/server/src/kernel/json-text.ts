@@ -197,9 +197,7 @@ export class JsonScanner {
     }
   }
 
-  /**
-   * Closes the containers that end after a value. Returns where the next value begins, or where the outermost one ends.
-   */
+  /** Closes the containers that end after a value. Returns where the next value begins or the outermost ends. */
   private scanClosings(start: number, outside: number): number {
     const { open } = this;
     let position = start;

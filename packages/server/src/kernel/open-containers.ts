@@ -35,9 +35,7 @@ export class OpenContainers {
   private keyTop = 0;
   /** For each level: the decoded keys of an object that has many keys or an escaped one. */
   private readonly sets: Array<Set<string> | undefined> = [];
-  /**
-   * For levels deeper than `maxNesting`: one bit each, set for an object. In this way 32 MiB of `[` need only 16 MiB.
-   */
+  /** For levels deeper than `maxNesting`: one bit each, set for an object, so that 32 MiB of `[` need 16 MiB. */
   private readonly deep: number[] = [];
 
   push(isObject: boolean): void {

@@ -47,9 +47,7 @@ export function toPage<Row>(
   return { data, next_cursor: cursorAfter(request, last && keyOf(last)) };
 }
 
-/**
- * Returns the cursor of the page that begins after this key; null when the key is undefined, because nothing follows.
- */
+/** Returns the cursor of the page that begins after this key; null without a key, because nothing follows. */
 export function cursorAfter(
   { cursorKey, scope }: PageRequest,
   key: Key | undefined,

@@ -167,9 +167,7 @@ export type ScanOptions = {
   stretches?: readonly Stretch[] | undefined;
 };
 
-/**
- * The records of a store from one time to another, both inclusive. No stretch reaches back before the cursor's time.
- */
+/** The records of a store from one time to another, both inclusive, and none before the cursor's time. */
 export type Stretch = {
   readonly store: string;
   readonly first_at: string;
@@ -204,9 +202,7 @@ export async function listRecords(
     ) record where bytes_before < ${pageBytes} order by ${order}`);
 }
 
-/**
- * Returns the last of the `scanLimit` records that a filtered page looked at; undefined when the slice ended before.
- */
+/** Returns the last of the `scanLimit` records that a filtered page looked at; undefined at the end of the slice. */
 export async function findScanEnd(
   db: Queryable,
   slice: Slice,

@@ -15,9 +15,7 @@ export type OriginOptions = {
   rejectCodes: Readonly<Record<string, string>>;
 };
 
-/**
- * Adds what lies directly below the origin and needs no token: health, metrics, the reference and the OpenAPI document.
- */
+/** Adds what is below the origin and needs no token: health, metrics, the reference and the OpenAPI document. */
 export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
   const { fastify } = http;
   const openApi = buildOpenApi(http.contracts, { version: '0.1.0' });

@@ -14,9 +14,7 @@ export type StoreStanding = {
    *   objects that this database knows.
    */
   readonly state: 'own' | 'elsewhere' | 'unclaimed';
-  /**
-   * When the store was last written and by which machine, by the clock of that machine; null without a readable marker.
-   */
+  /** When, and by which machine, the store was last written, by that machine's clock; null if unknown. */
   readonly marked: { readonly at: string; readonly by: string } | null;
 };
 

@@ -73,9 +73,7 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
     }
   }
 
-  /**
-   * Takes the copy out of the list, so that nobody finds it from now on. Its file stays for those who still read it.
-   */
+  /** Takes the copy out of the list, so that nobody finds it any more. Those who read its file still can. */
   function forget(id: string, copy: Copy): void {
     if (copies.get(id) !== copy) return;
     copies.delete(id);

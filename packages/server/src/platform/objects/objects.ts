@@ -62,9 +62,7 @@ export type ObjectStore = {
    * done, or when the store lacks what `marker` needs.
    */
   tryWrite(signal?: AbortSignal): Promise<void>;
-  /**
-   * Returns the path of the file in which the object can be read in place; null when the store is not a file system.
-   */
+  /** Returns the path of the file that is the object; null when the store is not a file system. */
   pathOf(key: string): string | null;
   close(): Promise<void>;
 };

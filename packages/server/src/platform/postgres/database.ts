@@ -340,9 +340,7 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 
 // The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
-/**
- * These mean: cancelled, lock not available, and serialization failures and deadlocks that came again in every attempt.
- */
+/** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
 const fullCodes = new Set(['53100', '53200', '53000']);
 const networkCodes = new Set([

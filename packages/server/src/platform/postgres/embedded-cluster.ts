@@ -96,9 +96,7 @@ async function giveTree(dir: string, owner: Owner): Promise<void> {
   await lchown(dir, owner.uid, owner.gid).catch(unless('ENOENT'));
 }
 
-/**
- * Removes what processes left that crashed or came second. A failure does no harm, because the next start tries again.
- */
+/** Removes what processes left that crashed or came second. If this fails, the next start tries again. */
 export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   const names = await readdir(dataDir);
   for (const name of names.filter((entry) => entry.startsWith(unfinishedPrefix))) {

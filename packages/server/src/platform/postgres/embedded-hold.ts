@@ -30,9 +30,7 @@ export type Cluster = {
   readonly holdName: string;
 };
 
-/**
- * An open connection. It tells other processes that this one needs the server, and tells this one when the server dies.
- */
+/** An open connection. By it other processes know that this one needs the server, and this one that it runs. */
 export type Hold = {
   readonly client: Client;
   readonly socket: Socket;
@@ -115,9 +113,7 @@ export async function attachOrStart(
   );
 }
 
-/**
- * Connects as our hold. Returns the error when trying again can help, and throws `database_unusable` when it cannot.
- */
+/** Connects as our hold. Returns the error when trying again can help, else throws `database_unusable`. */
 export async function holdConnection(
   cluster: Cluster,
   { pid, port }: { pid: number; port: number },

@@ -54,9 +54,7 @@ export async function tryLock(
   return rows[0]?.is_locked ?? false;
 }
 
-/**
- * Frees the locks of a session at once. When only the connection is closed, they stay until the server notices its end.
- */
+/** Frees the locks of a session at once. After a mere end of the connection the server may take a while. */
 export async function unlockAll(session: Queryable): Promise<void> {
   await session.query(sql`select pg_advisory_unlock_all()`);
 }

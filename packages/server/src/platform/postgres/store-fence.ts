@@ -41,9 +41,7 @@ export async function readFence(db: Queryable): Promise<Fence> {
   return fence;
 }
 
-/**
- * Writes a token down before the store is asked to take it. Of very many failed attempts the oldest tokens are dropped.
- */
+/** Notes a token before the store is asked to take it. After very many failures the oldest are dropped. */
 export async function addPending(db: Queryable, token: string): Promise<void> {
   await db.query(sql`
     update store_fence set version = version + 1,

@@ -9,9 +9,7 @@ type LockedWork<T> = {
   readonly signal: AbortSignal;
   /** A sentence that tells whoever asked for the work what the loss of the lock means to them. */
   readonly lost: string;
-  /**
-   * The work. Its signal aborts with the caller's signal, and with 503 `database_unavailable` when the lock is lost.
-   */
+  /** The work. Its signal aborts with the caller's, and with 503 `database_unavailable` when the lock is lost. */
   readonly work: (signal: AbortSignal) => Promise<T>;
 };
 

@@ -12,9 +12,7 @@ export type Body = {
   readonly sizeBytes: number | null;
   /** Returns how many bytes have been received so far, counted before they are decompressed. */
   sentBytes(): number;
-  /**
-   * Yields the decompressed bytes. The iteration throws 400 `body_encoding_invalid` when they cannot be decompressed.
-   */
+  /** Yields the decompressed bytes. Throws 400 `body_encoding_invalid` when they cannot be decompressed. */
   chunks(): AsyncGenerator<Buffer>;
   /** Reads and drops the rest of the body, within limits. A client that is still sending would not read the answer. */
   discard(): Promise<void>;
@@ -29,9 +27,7 @@ const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-j
   (name) => `application/${name}`,
 );
 
-/**
- * Reads the headers of a request with a body. Throws 415 unless both the media type and the compression are known here.
- */
+/** Reads the headers of a request with a body. Throws 415 unless media type and compression are known here. */
 export function readBody(request: IncomingMessage): Body {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   const isStream = type !== undefined && streamTypes.includes(type);

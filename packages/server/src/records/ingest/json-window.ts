@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonScanner } from '../../kernel/json-text.ts';
 
-/**
- * A fault this near to the end of what has arrived may not be one: perhaps the rest of a word or an escape is missing.
- */
+/** A fault this near to the end of what has arrived may not be one: the rest of a word may be missing. */
 const cutBytes = 16;
 
 /**

@@ -107,9 +107,7 @@ function bySegment(places: readonly ColdPlace[]): ColdPlace[][] {
   return [...segments.values()];
 }
 
-/**
- * Searches one segment. Returns 'replaced' when the segment, and its object with it, went since the catalogue was read.
- */
+/** Searches one segment. Returns 'replaced' when the segment went, with its object, since the catalogue was read. */
 async function lookUp(
   db: Database,
   { objects, duckdb }: ColdReader,

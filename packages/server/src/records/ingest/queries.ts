@@ -23,9 +23,7 @@ export type Delta = {
 const columns =
   'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
 
-/**
- * Makes the stage of this connection. It is a temporary table, which costs no WAL and is empty again after each commit.
- */
+/** Makes the stage of this connection: a temporary table, which costs no WAL and is emptied by each commit. */
 export async function createStage(connection: Connection): Promise<void> {
   await connection.client.query(`create temporary table ingest_stage (
     ordinal integer, tenant text collate "C", store text collate "C", occurred_at timestamptz,
@@ -225,9 +223,7 @@ export type CounterTable = keyof typeof counterTables;
 
 export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
 
-/**
- * Adds to the counters of days. Returns those of them that have cold records. The days stay locked until the commit.
- */
+/** Adds to the counters of days and returns those that have cold records. They stay locked until the commit. */
 export async function addToDays(
   connection: Connection,
   deltas: readonly Delta[],

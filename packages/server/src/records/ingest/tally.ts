@@ -18,9 +18,7 @@ export class Tally {
     this.#actor = actor;
   }
 
-  /**
-   * Puts a record into the part or rejects it. Returns the record if it could be read, even if its tenant is refused.
-   */
+  /** Puts a record into the part or rejects it. Returns it if it could be read, even if its tenant is refused. */
   take(part: Part, index: number, { record, fault }: RecordReading): IncomingRecord | null {
     if (fault !== null) this.reject(index, fault.code, fault.message);
     else if (mayTouchTenant(this.#actor, record.tenant)) part.add(index, record);

@@ -90,9 +90,7 @@ export async function listDaysOfSegments(
 
 export type StoredDay = DayTriple & { readonly stored_bytes: number };
 
-/**
- * Removes segments from the catalogue. Returns the ids that were there, and what the segments held by store and day.
- */
+/** Removes segments from the catalogue. Returns the ids that were there, and what they held by store and day. */
 export async function deleteSegments(
   db: Queryable,
   tenant: string,

@@ -66,9 +66,7 @@ export const digestSql = `('0x' || left(md5(concat_ws(chr(31), tenant, store, ep
   event_id, coalesce(kind, chr(1)), coalesce(source, chr(1)), coalesce(model, chr(1)),
   coalesce(confidence, chr(1)), enrichment)), 16))::ubigint`;
 
-/**
- * The digest of a set of records as decimal text. Sums of ubigint are exact, because DuckDB makes a hugeint of them.
- */
+/** The digest of a set of records as decimal text. DuckDB sums ubigint exactly, in a hugeint. */
 export const digestSumSql = digestSumOf(digestSql);
 
 /** Returns the same for a column that already holds digests. */

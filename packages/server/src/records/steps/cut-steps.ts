@@ -236,9 +236,7 @@ export type RowRun = {
   readonly count: number;
 };
 
-/**
- * Cold rows that are read together. Once they are sorted they are in the order of the keys, whatever runs they come in.
- */
+/** Cold rows that are read together. Once sorted they are in the order of the keys, whatever runs they come in. */
 export type Chunk = { readonly runs: readonly RowRun[]; readonly count: number };
 
 /**

@@ -29,9 +29,7 @@ export type StepPlan = {
 /** The first page is small, so that the first byte is sent soon. */
 const firstDays = 1_000;
 const pageDays = 20_000;
-/**
- * At most about this many runs are held in memory: with a segment a day, 10,000 stores have 3,650,000 runs in a year.
- */
+/** About this many runs are held in memory: with a segment a day, 10,000 stores have 3,650,000 in a year. */
 const heldRuns = 60_000;
 
 /** Cuts a slice of one tenant into steps. When it returns, the first page of them has been read. */

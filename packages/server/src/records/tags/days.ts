@@ -17,9 +17,7 @@ export type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> 
   cursor?: string;
 };
 
-/**
- * Returns one page of the days of a tenant or a store, from counters. Throws 400 `request_invalid` or `cursor_invalid`.
- */
+/** Returns one page of the days of a tenant or a store. Throws 400 `request_invalid` or `cursor_invalid`. */
 export async function listDays(
   db: Database,
   cursorKey: Buffer,

@@ -15,9 +15,7 @@ import {
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
-/**
- * Returns the windows of these tenants' tags in the order in which they were made: at most a thousand for each tenant.
- */
+/** Returns the windows of these tenants' tags, the oldest tags first: at most a thousand for each tenant. */
 export async function listTaggedDays(
   db: Queryable,
   tenants: readonly string[],
@@ -47,9 +45,7 @@ export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'da
 const columns = sql`tenant, id, store, first_day::text as "from", last_day::text as "to", dataset, note,
   ${instantText('created_at')} as created_at, created_by`;
 
-/**
- * Lets one transaction at a time make tags of a tenant. What is counted after this call stays true until the commit.
- */
+/** Lets one transaction at a time make tags of a tenant. What it counts stays true until its commit. */
 export async function lockTags(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
     sql`select pg_advisory_xact_lock(${advisoryLocks.tags}, hashtext(${tenant}))`,
@@ -107,9 +103,7 @@ export async function deleteTag(
   return rows[0];
 }
 
-/**
- * Returns the tags that touch a slice, the latest first. `after` is the creation time and the id of the last one seen.
- */
+/** Returns the tags that touch a slice, the latest first. `after` is the time and the id of the last one seen. */
 export async function listTags(
   db: Queryable,
   filter: Pick<Slice, 'tenant' | 'store' | 'from' | 'until' | 'dataset' | 'tenants'>,

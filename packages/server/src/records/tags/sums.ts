@@ -32,9 +32,7 @@ export type Share = {
  */
 const fewestPlaces = 50;
 
-/**
- * Reports for each share what its counters add up to, possibly in several pieces: the row, the weight and the count.
- */
+/** Reports for each share what its counters add up to, perhaps in several pieces: row, weight and count. */
 export async function sumShares(
   db: Queryable,
   shares: readonly Share[],

@@ -104,9 +104,7 @@ async function countVersion(
 
 type CountedTriple = queries.Counted['triple'];
 
-/**
- * Says what is wrong. Null when all records are there, or when there are fewer and some of them are known to have gone.
- */
+/** Says what is wrong. Null when all records are there, or when fewer are and some are known to have gone. */
 function differenceOf(version: queries.CountingVersion, found: CountedTriple): string | null {
   if (isSameTriple(version, found)) return null;
   if (version.change !== null && found.count < version.count) return null;

@@ -197,9 +197,7 @@ export async function findCounting(
 
 export type SplitSum = { split: string; count: number; bytes: number; digest: string };
 
-/**
- * Sums the hot records of a slice by split, computed from their content. Without shares the split is the empty text.
- */
+/** Sums the hot records of a slice by split, computed from content. Without shares the split is the empty text. */
 export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
   const split: Sql = slice.shares === undefined ? sql`''` : splitSql(slice.shares);
   return db.query<SplitSum>(sql`
