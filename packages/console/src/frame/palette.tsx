@@ -42,6 +42,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
   };
   // If somebody pastes a path and presses Enter before the service has answered, the first result is opened once it is
   // there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the answer is there
   useEffect(() => {
     if (!isAwaited || found.isSearching) return;
     setAwaited(false);
@@ -81,6 +82,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
           placeholder="tenant/store/month, a pasted link or record, or a command"
           data-autofocus
           // The field takes the focus at once. The dialog would set it a moment later, after the first keys.
+          // biome-ignore lint/a11y/noAutofocus: the field is what the dialog is for
           autoFocus
           spellCheck={false}
           autoComplete="off"
