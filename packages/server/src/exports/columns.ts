@@ -1,6 +1,6 @@
 import { type ExportColumn, exportColumns } from './values.ts';
 
-/** Text columns: always quoted. Numbers and times are not. */
+/** Columns of text, whose cells are always quoted in CSV. Numbers and times are not quoted. */
 const textColumns: readonly ExportColumn[] = [
   'tenant',
   'store',
@@ -18,7 +18,7 @@ export function quotedColumns(columns: readonly ExportColumn[]): ExportColumn[] 
   return columns.filter((column) => textColumns.includes(column));
 }
 
-/** Columns that every record has a value in; `split` only has one in a version with shares. */
+/** Columns that a record may have no value in. `split` has one only in a version with shares. */
 const nullableColumns: readonly ExportColumn[] = [
   'kind',
   'source',
@@ -28,13 +28,17 @@ const nullableColumns: readonly ExportColumn[] = [
   'split',
 ];
 
+/** Whether cells of this column may be NULL. */
 export function isNullable(column: ExportColumn): boolean {
   return nullableColumns.includes(column);
 }
 
 /**
- * How a column stands in JSON. raw: as it is spelled. bare: a string that nothing is escaped in. name: a
- * string without control characters. text: any string.
+ * How the values of a column are written in JSON:
+ * - raw: as they are spelled
+ * - bare: as a string in which nothing needs an escape
+ * - name: as a string without control characters
+ * - text: as any string
  */
 export const jsonKinds = {
   tenant: 'name',
@@ -53,6 +57,7 @@ export const jsonKinds = {
   enrichment: 'raw',
 } as const satisfies Record<ExportColumn, string>;
 
+/** Whether a name is one of our columns, and not a field path. */
 export function isOwnColumn(name: string): name is ExportColumn {
   return exportColumns.some((column) => column === name);
 }

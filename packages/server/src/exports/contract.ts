@@ -69,7 +69,7 @@ export const ndjsonRequestSchema = Type.Object(
 export const parquetRequestSchema = Type.Object(bodyProperties, { additionalProperties: false });
 
 export type CsvRequest = Static<typeof csvRequestSchema>;
-/** The body of an export of any format, as far as they have it. */
+/** The body of an export of any format. Those of the other formats have fewer fields. */
 export type ExportRequest = CsvRequest;
 
 const linkSchema = Type.Object({

@@ -13,16 +13,18 @@ import { datasetNames } from '../records/values.ts';
 import { quotedColumns } from './columns.ts';
 import { defaultColumns, type ExportColumn, type ExportFormat } from './values.ts';
 
+/** How many records are read to estimate the size of the CSV file. */
 const sampleSize = 200;
 
-/** How much smaller Parquet is than NDJSON where nothing is cold to tell it by. */
+/** The size of Parquet compared with NDJSON, used where no cold records tell it. */
 const usualParquetShare = 1 / 20;
 
+/** Rows and bytes of a slice, and the size of the file in each format, in bytes. */
 export type Estimate = { rows: number; bytes: number; files: Record<ExportFormat, number> };
 
 /**
- * Rows and bytes of a slice, and about how large the file of each format gets with its default columns.
- * NDJSON is exact. Throws 500 `segment_damaged`.
+ * Counts the rows and bytes of a slice, and estimates the size of the file in each format with its default columns. The
+ * size of NDJSON is exact. Throws 500 `segment_damaged`.
  */
 export async function estimateExport(
   source: { db: Database; cold: ColdReader },
@@ -46,14 +48,14 @@ export async function estimateExport(
   };
 }
 
-/** Bytes of CSV for a byte of NDJSON. */
+/** How many bytes of CSV there are for each byte of NDJSON, by a sample of records. */
 function csvShare(sample: readonly RecordRow[], slice: Slice): number {
   if (sample.length === 0) return 1;
   const columns = defaultColumns('csv', slice.shares !== undefined);
   const quoted = new Set<ExportColumn>(quotedColumns(columns));
   let [csv, ndjson] = [0, 0];
   for (const row of sample) {
-    // A comma or the line feed behind each.
+    // Each cell is followed by a comma or the line feed.
     csv += columns.length;
     for (const column of columns) csv += cellBytes(cellOf(row, column, slice), quoted.has(column));
     ndjson += row.bytes;
@@ -70,7 +72,7 @@ function cellOf(row: RecordRow, column: ExportColumn, { tags }: Slice): string |
   if (column === 'month') return row.occurred_at.slice(0, 7);
   if (column === 'bytes') return String(row.bytes);
   if (column === 'datasets') return datasetsOf(row, tags);
-  // Which split it is differs by a few bytes.
+  // The names of the splits differ only by a few bytes.
   return column === 'split' ? 'train' : row[column];
 }
 

@@ -49,7 +49,7 @@ export const exportJobSchema = Type.Object({
 });
 export type ExportJob = Static<typeof exportJobSchema>;
 
-/** What a file is, part by part: kept with the job, and handed out beside the file. */
+/** Describes a file part by part. It is stored with the job, and callers can read it beside the file. */
 export const manifestSchema = Type.Object({
   export_id: Type.String(),
   file_name: Type.String(),

@@ -6,9 +6,13 @@ import type { ExportRequest } from './contract.ts';
 import * as queries from './queries.ts';
 import type { ExportFormat } from './values.ts';
 
+/** How long a link works. */
 const linkSeconds = 600;
 
-/** A link that downloads this export once, so that a browser does it by itself at any size. */
+/**
+ * Makes a link that downloads this export once, so that a browser can download it by itself at any size. Only a hash of
+ * its code is stored.
+ */
 export async function createLink(
   db: Queryable,
   request: ExportRequest,
@@ -29,12 +33,12 @@ export async function createLink(
 
 type Link = { tokenId: string; format: ExportFormat; body: ExportRequest };
 
-/** What a link stands for, which is used up by this. Throws 404 `link_not_found`. */
+/** Returns what a link stands for and uses it up. Throws 404 `link_not_found`. */
 export async function takeLink(db: Queryable, code: string): Promise<Link> {
   return toLink(await queries.takeLink(db, hashSecret(code)));
 }
 
-/** The same, for who only asks about it. */
+/** Returns what a link stands for without using it up, for HEAD requests. Throws 404 `link_not_found`. */
 export async function findLink(db: Queryable, code: string): Promise<Link> {
   return toLink(await queries.findLink(db, hashSecret(code)));
 }

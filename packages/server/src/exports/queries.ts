@@ -5,8 +5,8 @@ import type { ExportRequest } from './contract.ts';
 import type { ExportFormat } from './values.ts';
 
 /**
- * For as long as the transaction lasts a statement may take any time, and so may what is done between two,
- * or before the rows of one are read.
+ * Until the end of the transaction, statements may take any time, and so may the pauses between them and the reading of
+ * their rows.
  */
 export async function allowLongReads(connection: Connection): Promise<void> {
   await connection.client.query(
@@ -16,14 +16,14 @@ export async function allowLongReads(connection: Connection): Promise<void> {
 }
 
 /**
- * Reads along the key's index instead of sorting: the first row comes at once, whatever the size.
- * A sort was 0–20 % quicker in the end but began only after seconds.
+ * Makes PostgreSQL read along the key's index instead of sorting, so that the first row comes at once, whatever the
+ * size. A sort was up to 20 % faster in the end, but its first row came only after seconds.
  */
 export async function preferKeyOrder(connection: Connection): Promise<void> {
   await connection.client.query('set local enable_sort = off');
 }
 
-/** Keeps what a one-use link stands for, and clears away links that were never used. */
+/** Stores what a one-use link stands for and deletes links that have expired. Returns when it expires. */
 export async function insertLink(
   db: Queryable,
   link: { hash: Buffer; tokenId: string; request: LinkRequest; seconds: number },
@@ -37,19 +37,19 @@ export async function insertLink(
   return rows[0]?.expires_at ?? '';
 }
 
-/** The body of an export and its format, which links that are older than the formats do not name. */
+/** The body of an export and its format. Links that were made before there were several formats have none. */
 export type LinkRequest = ExportRequest & { format?: ExportFormat };
 
 export type StoredLink = { token_id: string; request: LinkRequest };
 
-/** What a link stands for; it stays. */
+/** Finds what a link stands for; undefined when it was used or has expired. */
 export async function findLink(db: Queryable, hash: Buffer): Promise<StoredLink | undefined> {
   const rows = await db.query<StoredLink>(sql`
     select token_id, request from export_links where hash = ${hash} and expires_at > now()`);
   return rows[0];
 }
 
-/** What a link stands for; it is used up by this. */
+/** Finds what a link stands for and deletes it, so that it works once; undefined when it was used or has expired. */
 export async function takeLink(db: Queryable, hash: Buffer): Promise<StoredLink | undefined> {
   const rows = await db.query<StoredLink & { is_alive: boolean }>(sql`
     delete from export_links where hash = ${hash}

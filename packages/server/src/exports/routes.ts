@@ -21,20 +21,21 @@ import { disposition, ReaderGone, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import type { ExportFormat } from './values.ts';
 
+/** What the export routes need. `maxConcurrent` is how many streams may run at once in this process. */
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
   stallMillis: number;
   maxConcurrent: number;
-  /** The caller behind a token's id, checked anew. Throws 401, 403. */
+  /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
   actorOf(tokenId: string): Promise<Actor>;
-  /** Answers 202 with a job, which makes the file instead. */
+  /** Makes a job instead of a file, and answers 202. */
   startJob(call: JobCall): Promise<ExportJob>;
-  /** Origin of download links; undefined: they are paths. */
+  /** The origin of download links; undefined makes the links paths. */
   publicUrl: string | undefined;
   audit: Audit;
   log: Log;
 };
 
-/** An export that is asked for; with `Prefer: respond-async` it becomes a job. */
+/** A request for an export. With `Prefer: respond-async` it becomes a job. */
 export type JobCall = {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
@@ -45,9 +46,13 @@ export type JobCall = {
 
 type Download = JobCall & { readonly isByLink: boolean };
 
-/** One a core; the DuckDB process runs eight queries at once, and some of them are pages. */
+/**
+ * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
+ * some of which read pages.
+ */
 const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
 
+/** Adds the routes that stream exports, estimate them and make download links. */
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   let running = 0;
   const encoders = createGate(encodedAtOnce);
@@ -74,6 +79,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     return reply;
   }
 
+  /** Answers with a job, a link or the file, as the request wants it. */
   async function answer(call: JobCall) {
     const { format, body, actor, request, reply } = call;
     if (prefersAsync(request)) return options.startJob(call);
@@ -115,7 +121,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   });
 }
 
-/** What a download says before its first byte that is known without making it. */
+/** Answers HEAD with what is known of a download without making the file. */
 async function describeFile({
   db,
   format,
@@ -146,7 +152,7 @@ async function streamFile(
   const { compression } = fileOptions;
   const parts = selection.version?.parts ?? null;
   const file = startFile(source, { format, compression, slice, parts });
-  // Otherwise a reader that hangs up would be noticed at the next row, which may be long in coming.
+  // Without this, a reader that hangs up would be noticed only when the next row is sent, which may take long.
   const response = reply.raw;
   let isGone = false;
   const onClose = () => {
@@ -156,7 +162,7 @@ async function streamFile(
   response.on('close', onClose);
   try {
     const rowCount = await file.rowCount;
-    // Before the first byte: nothing leaves that is not written down.
+    // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
     await options.audit(source.db, {
       actor,
       request,
@@ -165,7 +171,7 @@ async function streamFile(
       tenant: body.tenant,
       after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
     });
-    // What is compressed already does not get smaller.
+    // Compressing a compressed file does not make it smaller.
     const isCompressed = call.format === 'parquet' || compression !== 'none';
     const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
     const head = {
@@ -176,13 +182,13 @@ async function streamFile(
       vary: 'accept-encoding',
       ...(gzip ? { 'content-encoding': 'gzip' } : {}),
     };
-    // From here on there is no answering with an error, only resetting.
+    // From here on an error cannot be answered any more; the connection can only be reset.
     reply.hijack();
     response.writeHead(200, head);
     response.flushHeaders();
     await sendExport(response, file, { gzip, stallMillis: options.stallMillis });
   } catch (error) {
-    // Nobody is there any more whom an answer could reach.
+    // Nobody is left to receive an answer.
     if (isGone) reply.hijack();
     if (!reply.sent) throw error;
     const level = isGone || error instanceof ReaderGone ? 'info' : 'error';

@@ -4,7 +4,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { readVersionSlice, type Slice, toSlice, type VersionSlice } from '../records/index.ts';
 import type { ExportRequest } from './contract.ts';
 
-/** What of an export's body or query says which records. */
+/** The fields of an export's body or query that select records. */
 export type SelectionRequest = Pick<
   ExportRequest,
   'tenant' | 'store' | 'month' | 'from' | 'to' | 'kind' | 'dataset' | 'version' | 'split'
@@ -13,18 +13,19 @@ export type SelectionRequest = Pick<
 /** The records of an export. */
 export type Selection = {
   /**
-   * Of a version with the tags that it froze. A slice of a dataset gets its tags from whoever reads it,
-   * in the snapshot that it reads from, see `withTags` and `pinSlice`.
+   * The slice of a version contains the tags that it froze. The slice of a dataset has no tags yet: whoever reads it
+   * adds them, in the snapshot that it reads from; see `withTags` and `pinSlice`.
    */
   readonly slice: Slice & { readonly tenant: string };
+  /** The dataset version; null when the request names none. */
   readonly version: Omit<VersionSlice, 'slice'> | null;
 };
 
 const excludedByVersion = ['store', 'month', 'from', 'to', 'kind', 'dataset'] as const;
 
 /**
- * Which records a request means. `place` is `?` for a query, `/` for a body. Throws 400
- * `request_invalid`, 404 `version_not_found`.
+ * Finds out which records a request means. `place` begins the paths in error messages: `?` for a query, `/` for a body.
+ * Throws 400 `request_invalid`, 404 `version_not_found`.
  */
 export async function toSelection(
   db: Queryable,

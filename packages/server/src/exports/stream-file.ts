@@ -6,14 +6,15 @@ import { compress, compressTail } from './formats/compress.ts';
 import type { Body, DonePart, FileFormat } from './formats/format.ts';
 import type { Compression } from './values.ts';
 
+/** A file that is being made and read at the same time. */
 export type FileStream = {
-  /** Rows of the file. Rejects if they cannot be read. */
+  /** The number of rows in the file. Rejects if they cannot be counted. */
   readonly rowCount: Promise<number>;
-  /** The file's bytes. Ends with an error, and then it is not whole, unless exactly `rowCount` rows came. */
+  /** The bytes of the file. Unless exactly `rowCount` rows came, it ends with an error, and the file is not whole. */
   chunks(): AsyncGenerator<Buffer>;
-  /** SHA-256 of all bytes, once `chunks` has ended. */
+  /** The SHA-256 of all bytes, once `chunks` has ended. */
   sha256(): Buffer;
-  /** Stops the queries and frees everything; harmless when all is done. */
+  /** Stops the queries and frees everything. It does no harm when everything is done. */
   close(): Promise<void>;
 };
 
@@ -22,13 +23,13 @@ export type FileRequest = {
   readonly compression: Compression;
   readonly slice: Slice;
   /**
-   * Of a dataset version: its parts, so that the bytes are those of its job. Each is read in a snapshot of
-   * its own. Null: the slice is read at once.
+   * The parts of a dataset version, so that the bytes are the same as those of its job. Each part is read in a snapshot
+   * of its own. null means that the slice is read as a whole.
    */
   readonly parts: readonly KeyRange[] | null;
 };
 
-/** Begins to write a file. */
+/** Begins to make a file. The caller has to call `close` in the end. */
 export function startFile(source: ExportSource, request: FileRequest): FileStream {
   const { format, compression, slice, parts } = request;
   const sha256 = createHash('sha256');
@@ -41,7 +42,7 @@ export function startFile(source: ExportSource, request: FileRequest): FileStrea
   };
   const whole = parts === null ? openBody(slice, true) : null;
   const rowCount = whole?.rowCount ?? countRows(source, slice);
-  // Who reads the chunks hears of a failure too.
+  // Whoever reads the chunks also gets this error, so it need not be handled here.
   rowCount.catch(() => {});
 
   const bodies = function* (): Generator<Body> {

@@ -16,7 +16,7 @@ import { copyHotRows, readHotRows } from './hot-rows.ts';
 import { mergeRows } from './merge-rows.ts';
 import type { ExportSource, RowForm, TierRows } from './rows.ts';
 
-/** A connection that stands in the snapshot, and the slice with its tags. */
+/** A connection that is in the snapshot, and the slice with its tags. */
 export type Snapshot = ExportSource & {
   connection: Connection;
   slice: Slice;
@@ -24,14 +24,17 @@ export type Snapshot = ExportSource & {
   signal: AbortSignal;
 };
 
-/** Cold rows to be read from the local files of their segments. */
+/** Cold rows that are to be read from the local files of their segments. */
 export type ColdPiece = { readonly chunk: Chunk; readonly pathOf: (segmentId: string) => string };
 
-/** Sorting a store-day of millions that lies in several segments takes its time. */
+/** The time limit for one chunk. Sorting a store's day of millions of records out of several segments takes long. */
 const chunkMillis = 600_000;
-/** There are three chunk files at most, and a CSV may be twice as large as its records are as NDJSON. */
+/**
+ * The share of `spillBytes` that the records of one chunk may have: there are at most three chunk files at a time, and
+ * a CSV may be twice as large as its records are as NDJSON.
+ */
 const spillShare = 6;
-/** Steps whose chunks wait for their turn; between them there may be hot ones. */
+/** How many steps are started ahead. Their chunks wait for their turn, and there may be hot steps between them. */
 const stepsAhead = 8;
 
 /** A step whose chunks are being encoded. */
@@ -39,17 +42,17 @@ type Started = { step: Step; files: Promise<ChunkFile>[] };
 
 type OnRows = (count: number) => void;
 
-/** How steps are read that are all cold. */
+/** How to read the steps that are all cold. */
 type ColdSteps<Piece> = {
-  /** Whether DuckDB writes their chunks to files ahead. */
+  /** Whether DuckDB writes the chunks of these steps to files ahead. */
   readonly isWritten: boolean;
   read(started: Started, segments: OpenSegments, onRows: OnRows): AsyncGenerator<Piece>;
 };
 
 /**
- * Reads a slice step by step in key order: hot ones by COPY, cold ones out of files that DuckDB writes
- * ahead, mixed ones merged. The connection is needed until the last hot row. Throws 500
- * `segment_damaged`, 503 `cold_tier_unavailable`.
+ * Reads a slice step by step in key order: hot steps by COPY, cold ones out of files that DuckDB writes ahead, mixed
+ * ones by merging both. The connection is needed until the last hot row was read. Throws 500 `segment_damaged`, 503
+ * `cold_tier_unavailable`.
  */
 function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
   return readSteps(snapshot, form, {
@@ -59,13 +62,14 @@ function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
 }
 
 /**
- * The same, but what is all cold is handed on where it lies, until `close`; `rowCount` does not count it.
+ * Reads a slice as `readBothTiers` does, but hands on steps that are all cold as references to the local files of their
+ * segments, which stay until `close`. `rowCount` does not count the rows of these.
  */
 export function readPieces(
   snapshot: Snapshot,
   form: RowForm,
 ): Promise<TierRows<Buffer | ColdPiece>> {
-  // Nothing is sent before a row group is full: no need to hurry with a small chunk.
+  // The chunks need not begin small: nothing is sent before a whole row group is full.
   const cut = snapshot.cut ?? { ...usualCut, firstRows: usualCut.chunkRows };
   return readSteps<Buffer | ColdPiece>({ ...snapshot, cut }, form, {
     isWritten: false,
@@ -118,7 +122,7 @@ async function readSteps<Piece>(
     };
     const readWhile = async function* (isWanted: () => boolean): AsyncGenerator<Piece | Buffer> {
       for (;;) {
-        // What is known begins to be encoded while more is asked for.
+        // The steps that are known begin to be encoded while more are asked for.
         startAhead();
         await plan.readAhead();
         startAhead();
@@ -142,6 +146,7 @@ async function readSteps<Piece>(
   }
 }
 
+/** Reads a step that has hot rows: by COPY if it is all hot, otherwise merged with its cold chunks. */
 async function* readHotStep(
   { step, files }: Started,
   target: { connection: Connection; slice: Slice; form: RowForm; onRows: OnRows },
@@ -170,6 +175,7 @@ async function* readFiles(
   }
 }
 
+/** Lets DuckDB write a chunk to a file. Returns the number of rows, and throws if the catalogue has another. */
 async function encodeChunk(
   chunk: Chunk,
   target: Snapshot & { segments: OpenSegments; form: RowForm; isKeyed: boolean; path: string },
@@ -197,7 +203,7 @@ async function openPaths(chunk: Chunk, segments: OpenSegments): Promise<ColdPiec
   return (segmentId) => paths.get(segmentId) ?? '';
 }
 
-/** The rows of a slice in a form, from whatever tiers they lie in. */
+/** The rows of a slice in a form, from whatever tiers they lie in. `isHot` says that none of them is cold. */
 export async function readRows(
   snapshot: Snapshot,
   form: RowForm,

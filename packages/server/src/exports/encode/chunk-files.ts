@@ -4,17 +4,18 @@ import { createGate, type Gate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Chunk } from '../../records/index.ts';
 
-/** A chunk as CSV in a file. */
+/** A chunk that was written to a file as CSV. */
 export type ChunkFile = {
   readonly rowCount: number;
-  /** Its bytes, once. The file has no name from here on, and its place is free at the end. */
+  /** Reads the file, once. It has no name from then on, so that its space is free at the end, even after a crash. */
   read(): AsyncGenerator<Buffer>;
 };
 
+/** The chunk files of one export. */
 export type ChunkFiles = {
   /**
-   * Begins to encode a chunk as soon as there is a place for its file. Chunks must be read in the order
-   * they were started in.
+   * Begins to encode a chunk as soon as there is a place for its file. Chunks must be read in the order in which they
+   * were started: otherwise all places may be held by files that are read later.
    */
   start(chunk: Chunk, isKeyed: boolean): Promise<ChunkFile>;
   /** Removes all files. Cancel what still runs before. */
@@ -22,15 +23,15 @@ export type ChunkFiles = {
 };
 
 type ChunkFilesOptions = {
-  /** A folder of this process; the export makes its own below it. */
+  /** A folder of this process. The export makes a folder of its own in it. */
   spoolDir: string;
-  /** Chunks are encoded through it, of all exports that share it. */
+  /** Limits how many chunks are encoded at once, over all exports that share it. */
   encoders: Gate;
-  /** Writes the CSV to a path and answers how many rows there are. */
+  /** Writes the CSV to a path and returns the number of rows. */
   encode(chunk: Chunk, target: { isKeyed: boolean; path: string }): Promise<number>;
 };
 
-/** Two are encoded while the one before them is read. */
+/** How many files there are at a time: two are encoded while the one before them is read. */
 const places = 3;
 const readBytes = 512 * 1024;
 
@@ -52,19 +53,22 @@ export async function createChunkFiles(options: ChunkFilesOptions): Promise<Chun
   return {
     start(chunk, isKeyed) {
       const made = hold(files, (release) => encode(chunk, isKeyed, release));
-      // Whoever waits for the file hears of a failure; until then nobody may be waiting.
+      // Whoever waits for the file gets this error; until then nobody may be waiting.
       made.catch(() => {});
       return made;
     },
     async close() {
       isClosed = true;
-      // A query that was cancelled may write on for a moment: its file then goes with the folder.
+      // A query that was cancelled may go on writing for a moment; its file is removed with the folder.
       await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
     },
   };
 }
 
-/** Takes a place of the gate until `release` is called, by `work` or by whoever it hands it to. */
+/**
+ * Holds a place of the gate until `release` is called: by `work`, or by whoever it gives `release` to. If `work` fails,
+ * the place is released.
+ */
 function hold<T>(gate: Gate, work: (release: () => void) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     void gate.run(

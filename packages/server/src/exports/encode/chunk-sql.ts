@@ -12,13 +12,13 @@ import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
 
 type ChunkTarget = ChunkRows & {
   readonly form: RowForm;
-  /** Begin each row with its key, see `mergeRows`. */
+  /** Whether each row begins with its key; see `mergeRows`. */
   readonly isKeyed: boolean;
   /** The file to write. */
   readonly path: string;
 };
 
-/** DuckDB's statement that writes a chunk in the form without header, in key order. */
+/** The DuckDB statement that writes a chunk in the given form, without header, in key order. */
 export function copyChunkSql(chunk: Chunk, target: ChunkTarget): string {
   const { form, path } = target;
   const { list, options } = form.kind === 'csv' ? csvSql(target) : jsonSql(target);
@@ -52,7 +52,7 @@ function keySql(slice: Slice): string {
   return `concat_ws(chr(1), r.store, ${coldColumnSql('occurred_at', slice)}, r.event_id)`;
 }
 
-/** As PostgreSQL's `objectSql`. */
+/** A record as a JSON object, with the same bytes as PostgreSQL makes by `objectSql` in queries.ts. */
 function objectSql(columns: readonly ExportColumn[], slice: Slice): string {
   const members = columns.map((column, index) => {
     const isFirst = index === 0 && !isNullable(column);
@@ -78,13 +78,14 @@ function memberSql(column: ExportColumn, slice: Slice): string {
   }
 }
 
-/** Control characters whose codes have letters in them: DuckDB writes these large, PostgreSQL small. */
+/** Control characters whose codes contain letters: DuckDB writes these in upper case, PostgreSQL in lower case. */
 const lettered = [0x0b, 0x0e, 0x0f, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f];
 
-/** Text as JSON; the rare one with a `\u` in it is looked into. */
+/** Text as JSON. Only the rare text with a `\u` in it is looked at more closely. */
 function textSql(value: string): string {
   const json = `to_json(${value})::varchar`;
-  // A stand-in for the backslash keeps an escaped one apart from the begin of a \u: no text has U+0001.
+  // An escaped backslash is replaced by U+0001, which no text contains, so that it is not taken for the beginning of a
+  // \u.
   let mended = `replace(${json}, '\\\\', chr(1))`;
   for (const code of lettered) {
     const small = code.toString(16).padStart(4, '0');

@@ -1,32 +1,37 @@
 import type { Profile } from '../values.ts';
 
-/** How a profile writes cells and rows. RFC 4180. */
+/** How a profile writes cells and rows, within RFC 4180. */
 type Dialect = {
-  /** What comes before everything. */
+  /** What comes before everything else: a byte order mark, or nothing. */
   readonly start: string;
   readonly lineEnd: string;
   encode(cell: Cell): string;
 };
 
+/** The dialects of both profiles. */
 export const dialects = {
   machine: { start: '', lineEnd: '\n', encode: encodeMachine },
   spreadsheet: { start: '\ufeff', lineEnd: '\r\n', encode: encodeSpreadsheet },
 } as const satisfies Record<Profile, Dialect>;
 
-/** Text always quoted, numbers and times never, NULL nothing at all: NULL and "" differ. */
+/** Text is always quoted, numbers and times never, and NULL is nothing at all, so that NULL and "" differ. */
 function encodeMachine(cell: Cell): string {
   if (cell === null) return '';
   return cell.isText ? quoted(cell.text) : cell.text;
 }
 
 /**
- * First characters that make a spreadsheet run a cell as a formula, and their full-width forms.
+ * First characters that make a spreadsheet run a cell as a formula, and their full-width forms. See
  * https://owasp.org/www-community/attacks/CSV_Injection
  */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const needsQuotes = /[",\r\n]/;
 
+/**
+ * Quotes a cell where RFC 4180 demands it, and puts an apostrophe before what would run as a formula. A number such as
+ * -5 is no formula.
+ */
 function encodeSpreadsheet(cell: Cell): string {
   if (cell === null) return '';
   const isGuarded = formula.test(cell.text) && !number.test(cell.text);
@@ -38,7 +43,7 @@ function quoted(text: string): string {
   return `"${text.includes('"') ? text.replaceAll('"', '""') : text}"`;
 }
 
-/** A cell of machine CSV: null = NULL; `isText` = it was quoted. */
+/** A cell of machine CSV. null is NULL; `isText` says that the cell was quoted. */
 export type Cell = { text: string; isText: boolean } | null;
 
 const quote = 0x22;
@@ -46,13 +51,13 @@ const comma = 0x2c;
 const lineFeed = 0x0a;
 
 /**
- * Reads the one dialect the machine profile is written in (LF, text always quoted, NULL is nothing) from
- * pieces of text that may end anywhere.
+ * Reads the dialect that the machine profile is written in (LF, text always quoted, NULL is nothing), and no other. It
+ * takes pieces of text that may end anywhere.
  */
 export class MachineCsvReader {
   #rest = '';
 
-  /** The rows that are whole after this piece. */
+  /** Yields the rows that are whole after this piece. */
   *read(piece: string): Generator<Cell[]> {
     const text = this.#rest + piece;
     let start = 0;
@@ -64,7 +69,7 @@ export class MachineCsvReader {
   }
 }
 
-/** Where the row that begins at `start` has its line feed; -1 if it is not whole yet. */
+/** The position of the line feed that ends the row which begins at `start`; -1 when the row is not whole yet. */
 export function rowEnd(text: string, start: number): number {
   let from = start;
   for (;;) {
@@ -78,13 +83,14 @@ export function rowEnd(text: string, start: number): number {
   }
 }
 
-/** Where the quoted cell that opens here is closed; -1 if it is not whole yet. */
+/** The position of the quote that closes the cell which opens at `open`; -1 when the cell is not whole yet. */
 export function closingQuote(text: string, open: number): number {
   let at = text.indexOf('"', open + 1);
   while (at >= 0 && text.charCodeAt(at + 1) === quote) at = text.indexOf('"', at + 2);
   return at;
 }
 
+/** Cuts a whole row into cells. `end` is the position of its line feed. */
 function readRow(text: string, start: number, end: number): Cell[] {
   const cells: Cell[] = [];
   let at = start;

@@ -2,9 +2,10 @@ import { JsonItems } from '../../kernel/json-slices.ts';
 import type { Cell } from './csv-cells.ts';
 
 /**
- * The value at a path of compact JSON, as a cell: a string as its text, a number or true/false as it is
- * spelled, an object or array as JSON text, null or nothing there as NULL. Works on the source text, so
- * that 1.0 stays 1.0 and integers keep all their digits. A step that is a number enters an array.
+ * The value at a path of compact JSON, as a cell. A string becomes its text; numbers, true and false stay as they are
+ * spelled; an object or array becomes JSON text; null, or nothing at that path, becomes NULL. It works on the source
+ * text, so that 1.0 stays 1.0 and integers keep all their digits. A step that is a number selects an element of an
+ * array.
  */
 export function pickField(json: string, path: readonly string[]): Cell {
   const cell = pickJson(json, path);
@@ -14,7 +15,9 @@ export function pickField(json: string, path: readonly string[]): Cell {
   return { text: cell.text, isText: first === '{' || first === '[' };
 }
 
-/** The same as JSON, as it is spelled. */
+/**
+ * The value at a path as JSON text, spelled as in the source; null when it is null or there is nothing at that path.
+ */
 export function pickJson(json: string, path: readonly string[]): Cell {
   let [start, end] = [0, json.length];
   for (const step of path) {
@@ -26,7 +29,9 @@ export function pickJson(json: string, path: readonly string[]): Cell {
   return text === 'null' ? null : { text, isText: false };
 }
 
-/** A member by its name, of two with one name the first; an element by its position. */
+/**
+ * Finds a member by its name, or an element by its position. If two members have the same name, the first one counts.
+ */
 function findItem(json: string, start: number, step: string) {
   for (const items = new JsonItems(json, start); items.next(); ) {
     if ((items.name ?? String(items.index)) === step) return items;

@@ -5,7 +5,7 @@ import { quotedColumns } from '../columns.ts';
 import { selectRecords } from './queries.ts';
 import { jsonDialect, type RowForm, type TierRows } from './rows.ts';
 
-/** A slice that is all hot: one COPY. */
+/** Reads a slice that is all hot, by one COPY. */
 export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows {
   let rowCount = 0;
   return {
@@ -22,7 +22,7 @@ export function readHotRows(connection: Connection, slice: Slice, form: RowForm)
   };
 }
 
-/** The hot rows of a slice, or of a range of it. */
+/** The COPY of the hot rows of a slice, or of a range of it. `isKeyed` puts the key before each row. */
 export function copyHotRows(
   connection: Connection,
   slice: Slice,

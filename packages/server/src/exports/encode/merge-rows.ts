@@ -2,18 +2,18 @@ import { closingQuote, rowEnd } from './csv-cells.ts';
 import { jsonDialect, type RowForm } from './rows.ts';
 
 /**
- * A row and the key that stood before it: store, time and event id, put together with U+0001, which none
- * of them may hold. Both as Latin-1 text, a character a byte, so that keys compare by their bytes and no
- * byte changes.
+ * A row and the key that stood before it. The key is the store, the time and the event id, joined by U+0001, which none
+ * of them may contain. Both are Latin-1 text, in which each character is one byte, so that keys compare by their bytes
+ * and no byte changes.
  */
 type KeyedRow = { key: string; row: string };
 
-/** About so much is put together before it is handed on. */
+/** About this much is collected before it is handed on. */
 const pieceLength = 256 * 1024;
 
 /**
- * Merges the rows of two tiers by their keys and cuts the keys off, whichever form they have. What both have is handed on once.
- * Both sides are read piece by piece, so that neither has to fit into memory.
+ * Merges the rows of two tiers by their keys, in whichever form they are, and cuts the keys off. A row that both tiers
+ * have is handed on once. Both sides are read piece by piece, so that neither has to fit into memory.
  */
 export async function* mergeRows(
   left: AsyncIterable<Buffer>,
@@ -26,7 +26,7 @@ export async function* mergeRows(
   try {
     yield* merge(sides, onRows);
   } finally {
-    // Whoever left early, or one of them: the other has a file open.
+    // The reader may have left early, or one side may have failed: the other side still has a file open.
     await Promise.all(sides.map((side) => side.close()));
   }
 }
@@ -55,10 +55,10 @@ async function* merge(
   if (text !== '') yield Buffer.from(text, 'latin1');
 }
 
-/** The row that begins at `start`, and where the next one does; null if it is not whole yet. */
+/** Finds the row that begins at `start` and where the next one begins; null when the row is not whole yet. */
 type CutRow = (text: string, start: number) => (KeyedRow & { end: number }) | null;
 
-/** Machine CSV, whose first cell is the key. */
+/** Cuts a row of machine CSV whose first cell is the key. */
 function cutCsvRow(text: string, start: number): ReturnType<CutRow> {
   const end = rowEnd(text, start);
   if (end < 0) return null;
@@ -68,7 +68,7 @@ function cutCsvRow(text: string, start: number): ReturnType<CutRow> {
   return { key, row: text.slice(close + 2, end + 1), end: end + 1 };
 }
 
-/** A line of JSON behind its key. */
+/** Cuts a line of JSON that follows its key. */
 function cutJsonRow(text: string, start: number): ReturnType<CutRow> {
   const end = text.indexOf('\n', start);
   if (end < 0) return null;
@@ -90,12 +90,12 @@ class KeyedRows {
     this.#cutRow = cutRow;
   }
 
-  /** The next row; undefined at the end, if `fill` was waited for. */
+  /** The next row; undefined at the end. Only valid when `isEmpty` is false. */
   get head(): KeyedRow | undefined {
     return this.#rows[this.#at];
   }
 
-  /** Whether `fill` has to be called before `head` tells anything. */
+  /** Whether `fill` has to be called before `head` is valid. */
   get isEmpty(): boolean {
     return this.#at === this.#rows.length && !this.#isEnded;
   }
@@ -104,6 +104,7 @@ class KeyedRows {
     this.#at += 1;
   }
 
+  /** Reads on until there is at least one row, or the side has ended. */
   async fill(): Promise<void> {
     this.#rows = [];
     this.#at = 0;
@@ -118,7 +119,7 @@ class KeyedRows {
     }
   }
 
-  /** Lets go of what the rows come from. */
+  /** Ends what the rows come from. */
   async close(): Promise<void> {
     await this.#pieces.return?.();
   }

@@ -4,7 +4,7 @@ import { isNullable, jsonKinds } from '../columns.ts';
 import type { ExportColumn } from '../values.ts';
 import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
 
-/** A record as a JSON object; what it has no value for is left out. Escapes as JSON.stringify does. */
+/** A record as a JSON object, without the members that have no value. Characters are escaped as JSON.stringify does. */
 function objectSql(columns: readonly ExportColumn[], slice: Slice): Sql {
   const members = columns.map((column, index) => {
     const isFirst = index === 0 && !isNullable(column);
@@ -29,8 +29,8 @@ function jsonSql(column: ExportColumn, slice: Slice): Sql {
 }
 
 /**
- * The hot records of a slice in key order, in this form: all of them, or a range of them. `isKeyed`:
- * with the key before each row, see `mergeRows`.
+ * Selects the hot records of a slice, or of a range of it, in key order and in this form. `isKeyed` puts the key before
+ * each row; see `mergeRows`.
  */
 export function selectRecords(
   slice: Slice,

@@ -6,17 +6,18 @@ import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
 import { pickField } from './field-path.ts';
 import type { TierRows } from './rows.ts';
 
-/** How to make the columns asked for out of columns that a tier can write. */
+/** How to make the requested columns out of columns that a tier can write. */
 type ColumnPlan = {
-  /** What the tier writes, as machine CSV. */
+  /** The columns that the tier writes, as machine CSV. */
   readonly source: readonly ExportColumn[];
-  /** What the file shows, in order. */
+  /** The columns of the file, in order. */
   readonly names: readonly string[];
-  /** Whether there are field paths among them, so that the tier's columns are not enough. */
+  /** Whether there are field paths among them, so that what the tier writes has to be re-encoded. */
   readonly hasPaths: boolean;
   pick(row: readonly Cell[]): Cell[];
 };
 
+/** Plans the columns of a file. `pickPath` takes the value of a field path out of the enrichment. */
 export function planColumns(
   names: readonly string[],
   pickPath: (json: string, path: readonly string[]) => Cell = pickField,
@@ -41,13 +42,13 @@ export function planColumns(
   };
 }
 
-/** Turns pieces of machine CSV without header, whatever tier wrote them, into the rows asked for. */
+/** Turns machine CSV without header, whichever tier wrote it, into the requested rows. */
 type ReEncoder = {
-  /** The rows that are whole after this piece, which may end anywhere. */
+  /** Encodes the rows that are whole after this piece. A piece may end anywhere. */
   encode(piece: Buffer): Buffer;
 };
 
-/** What comes before the rows. */
+/** What comes before the rows: the byte order mark of the profile, if any, and the header, if it is wanted. */
 export function csvHead(
   names: readonly string[],
   options: { profile: Profile; header: boolean },
@@ -59,7 +60,7 @@ export function csvHead(
   return Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
 }
 
-/** One implementation for all tiers: it reads what they write alike. `encodeRow` has its line end. */
+/** Creates the re-encoder for all tiers, which write the same dialect. `encodeRow` adds the end of the line. */
 export function createReEncoder(
   plan: ColumnPlan,
   encodeRow: (cells: readonly Cell[]) => string,
@@ -75,10 +76,10 @@ export function createReEncoder(
   };
 }
 
-/** Re-encoded between two turns of the event loop, 2 ms or so: pages are answered in between. */
+/** How much is re-encoded in one turn of the event loop, which takes about 2 ms. Pages are answered in between. */
 const turnBytes = 64 * 1024;
 
-/** Rows of a tier, encoded otherwise. */
+/** The rows of a tier, re-encoded. */
 export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows {
   const encode = async function* (pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const piece of pieces) {

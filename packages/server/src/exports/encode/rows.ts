@@ -3,26 +3,29 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader, CutOptions } from '../../records/index.ts';
 import type { ExportColumn } from '../values.ts';
 
-/** What exports read from, and where they may put what is on its way. */
+/** What exports read from, and where they may keep data on its way. */
 export type ExportSource = {
   db: Database;
   cold: ColdReader;
-  /** For what the database has encoded and the reader has not taken yet. */
+  /**
+   * The folder for what the database has encoded and the reader has not taken yet; each export keeps at most
+   * `spillBytes` there.
+   */
   spillDir: string;
   spillBytes: number;
-  /** A folder of this process, cleared when it starts: for what DuckDB encodes ahead. */
+  /** A folder of this process for what DuckDB encodes ahead. It is cleared when the process starts. */
   spoolDir: string;
-  /** Chunks of cold rows are encoded through it, of all exports together. */
+  /** Limits how many chunks of cold rows are encoded at once, over all exports together. */
   encoders: Gate;
   /** How finely slices with cold records are cut; usually left out. */
   cut?: CutOptions;
-  /** Records of so many bytes make a row group of a Parquet file; usually left out. */
+  /** How many bytes of records make a row group of a Parquet file; usually left out. */
   groupBytes?: number;
 };
 
 /**
- * How rows are written by both tiers, to the byte alike: as machine CSV, or as a JSON object a line,
- * without the members that are NULL.
+ * How rows are written, with the same bytes by both tiers: as machine CSV, or as one JSON object a line without members
+ * that are NULL.
  */
 export type RowForm = {
   readonly kind: 'csv' | 'json';
@@ -30,24 +33,24 @@ export type RowForm = {
 };
 
 /**
- * JSON lines go through the databases' CSV writers too: with a quote and a delimiter that JSON never has
- * inside, PostgreSQL quotes nothing; DuckDB, which would quote what has a #, is told so. A key before a
- * line ends with `keyEnd`, which it cannot hold either.
+ * JSON lines go through the CSV writers of the databases, too. The quote and the delimiter are characters that JSON
+ * text never contains, so PostgreSQL quotes nothing; DuckDB, which would quote whatever contains a #, is told to quote
+ * nothing. A key before a line ends with `keyEnd`, which it cannot contain either.
  */
 export const jsonDialect = { quote: '\u0003', delimiter: '\u0004', keyEnd: '\u0002' } as const;
 
-/** What stands before the value of a member; `isFirst`: nothing stands before it. */
+/** The text before the value of a member. `isFirst` says that no other member comes before it, so there is no comma. */
 export function memberPrefix(column: ExportColumn, isFirst: boolean): string {
   return `${isFirst ? '' : ','}${JSON.stringify(column)}:`;
 }
 
 /** The rows of an export, as one tier or both write them, out of one snapshot. */
 export type TierRows<Piece = Buffer> = {
-  /** What needs the snapshot's connection, and what comes before it. */
+  /** The rows that need the snapshot's connection, and those before them. */
   whileConnected(): AsyncGenerator<Piece>;
-  /** The rest. */
+  /** The other rows. The connection may be given back before they are read. */
   afterwards(): AsyncGenerator<Piece>;
-  /** Rows so far. */
+  /** How many rows were read so far. */
   readonly rowCount: number;
   close(): Promise<void>;
 };

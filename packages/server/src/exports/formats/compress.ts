@@ -5,15 +5,18 @@ import zlib from 'node:zlib';
 import type { Compression } from '../values.ts';
 import type { DonePart, FileFormat } from './format.ts';
 
-/** Each a gzip member or zstd frame of its own: then the same bytes come out however they came in. */
+/**
+ * The size of one block. Each block is a gzip member or zstd frame of its own, so that the same bytes come out however
+ * the input is cut.
+ */
 const blockBytes = 4 * 1024 * 1024;
 const worker = fileURLToPath(new URL('../../../bin/zstd-worker.js', import.meta.url));
 const gzipBlock = promisify(zlib.gzip);
 const nothing = Buffer.alloc(0);
 
 /**
- * Compresses one piece of a file: its head, the body of a part, or its tail. Depends on nothing but the
- * bytes, not on how they are cut; no bytes stay none. What comes out may be appended to other pieces.
+ * Compresses one piece of a file: its head, the body of a part, or its tail. The output depends only on the bytes, not
+ * on how they are cut; no bytes give no bytes. Outputs may be appended to each other.
  */
 export async function* compress(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -24,7 +27,7 @@ export async function* compress(
       yield* pieces;
       return;
     case 'gzip':
-      // Level 3: twice as fast as 6 for 6 % more bytes.
+      // Level 3 takes half the time of level 6 and makes 6 % more bytes.
       for await (const block of inBlocks(pieces)) yield await gzipBlock(block, { level: 3 });
       return;
     case 'zstd':
@@ -33,8 +36,8 @@ export async function* compress(
 }
 
 /**
- * The tail of a file as it is stored. A file of nothing is a member or frame of nothing: no bytes at all
- * are neither gzip nor zstd.
+ * Compresses the tail of a file. If the whole file is empty, this makes a member or frame without content, because no
+ * bytes at all are neither valid gzip nor valid zstd.
  */
 export async function* compressTail(
   { head, tail }: Pick<FileFormat, 'head' | 'tail'>,
@@ -60,10 +63,10 @@ async function* compressNothing(compression: Compression): AsyncGenerator<Buffer
 }
 
 async function* zstd(blocks: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
-  // Node has it from 22.15 on.
+  // Node has zstd from 22.15 on. Before that, a thread with another implementation does the work.
   if ('zstdCompress' in zlib) {
     const zstdBlock = promisify(zlib.zstdCompress as ZstdCompress);
-    // Told the size, it writes it into the frame: some readers want to know.
+    // With the size known beforehand, zstd writes it into the frame, which some readers need.
     for await (const block of blocks)
       yield await zstdBlock(block, { pledgedSrcSize: block.length });
     return;
@@ -89,7 +92,7 @@ type ZstdThread = { compress(block: Buffer): Promise<Buffer>; end(): Promise<voi
 
 function startThread(): ZstdThread {
   const thread = new Worker(worker);
-  // It may die while no block is with it, too.
+  // The thread may also die while it has no block to compress.
   const died = new Promise<never>((_, reject) => {
     thread.on('error', reject).on('exit', () => reject(new Error('the zstd thread ended')));
   });
@@ -107,6 +110,7 @@ function startThread(): ZstdThread {
   };
 }
 
+/** Cuts a stream into blocks of `blockBytes`; the last one may be shorter. */
 async function* inBlocks(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let heldBytes = 0;

@@ -5,6 +5,10 @@ import { compressedName, type FileFormat, type FileOptions } from './format.ts';
 import { proofOf, proveCsv } from './prove.ts';
 import { startBody } from './start-body.ts';
 
+/**
+ * CSV in either profile. What the tiers write already is machine CSV, so only field paths and the spreadsheet profile
+ * are re-encoded.
+ */
 export function createCsvFormat(options: FileOptions): FileFormat {
   const { columns, profile, compression } = options;
   const plan = planColumns(columns);

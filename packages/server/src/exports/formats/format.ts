@@ -3,28 +3,29 @@ import type { Slice } from '../../records/index.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import type { Compression, ExportFormat, Profile, Proof } from '../values.ts';
 
-/** What file is asked for. */
+/** The file that is asked for. */
 export type FileOptions = {
   readonly format: ExportFormat;
-  /** In the order of the file; export columns or field paths. */
+  /** The columns in the order of the file: export columns or field paths. */
   readonly columns: readonly string[];
-  /** CSV only. */
+  /** For CSV only. */
   readonly header: boolean;
   readonly profile: Profile;
-  /** Of the file around its format; none for Parquet, which compresses by itself. */
+  /** The compression of the whole file. It is `none` for Parquet, which compresses its own pages. */
   readonly compression: Compression;
 };
 
 /**
- * A format bound to the options of one file. The file is head, the bodies of its parts in order, tail;
- * with one part just as with many. All of this is before compression: each piece is compressed by itself,
- * see `compress`, as gzip members and zstd frames may follow each other in a file.
+ * A format, bound to the options of one file. A file is its head, the bodies of its parts in their order, and its tail,
+ * whether it has one part or many. All of this is before compression: each piece is compressed by itself (see
+ * `compress`), since gzip members and zstd frames may follow each other in a file.
  */
 export type FileFormat = {
   readonly mediaType: string;
-  /** Such as `csv`, `csv.gz`, `parquet`. */
+  /** The extension of the file's name, such as `csv`, `csv.gz`, `parquet`. */
   readonly extension: string;
   readonly head: Buffer;
+  /** The end of the file, made from what is known of its parts. */
   tail(parts: readonly DonePart[]): Buffer;
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
@@ -36,8 +37,9 @@ export type FileFormat = {
 
 export type BodyOptions = {
   /**
-   * Count the records of the slice before its rows are read; counters cannot tell that of a pinned slice.
-   * Usually true. Leave it out where the body is read back and compared anyway.
+   * Whether the records of the slice are counted before its rows are read; true by default. For a pinned slice the
+   * counters cannot tell the number, so counting takes time: leave it out where the body is read back and compared
+   * anyway.
    */
   readonly countsFirst?: boolean;
 };
@@ -45,37 +47,39 @@ export type BodyOptions = {
 /** The rows of a slice, encoded. */
 export type Body = {
   /**
-   * Records of the slice in the snapshot that the rows come from: before the first of them, or, unless
-   * they are counted first, once the last has come. Rejects if the snapshot cannot be opened or read.
+   * The number of records of the slice in the snapshot that the rows come from. It is known before the first row or,
+   * without `countsFirst`, after the last. Rejects if the snapshot cannot be opened or read.
    */
   readonly rowCount: Promise<number>;
-  /** Rows that were encoded by now, in chunks. */
+  /** How many rows are encoded by now; it grows by whole chunks. */
   rowsSoFar(): number;
-  /** Ends with an error, and then the body is not whole, unless exactly `rowCount` rows came. */
+  /** The bytes of the body. Unless exactly `rowCount` rows came, it ends with an error, and the body is not whole. */
   chunks(): AsyncGenerator<Buffer>;
-  /** JSON for `tail` and `prove`, once `chunks` has ended; null where they need none. */
+  /** What `tail` and `prove` need to know, as JSON, once `chunks` has ended; null for formats that need nothing. */
   layout(): unknown;
-  /** Stops the queries and frees everything; harmless when all is done. */
+  /** Stops the queries and frees everything. It does no harm when everything is done. */
   close(): Promise<void>;
 };
 
+/** What the tail of a file needs to know of a part. */
 export type DonePart = {
   readonly rows: number;
-  /** Of its body, before compression. */
+  /** The size of its body before compression. */
   readonly sizeBytes: number;
   readonly layout: unknown;
 };
 
+/** A body that was written to a file, to be proved. */
 export type WrittenBody = {
   readonly path: string;
   readonly layout: unknown;
   readonly rows: number;
-  /** A folder for files of its own, which it removes. */
+  /** A folder for files that `prove` makes and removes. */
   readonly dir: string;
   readonly signal: AbortSignal;
 };
 
-/** How a file is called and served that may be compressed as a whole. */
+/** The media type and extension of a file that may be compressed as a whole. */
 export function compressedName(
   mediaType: string,
   extension: string,

@@ -3,7 +3,7 @@ import type { FileFormat, FileOptions } from './format.ts';
 import { createNdjsonFormat } from './ndjson.ts';
 import { createParquetFormat } from './parquet/parquet.ts';
 
-/** The format of a file, see `FileFormat`. */
+/** The format of a file; see `FileFormat`. */
 export function createFormat(options: FileOptions): FileFormat {
   switch (options.format) {
     case 'csv':

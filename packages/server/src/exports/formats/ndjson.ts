@@ -8,8 +8,8 @@ import { proofOf, proveNdjson } from './prove.ts';
 import { startBody } from './start-body.ts';
 
 /**
- * A JSON object a line, without the members that have no value. With the columns of a record, in their
- * order, each line is the record as it was measured, which ingest takes again.
+ * NDJSON: one JSON object a line, without the members that have no value. With the columns of a record, in their order,
+ * each line is the record as it was sent, which ingest accepts again.
  */
 export function createNdjsonFormat(options: FileOptions): FileFormat {
   const { columns, compression } = options;
@@ -40,7 +40,7 @@ export function createNdjsonFormat(options: FileOptions): FileFormat {
 function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => string {
   const members = columns.map((name) => ({
     key: `${JSON.stringify(name)}:`,
-    // A field path is JSON as it is spelled.
+    // The value of a field path is JSON text already, as it is spelled in the source.
     isRaw: !isOwnColumn(name) || jsonKinds[name] === 'raw',
   }));
   return (cells) => {

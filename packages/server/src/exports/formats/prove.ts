@@ -4,8 +4,8 @@ import { type Proof, recordColumns } from '../values.ts';
 import type { FileOptions, WrittenBody } from './format.ts';
 
 /**
- * Whether a file holds all that the digest is made of, to the letter: a spreadsheet's cells are guarded
- * and know no NULL. In JSON the enrichment is found by standing last.
+ * Whether a file contains exactly everything that the digest is computed from. A spreadsheet's cells may have a guard,
+ * and it has no NULL. In JSON the enrichment is recognized by being the last member.
  */
 export function proofOf({ format, columns, profile }: FileOptions): Proof {
   const hasAll = recordColumns.every((name) => columns.includes(name));
@@ -14,14 +14,17 @@ export function proofOf({ format, columns, profile }: FileOptions): Proof {
   return 'content';
 }
 
-/** Rows are mostly short; the longest there can be have 16 MiB of JSON, two thirds of it quotes. */
+/**
+ * How long a line may be for DuckDB. Most are short; the longest possible row has 16 MiB of JSON, two thirds of it
+ * quotes, which CSV doubles.
+ */
 const shortLine = 2 * 1024 * 1024;
 const longLine = 40 * 1024 * 1024;
 const leastBuffer = 4 * 1024 * 1024;
 
 /**
- * Reads CSV back. Several threads are quicker; where a cell with line breaks makes them lose the thread,
- * or a row is long, one reads alone, which has DuckDB hold the file in memory.
+ * Reads CSV back. Several threads are faster. If a cell with line breaks makes them miscount, or a row is too long for
+ * them, a single thread reads the file again, for which DuckDB holds it in memory.
  */
 export async function proveCsv(
   duckdb: DuckDb,
@@ -47,7 +50,7 @@ type Reading = { lineBytes: number; isParallel: boolean };
 function rowsSql(path: string, { columns, profile }: FileOptions, reading: Reading): string {
   const types = columns.map((_, index) => `c${index}: 'varchar'`).join(', ');
   const { lineBytes, isParallel } = reading;
-  // DuckDB misreads CRLF when it is told to expect it, and finds it by itself.
+  // DuckDB misreads CRLF when it is told to expect it, but recognizes it by itself.
   const lineEnd = profile === 'machine' ? `new_line = '\\n',` : '';
   const rows = `read_csv(${literal(path)}, auto_detect = false, header = false,
     columns = {${types}}, delim = ',', quote = '"', escape = '"', ${lineEnd}
@@ -61,7 +64,7 @@ function rowsSql(path: string, { columns, profile }: FileOptions, reading: Readi
   return `select ${list.join(', ')} from ${rows}`;
 }
 
-/** Reads lines back: each must be JSON. */
+/** Reads NDJSON back. Each line must be JSON. */
 export async function proveNdjson(
   duckdb: DuckDb,
   written: WrittenBody,
@@ -83,7 +86,7 @@ export async function proveNdjson(
   }
 }
 
-/** Lines hold no line breaks and no control characters, so nothing in them is quoted. */
+/** The lines of a file. They contain neither line breaks nor other control characters, so nothing in them is quoted. */
 function linesSql(path: string, lineBytes: number): string {
   return `read_csv(${literal(path)}, auto_detect = false, header = false, columns = {line: 'varchar'},
     delim = chr(4), quote = chr(3), escape = chr(3), new_line = '\\n', nullstr = '',
@@ -100,9 +103,10 @@ const texts = ['tenant', 'store', 'event_id', 'occurred_at', 'kind', 'source', '
 const enrichmentKey = ',"enrichment":';
 
 /**
- * A key is told from text by its quote, which text escapes; and before the enrichment, which stands last,
- * there are no keys but the record's. So numbers and the enrichment are taken out as they are spelled, and
- * only what is before it has to be parsed: what it is itself the digest tells.
+ * The columns of a record, taken out of its line. A key is told from text by its quote, which would be escaped inside
+ * text, and before the enrichment, which is the last member, there are only the keys of the record. So numbers and the
+ * enrichment are cut out as they are spelled, and only the part before the enrichment has to be parsed. Whether the
+ * enrichment is right is shown by the digest.
  */
 function contentSql(lines: string): string {
   const values = texts.map((name) =>
@@ -128,12 +132,14 @@ function contentSql(lines: string): string {
     )`;
 }
 
-/** What was read back. The digest is null where the file does not hold what it is made of. */
+/** What was read back. The digest is null where the file does not contain what it is computed from. */
 export type Proved = { rows: number; digest: string | null };
 
 const timeoutMillis = 600_000;
 
-/** Counts rows and digests their content; `rowsSql` has the columns of a record, as a segment has them. */
+/**
+ * Counts rows and computes the digest of their content. `rowsSql` has to have the columns of a record, as in a segment.
+ */
 export async function proveRows(
   duckdb: DuckDb,
   rowsSql: string,
@@ -146,7 +152,7 @@ export async function proveRows(
   );
   return {
     rows: Number(proved?.rows),
-    // Of no rows there is no sum.
+    // The sum over no rows is NULL.
     digest: hasContent ? (proved?.digest ?? '0') : null,
   };
 }

@@ -2,18 +2,19 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../kernel/ids.ts';
 
+/** How much is kept in memory, and how much is read from the file at a time. */
 const memoryBytes = 4 * 1024 * 1024;
 const readBytes = 256 * 1024;
 
 /**
- * A queue of bytes between the database and a reader that may be slow: some megabytes in memory, the rest
- * in a temporary file of at most `maxFileBytes`. So the database is done, and its snapshot free, while
- * the reader still drinks. The file has no name once it is open: a crash leaves nothing behind.
+ * A queue of bytes between the database and a reader that may be slow. Some megabytes are in memory, the rest in a
+ * temporary file of at most `maxFileBytes`. So the database is done, and its snapshot is free, while the reader still
+ * reads. The file has no name once it is open, so that a crash leaves nothing behind.
  */
 export class SpillQueue {
   readonly #dir: string;
   readonly #maxFileBytes: number;
-  /** Older than all that is in the file. */
+  /** The chunks in memory. They are older than everything in the file. */
   #memory: Buffer[] = [];
   #memoryLength = 0;
   #file: FileHandle | null = null;
@@ -29,8 +30,8 @@ export class SpillQueue {
   }
 
   /**
-   * Waits only when the file is full, until the reader has emptied it. With `isPatient` it waits for
-   * room in memory instead of writing to the file: for what holds nothing up.
+   * Adds a chunk. It waits only when the file is full, until the reader has emptied it. With `isPatient` it waits for
+   * room in memory instead of writing to the file; this is for callers that hold no snapshot.
    */
   async push(chunk: Buffer, isPatient = false): Promise<void> {
     this.#throwIfFailed();
@@ -51,19 +52,19 @@ export class SpillQueue {
     this.#changed();
   }
 
-  /** All has been pushed. */
+  /** Says that everything was pushed. */
   end(): void {
     this.#isEnded = true;
     this.#changed();
   }
 
-  /** Both sides stop with this error. */
+  /** Makes both sides stop with this error. Only the first error counts. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#changed();
   }
 
-  /** What was pushed, in order. One reader only. */
+  /** Yields what was pushed, in order. There may be only one reader. */
   async *chunks(): AsyncGenerator<Buffer> {
     for (;;) {
       this.#throwIfFailed();
@@ -82,6 +83,7 @@ export class SpillQueue {
     }
   }
 
+  /** Closes the queue and its file. Both sides stop. */
   async close(): Promise<void> {
     this.fail(new Error('the export was closed'));
     const file = this.#file;
@@ -89,7 +91,10 @@ export class SpillQueue {
     await file?.close();
   }
 
-  /** In memory, for which all in the file must be read: it is younger. A large chunk may come alone. */
+  /**
+   * Whether a chunk may go into memory. It may not while the file has data, which is older. A chunk that is larger than
+   * the limit may be in memory alone.
+   */
   #hasRoom(chunk: Buffer): boolean {
     if (!this.#isFileEmpty) return false;
     return this.#memoryLength === 0 || this.#memoryLength + chunk.length <= memoryBytes;
@@ -134,7 +139,7 @@ export class SpillQueue {
   async #open(): Promise<FileHandle> {
     this.#file = await openNameless(this.#dir);
     if (this.#failure === null) return this.#file;
-    // Closed while the file was being opened.
+    // The queue was closed while the file was being opened.
     await this.close();
     throw this.#failure.error;
   }
@@ -154,6 +159,7 @@ export class SpillQueue {
   }
 }
 
+/** Opens a temporary file and removes its name at once. */
 async function openNameless(dir: string): Promise<FileHandle> {
   const path = join(dir, `export-${randomText(12)}`);
   const file = await open(path, 'wx+', 0o600);

@@ -15,16 +15,16 @@ import { SpillQueue } from './spill-queue.ts';
 
 /** How a format encodes the rows of a slice. */
 type BodyForm = {
-  /** `isHot`: no record of the slice is cold, so that DuckDB need not run. */
+  /** Opens the rows. `isHot` says that no record of the slice is cold, so that DuckDB need not run. */
   openRows(snapshot: Snapshot, isHot: boolean): Promise<TierRows>;
-  /** See `Body`. */
+  /** As in `Body`. */
   layout(): unknown;
 };
 
 /**
- * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs
- * ahead of the reader into a queue that spills to a file, and is released as soon as it has written its
- * last row; of cold rows a few chunks are encoded ahead.
+ * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs ahead of the
+ * reader into a queue that spills to a file, and its connection is given back as soon as it has written its last row.
+ * Of the cold rows only a few chunks are encoded ahead.
  */
 export function startBody(
   source: ExportSource,
@@ -93,7 +93,7 @@ export function startBody(
       },
     );
   });
-  // Who reads the chunks hears of a failure too.
+  // Whoever reads the chunks also gets this error, so it need not be handled here.
   rowCount.catch(() => {});
 
   return {
@@ -114,15 +114,18 @@ function closed(): Error {
   return new Error('the export was closed');
 }
 
-/** From here on the connection sees one state of all tables. What is all hot does not start DuckDB. */
+/**
+ * Opens the snapshot: from here on the connection sees one state of all tables. `isHot` says that the slice has no cold
+ * records, so that DuckDB is not started for it.
+ */
 async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolean }> {
   const { connection } = asked;
   await connection.client.query('begin isolation level repeatable read read only');
-  // An export takes as long as it takes; its reader is watched instead.
+  // An export may take any time; instead of it, its reader is watched.
   await allowLongReads(connection);
   await preferKeyOrder(connection);
   const { tenant } = asked.slice;
-  // Not only for `dataset`: there is a column too.
+  // The tags are needed not only for a slice of a dataset: the column `datasets` shows them, too.
   const tags =
     asked.slice.tags ??
     (tenant === undefined ? undefined : await readTagWindows(connection, tenant));

@@ -15,6 +15,7 @@ import { defaultColumns, type ExportFormat } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
 
+/** Who asks for which export, in which format. */
 export type CreateCall = {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
@@ -23,12 +24,12 @@ export type CreateCall = {
   readonly audit: Audit;
 };
 
-/** Of a tenant, queued or running. */
+/** A tenant may have this many queued or running jobs. */
 const mostOpenJobs = 100;
 
 /**
- * Queues an export of the records that the slice has now. Throws 400 `request_invalid`, for a tenant out
- * of reach too, 404 `version_not_found`, 409 `version_changed`, 429 `exports_full`.
+ * Queues an export of the records that the slice has now. Throws 400 `request_invalid` (also for a tenant that the
+ * caller does not reach), 404 `version_not_found`, 409 `version_changed`, 429 `exports_full`.
  */
 export async function createJob(db: Database, call: CreateCall): Promise<ExportJob> {
   const { body, actor } = call;
@@ -57,6 +58,10 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   });
 }
 
+/**
+ * Stores the job in the transaction that pins its slice. The tenant's queue is locked first, so that the count of open
+ * jobs stays true until the commit.
+ */
 async function queueJob(
   connection: Connection,
   { format, body, actor, request, audit }: CreateCall,
@@ -79,7 +84,7 @@ async function queueJob(
     tokenId: actor.tokenId,
   });
   if (job === undefined) throw new Error('a job vanished while it was written');
-  // Of a version they are as old as itself; any other slice is cut when the work on it begins.
+  // The parts of a version were cut when it was frozen. Any other slice is cut when the work on it begins.
   if (version !== null) await queries.insertParts(connection, job, version.parts);
   await audit(connection, {
     actor,
@@ -98,13 +103,16 @@ function versionOf({ id, name, dataset, shares }: JobVersion): JobVersion {
 
 type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;
 
-/** A version is pinned already. What is left of it is known, or has to be measured. */
+/**
+ * Pins the slice of a version, which is pinned already. Its count and digest are known unless records of it are gone
+ * and are being counted anew; then `triple` is null, and the job measures them.
+ */
 async function pinVersion(
   connection: Connection,
   slice: Selection['slice'],
   { id, name }: { id: string; name: string },
 ): Promise<Pinned> {
-  // Whose records go either finds the job, or is waited for and known here.
+  // An erasure takes this lock, too: it either finds the job, or has ended before and is known here.
   await queries.lockQueue(connection, slice.tenant);
   const state = await queries.findVersionContent(connection, { tenant: slice.tenant, id });
   const { recordedBefore } = slice;
@@ -129,7 +137,7 @@ async function assertRoom(connection: Connection, tenant: string): Promise<void>
   });
 }
 
-/** What file a request asks for, with the defaults as they are now. */
+/** The file that a request asks for, with the defaults that hold now. */
 export function toFileOptions(
   format: ExportFormat,
   body: ExportRequest,
@@ -144,7 +152,7 @@ export function toFileOptions(
   return { format, columns, header, profile, compression };
 }
 
-/** Such as `TX_DFW_2001-01-01_2001-03-31.csv.gz`. */
+/** The name of the file, such as `TX_DFW_2001-01-01_2001-03-31.csv.gz`. */
 export function fileNameOf(selection: Selection, options: FileOptions): string {
   const { slice, version } = selection;
   const last = slice.until && addDays(slice.until, -1);
@@ -153,11 +161,11 @@ export function fileNameOf(selection: Selection, options: FileOptions): string {
       ? [slice.tenant, slice.store, slice.from, last, slice.kind, slice.dataset]
       : [slice.tenant, version.dataset, version.name, slice.split];
   const name = names.filter((part) => part !== undefined).join('_');
-  // A version's name may hold what no file system takes.
+  // The name of a version may contain characters that no file system accepts.
   return `${name.replaceAll(/[/\\]/g, '-')}.${createFormat(options).extension}`;
 }
 
-/** RFC 7240: whether the client would rather have a job than wait. */
+/** Whether the client prefers a job to waiting for the file (RFC 7240). */
 export function prefersAsync(request: FastifyRequest): boolean {
   return String(request.headers.prefer ?? '')
     .split(',')

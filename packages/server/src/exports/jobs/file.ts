@@ -20,6 +20,7 @@ import {
   slicePieces,
 } from './send-pieces.ts';
 
+/** What a download needs. `stallMillis` is how long a reader may take nothing. */
 export type DownloadOptions = {
   readonly objects: ObjectReader;
   readonly stallMillis: number;
@@ -66,7 +67,7 @@ export async function sendFile(
   const parts = await listObjects(db, job);
   const all = { start: 0, end: file.sizeBytes };
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
-  // A download that goes on is the same one.
+  // A download that is continued is not audited a second time.
   if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
   await send({ ...call, job, options, pieces }, head);
   return reply;
@@ -86,7 +87,9 @@ function fileOf(job: StoredJob): StoredFile {
   });
 }
 
-/** Null = the whole file: also for who has another one begun. */
+/**
+ * The range to send; null means the whole file. If-Range asks for the whole file when the reader has begun another one.
+ */
 function rangeOf(
   { headers: { range, 'if-range': ifRange } }: FastifyRequest,
   etag: string,
@@ -155,12 +158,12 @@ async function send(
     response.end();
   } catch (error) {
     const isGone = gone.signal.aborted || error instanceof ReaderGone;
-    // Nobody is there any more whom an answer could reach.
+    // Nobody is left to receive an answer.
     if (isGone && !reply.sent) reply.hijack();
     if (!reply.sent) throw toDamage(error, job);
     const level = isGone ? 'info' : 'error';
     options.log[level]({ err: error, reqId: request.id }, 'a download ended early');
-    // Short of its length, what arrived cannot look whole.
+    // The response is shorter than its Content-Length now, so what arrived cannot look whole.
     response.destroy();
   } finally {
     response.off('close', onClose);

@@ -6,10 +6,10 @@ import type { FileOptions } from '../formats/format.ts';
 import type { ExportJob, Manifest } from '../jobs.contract.ts';
 import type { ExportState } from '../values.ts';
 
-/** Which job: what all statements about it and its parts name it by. */
+/** Identifies a job in all statements about it and its parts. */
 export type JobId = { readonly tenant: string; readonly id: string };
 
-/** A dataset version as it was when the job was made. */
+/** The dataset version of an export, as it was when the job was made. */
 export type JobVersion = {
   readonly id: string;
   readonly name: string;
@@ -17,16 +17,16 @@ export type JobVersion = {
   readonly shares: Shares | null;
 };
 
-/** Head and tail of a file, which are one object. */
+/** The head and the tail of a file, which are stored together as one object. */
 export type FileEnds = {
   readonly object_key: string;
-  /** Hex. */
+  /** Hex text. */
   readonly sha256: string;
   readonly head_bytes: number;
   readonly tail_bytes: number;
 };
 
-/** Without the time that the job itself tells. */
+/** A manifest without the time of its end, which the job's row has. */
 export type StoredManifest = Omit<Manifest, 'finished_at'>;
 
 export type PinnedJobSlice = Slice & { readonly tenant: string };
@@ -37,7 +37,7 @@ export type StoredJob = JobId & {
   readonly request: ExportRequest;
   readonly options: FileOptions;
   readonly file_name: string;
-  /** Pinned: it is the same records in whatever process, and whenever. */
+  /** Pinned: it means the same records in every process and at every time. */
   readonly slice: PinnedJobSlice;
   readonly recorded_before: string;
   readonly version: JobVersion | null;
@@ -64,23 +64,23 @@ export type StoredJob = JobId & {
   readonly failures: number;
 };
 
-/** A job without what grows with its parts and tags. */
+/** A job without the fields that grow with its parts and tags; lists would be slow with them. */
 export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest'>;
 
-/** All objects of a job lie below this. */
+/** The folder of all objects of a job. */
 export function jobFolder({ tenant, id }: JobId): string {
   return `exports/${tenantFolder(tenant)}/${id}/`;
 }
 
 /**
- * Of a part, or of the ends. Another attempt, by whatever process and of whatever copy of the database,
- * writes another object, so that one which lost the job and has not noticed yet overwrites nothing.
+ * The key of a part, or of the ends. Each attempt, in whatever process and copy of the database, has a runner id of its
+ * own and so writes other objects. An attempt that has lost the job without noticing it overwrites nothing.
  */
 export function partKey(job: JobId & { readonly runner: string }, name: number | 'ends'): string {
   return `${jobFolder(job)}${name}.${job.runner}`;
 }
 
-/** A job as the API answers it. */
+/** A job in the form of the API. */
 export function toExportJob(job: ShownJob): ExportJob {
   const { rows_done, rows_total, rows_per_second } = job;
   const left = rows_total === null ? null : rows_total - rows_done;
@@ -116,7 +116,7 @@ export function toExportJob(job: ShownJob): ExportJob {
   };
 }
 
-/** With one decimal. Without rows there is nothing between the beginning and the end. */
+/** Percent with one decimal, rounded down. A job without rows has 0 until it is completed. */
 function percentOf({ state, rows_done, rows_total }: ShownJob): number | null {
   if (state === 'completed' || state === 'erased') return 100;
   if (rows_total === null) return null;

@@ -34,7 +34,7 @@ export async function listJobs(
   return { data: data.map(toExportJob), next_cursor };
 }
 
-/** Throws 404 `export_not_found`. */
+/** A job. Throws 404 `export_not_found`. */
 export async function getJob(db: Queryable, actor: Actor, id: string): Promise<StoredJob> {
   const isId = /^\w{1,100}$/.test(id);
   const job = isId ? await queries.findJob(db, id, actor.tenants) : undefined;
@@ -44,12 +44,15 @@ export async function getJob(db: Queryable, actor: Actor, id: string): Promise<S
   });
 }
 
-/** Throws 404 `export_not_found`, 409 `export_unfinished`, `export_without_file`. */
+/** The manifest of a job. Throws 404 `export_not_found`, 409 `export_unfinished`, `export_without_file`. */
 export async function getManifest(db: Queryable, actor: Actor, id: string): Promise<Manifest> {
   return manifestOf(await getJob(db, actor, id));
 }
 
-/** Also of a file that was removed. Throws 409 `export_unfinished`, `export_without_file` if there never was one. */
+/**
+ * The manifest of a job, also when its file was removed. Throws 409 `export_unfinished`, or `export_without_file` if
+ * the job never had a file.
+ */
 export function manifestOf(job: StoredJob): Manifest {
   const { manifest, finished_at } = job;
   const wasCompleted = job.state === 'completed' || job.state === 'erased';
@@ -75,8 +78,8 @@ type CancelCall = {
 };
 
 /**
- * Cancels a job that is queued or running, removes the file of one that is completed; otherwise nothing
- * happens. What it has stored goes with the next sweep. Throws 404 `export_not_found`.
+ * Cancels a job that is queued or running, or removes the file of a completed one; otherwise nothing happens. The next
+ * sweep removes the objects of the job. Throws 404 `export_not_found`.
  */
 export async function cancelJob(
   db: Database,
@@ -99,7 +102,7 @@ export async function cancelJob(
       await entry(cancelled, 'export.cancel', { state: found.state, rows_done: found.rows_done });
       return { job: cancelled, was: 'open' };
     }
-    // It may have ended since it was looked for.
+    // The job may have ended since it was looked up.
     const expired = await queries.expireJob(connection, found);
     if (expired !== undefined) {
       await entry(expired, 'export.remove', { state: expired.state, has_file: true });

@@ -6,7 +6,7 @@ import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../values.ts';
 import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
 
-/** What is shown of a job, as `ShownJob` has it. */
+/** The columns of `ShownJob`. */
 const shownColumns = sql`tenant, id, format, state, request, options, file_name,
   ${instantText('recorded_before')} as recorded_before, version, rows_total, bytes_total,
   digest::text as digest, parts_total, rows_done, size_bytes, sha256, requested_by,
@@ -21,12 +21,12 @@ const shownColumns = sql`tenant, id, format, state, request, options, file_name,
   end as rows_per_second,
   error_code, error, runner, attempts, failures`;
 
-/** All of a job, as `StoredJob` has it. */
+/** The columns of `StoredJob`. */
 export const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
 
 /**
- * Until the end of the transaction no other job of the tenant is made, and none is looked for by an
- * erasure: see `noteGoneExports`.
+ * Locks the queue of a tenant until the end of the transaction. Meanwhile no other job of the tenant is made, and no
+ * erasure looks for jobs; see `noteGoneExports`.
  */
 export async function lockQueue(connection: Connection, tenant: string): Promise<void> {
   await connection.query(
@@ -34,13 +34,14 @@ export async function lockQueue(connection: Connection, tenant: string): Promise
   );
 }
 
-/** How many jobs of the tenant are queued or running. */
+/** Counts the jobs of the tenant that are queued or running. */
 export async function countOpenJobs(db: Queryable, tenant: string): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     select count(*) as count from exports where tenant = ${tenant} and state in ('queued', 'running')`);
   return rows[0]?.count ?? 0;
 }
 
+/** A job to be stored. `triple` is null when the counters could not tell what the slice holds. */
 export type NewJob = JobId &
   Pick<StoredJob, 'request' | 'options' | 'file_name' | 'requested_by'> & {
     readonly slice: PinnedJobSlice & { readonly recordedBefore: string };
@@ -63,7 +64,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob |
   return rows[0];
 }
 
-/** What a file is cut into, numbered from 1; the job knows how many they are from then on. */
+/** Stores the parts that a file is cut into, numbered from 1. From then on the job knows how many they are. */
 export async function insertParts(
   connection: Connection,
   { tenant, id }: JobId,
@@ -82,7 +83,7 @@ export async function insertParts(
     update exports set parts_total = ${parts.length} where tenant = ${tenant} and id = ${id}`);
 }
 
-/** What a version holds now: what it froze, or what is left of it; null while that is being counted. */
+/** What a version holds now: what was frozen, or what is left of it. `triple` is null while that is being counted. */
 export type VersionContent = {
   state: 'counting' | 'ready' | 'failed';
   triple: { count: number; bytes: number; digest: string } | null;
@@ -103,7 +104,7 @@ export async function findVersionContent(
   return rows[0];
 }
 
-/** Records and digests (decimal text) of a version's splits; null while they are not counted. */
+/** Finds the records and digests (decimal text) of a version's splits; null while they are not counted. */
 export async function findSplits(
   db: Queryable,
   { tenant, id }: JobId,
@@ -114,7 +115,7 @@ export async function findSplits(
   return rows[0]?.splits ?? null;
 }
 
-/** Of tenants in reach; null = all. */
+/** Finds a job of the tenants in reach; null means all tenants. */
 export async function findJob(
   db: Queryable,
   id: string,
@@ -132,7 +133,7 @@ export type JobFilter = {
   readonly reach: readonly string[] | null;
 };
 
-/** The latest first. */
+/** Lists jobs, the latest first, beginning after `page.after`. */
 export async function listJobs(
   db: Queryable,
   { tenant, state, reach }: JobFilter,
@@ -151,7 +152,7 @@ export async function listJobs(
     order by exports.created_at desc, id desc limit ${page.limit}`);
 }
 
-/** Cancels a job that is queued or running; what it has made is removed by a sweep. */
+/** Cancels a job that is queued or running; undefined when it is neither. A sweep removes what the job has made. */
 export async function cancelOpenJob(
   db: Queryable,
   { tenant, id }: JobId,
@@ -163,7 +164,7 @@ export async function cancelOpenJob(
   return rows[0];
 }
 
-/** Lets the file of a completed job expire now; undefined when it has. */
+/** Lets the file of a completed job expire now; undefined when it has expired already, or the job is not completed. */
 export async function expireJob(
   db: Queryable,
   { tenant, id }: JobId,

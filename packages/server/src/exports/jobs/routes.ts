@@ -14,12 +14,13 @@ export type JobRouteOptions = DownloadOptions & {
   readonly store: ObjectStore;
   readonly fence: Pick<StoreFence, 'advance' | 'assertOwn'>;
   readonly cursorKey: () => Buffer;
-  /** A job was made here. */
+  /** Is called when a job was made here. */
   readonly poke: () => void;
-  /** A job was cancelled here. */
+  /** Is called when a job was cancelled here. */
   readonly cancel: (id: string) => void;
 };
 
+/** Adds the routes of export jobs. */
 export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOptions): void {
   const { audit, log, store, fence } = options;
   http.route(exportJobsContract.listExports, ({ query, actor }) =>
@@ -38,7 +39,7 @@ export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOp
     const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });
     if (was === 'open') options.cancel(job.id);
     if (was === 'completed') {
-      // It is gone for everybody already; what stays of it now is swept later.
+      // For callers the file is gone already. What cannot be removed now is removed by a later sweep.
       await removeEndedFiles({ db, store, fence }, job, AbortSignal.timeout(removeMillis)).catch(
         (err: unknown) => log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
       );
@@ -49,7 +50,7 @@ export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOp
 
 const removeMillis = 30_000;
 
-/** Answers 202 with a job instead of a file. */
+/** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
 export async function answerWithJob(
   db: Database,
   call: CreateCall & { reply: FastifyReply; poke: () => void },

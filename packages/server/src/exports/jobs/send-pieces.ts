@@ -11,15 +11,15 @@ type SendOptions = {
   readonly objects: ObjectReader;
   readonly pieces: readonly Piece[];
   readonly stallMillis: number;
-  /** Aborted when the reader is gone. */
+  /** Is aborted when the reader is gone. */
   readonly signal: AbortSignal;
-  /** Called when the first piece is open: from then on there is no answering with an error. */
+  /** Is called when the first piece is open. After that an error cannot be answered any more. */
   readonly onOpen: () => void;
 };
 
 /**
- * Sends stretches of objects one after the other, at the reader’s pace: it costs one open file. Each object
- * is checked before a byte of it is sent. Throws ObjectMissing, ObjectDamaged, `ReaderGone`.
+ * Sends pieces of objects one after the other, at the pace of the reader, with one file open at a time. Each object is
+ * checked before any byte of it is sent. Throws ObjectMissing, ObjectDamaged, `ReaderGone`.
  */
 export async function sendPieces(response: ServerResponse, options: SendOptions): Promise<void> {
   const { objects, pieces, stallMillis, signal, onOpen } = options;
@@ -50,7 +50,7 @@ async function sendFile(
 /** A stretch of an object that is a stretch of the file. */
 export type Piece = { readonly ref: ObjectRef } & ByteRange;
 
-/** The file as pieces in its order: head, parts, tail. */
+/** The pieces of a file in their order: head, parts, tail. */
 export function piecesOf(ends: FileEnds, parts: readonly PartObject[]): Piece[] {
   const { head_bytes, tail_bytes } = ends;
   const own: ObjectRef = {
@@ -69,7 +69,7 @@ export function piecesOf(ends: FileEnds, parts: readonly PartObject[]): Piece[] 
   ].filter(({ start, end }) => end > start);
 }
 
-/** What of the pieces lies in a range of the file. */
+/** The pieces, cut to a range of the file. */
 export function slicePieces(pieces: readonly Piece[], range: ByteRange): Piece[] {
   const sliced: Piece[] = [];
   let at = 0;
@@ -82,12 +82,12 @@ export function slicePieces(pieces: readonly Piece[], range: ByteRange): Piece[]
   return sliced;
 }
 
-/** Bytes of a file, from the first to before the last. */
+/** A range of a file in bytes: `start` is the first byte, `end` is the one after the last. */
 export type ByteRange = { readonly start: number; readonly end: number };
 
 /**
- * What a Range header asks for of so many bytes (RFC 9110 §14): null = all of them, as it names no range
- * that is understood, or several; `unsatisfiable` = none of them.
+ * The range that a Range header asks for (RFC 9110 §14). null means the whole file, because there is no header, or it
+ * is not understood, or it names several ranges. `unsatisfiable` means that no byte is in the range.
  */
 export function parseRange(
   header: string | undefined,
@@ -105,7 +105,7 @@ export function parseRange(
   return { start, end: last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) };
 }
 
-/** Whether one of the tags of an If-None-Match header is this one; weak ones are as good. */
+/** Whether an If-None-Match header names this tag. A weak tag counts as well, as RFC 9110 has it for this header. */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((part) => {

@@ -19,7 +19,7 @@ type SweepContext = {
 const batchJobs = 100;
 const lookMillis = 5000;
 
-/** Removes all that jobs leave behind, again and again, in every process of the role exports. */
+/** Removes again and again what jobs leave behind. Every process of the role exports does this. */
 export function startSweeps(context: SweepContext): Repeated {
   return repeat((signal) => sweep(context, signal), {
     everyMillis: lookMillis,
@@ -27,13 +27,13 @@ export function startSweeps(context: SweepContext): Repeated {
   });
 }
 
-/** One look: what cannot be removed now is tried again with the next. */
+/** Sweeps once. What cannot be removed is left to the next sweep. */
 export async function sweep(context: SweepContext, signal: AbortSignal): Promise<void> {
   const { db, log } = context;
   for (const job of await queries.listSweepable(db, batchJobs)) {
     signal.throwIfAborted();
     await removeEndedFiles(context, job, signal).catch((err: unknown) => {
-      // Each look finds the same; who watches the store says so once.
+      // Every sweep would find the same, so nothing is logged here: the watch over the store reports it once.
       if (!signal.aborted && !isFenced(err))
         log.warn({ err, exportId: job.id }, 'a file of an export stays for now');
     });
@@ -42,8 +42,8 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
 }
 
 /**
- * Removes the objects of a job that has none to keep, whatever attempt they are of, and says so in its row
- * afterwards: what a kill leaves is removed by the next sweep.
+ * Removes the objects of a job whose file has ended, of all its attempts, and stores that afterwards. If the process is
+ * killed in between, the next sweep removes the rest.
  */
 export async function removeEndedFiles(
   { db, store, fence }: Pick<SweepContext, 'db' | 'store' | 'fence'>,
@@ -52,10 +52,11 @@ export async function removeEndedFiles(
 ): Promise<void> {
   const keys: string[] = [];
   for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
-  // After the job let go of them: no copy of the database that may write from now on still needs them.
+  // The fence is advanced after the job let go of the objects, so that no copy of the database that may write from now
+  // on still needs them.
   if (keys.length > 0) await fence.advance(signal);
   for (const key of keys) {
-    // Who adopts the store meanwhile may keep the file.
+    // Another database that takes over the store meanwhile may keep the file.
     await fence.assertOwn(signal);
     await store.remove(key, signal);
   }
@@ -68,8 +69,8 @@ const causes = {
 } as const;
 
 /**
- * Removes the files, and ends the jobs, whose slice has days that lost records: inside the transaction that
- * lets the records go. A job made meanwhile waits for it, and pins what is left. Answers how many files.
+ * Ends the jobs, and removes the files, whose slices have days that lose records. Runs in the transaction that lets the
+ * records go; a job that is made meanwhile waits for it and pins what is left. Returns how many files were removed.
  */
 export async function noteGoneExports(connection: Connection, gone: Gone): Promise<number> {
   const { tenant, kind } = gone;
@@ -85,7 +86,10 @@ export async function noteGoneExports(connection: Connection, gone: Gone): Promi
   });
 }
 
-/** Whether any of the days is one of the slice. By kind or split it may be more than needed, never less. */
+/**
+ * Whether any of these days belongs to the slice. It does not look at kind and split, so it may end a file that lost
+ * nothing, but never misses one that did.
+ */
 export function hasLost(slice: PinnedJobSlice, { days }: Pick<Gone, 'days'>): boolean {
   const windows = slice.dataset === undefined ? null : (slice.tags?.[slice.dataset] ?? []);
   return days.some(

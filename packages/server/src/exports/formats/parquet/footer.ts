@@ -11,27 +11,28 @@ import {
   writeThrift,
 } from './thrift.ts';
 
+// The structs and their field ids are those of
 // https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
 export const magic = Buffer.from('PAR1');
 
-/** What the footer needs of a stretch of row groups: where they are told from its begin. */
+/** What the footer says of some row groups, with offsets that count from the first of them. */
 export type RowGroups = {
   readonly rows: number;
-  /** Each a row group of the footer, as base64. */
+  /** Each is a row group of the footer in Thrift's encoding, as base64. */
   readonly groups: readonly string[];
 };
 
-/** Row groups and the bytes they describe, behind whatever comes before them in the file. */
+/** Row groups with the number of bytes that they describe, so that others can be placed after them. */
 export type PlacedGroups = RowGroups & { readonly sizeBytes: number };
 
-/** Fields of the footer's structs. */
+/** Field ids of the footer's structs. */
 const file = { version: 1, schema: 2, rows: 3, groups: 4, createdBy: 6, orders: 7 };
 const group = { columns: 1, rows: 3, offset: 5 };
 const column = { offset: 2, meta: 3, offsetIndex: 4, columnIndex: 6 };
 const meta = { dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: 14 };
 
-/** The row groups of a Parquet file with these columns: its footer without length and magic. */
+/** Reads the row groups out of a Parquet file's footer (without its length and magic), and checks its columns. */
 export function readFooter(footer: Buffer, columns: readonly string[]): RowGroups {
   const { fields } = readThrift(footer);
   const schema = fields.get(file.schema);
@@ -45,7 +46,7 @@ export function readFooter(footer: Buffer, columns: readonly string[]): RowGroup
   };
 }
 
-/** Several stretches as one: what is behind the first is moved by what is before it. */
+/** Joins several stretches of row groups into one: the offsets of each stretch grow by the size of those before it. */
 export function joinGroups(stretches: readonly PlacedGroups[]): PlacedGroups {
   let sizeBytes = 0;
   let rows = 0;
@@ -58,7 +59,7 @@ export function joinGroups(stretches: readonly PlacedGroups[]): PlacedGroups {
   return { rows, groups, sizeBytes };
 }
 
-/** The end of a file whose row groups stand behind its first `PAR1`. */
+/** The end of a file whose row groups begin right after its first `PAR1`: footer, length, magic. */
 export function writeFooter({ rows, groups }: RowGroups, columns: readonly string[]): Buffer {
   const footer = writeThrift(
     struct({
@@ -70,7 +71,8 @@ export function writeFooter({ rows, groups }: RowGroups, columns: readonly strin
         groups.map((one) => shift(fromBase64(one), magic.length)),
       ),
       [file.createdBy]: text('svcctl'),
-      // Text and numbers compare as their types say: without this readers distrust what is least and most.
+      // This says that values compare as their types say. Without it readers do not trust the least and greatest
+      // values.
       [file.orders]: list(
         'struct',
         columns.map(() => struct({ 1: struct({}) })),
@@ -86,7 +88,7 @@ const [int32, int64, byteArray] = [1, 2, 6];
 const optional = 1;
 const convertedTypes = { utf8: 0, timestampMicros: 10, int32: 17 };
 
-/** As DuckDB writes it. */
+/** The schema, in the way DuckDB writes it, since its footers are compared with this. */
 function schemaOf(columns: readonly string[]): ThriftValue {
   const root = struct({ 3: i32(0), 4: text('duckdb_schema'), 5: i32(columns.length) });
   return list('struct', [root, ...columns.map(columnSchema)]);
@@ -112,13 +114,14 @@ function columnSchema(name: string): ThriftStruct {
   }
 }
 
+/** How a column is stored in Parquet. Field paths are text. */
 export function parquetType(name: string): 'text' | 'integer' | 'instant' {
   if (!isOwnColumn(name)) return 'text';
   if (name === 'bytes') return 'integer';
   return name === 'occurred_at' || name === 'recorded_at' ? 'instant' : 'text';
 }
 
-/** A row group whose bytes stand so much further behind. */
+/** A row group whose bytes lie `by` bytes further behind. All offsets in it change, none else. */
 function shift(own: ThriftStruct, by: number): ThriftStruct {
   const fields = shiftFields(own, [group.offset], by);
   const columns = structsOf(fields.get(group.columns)).map((one) => shiftColumn(one, by));
@@ -128,7 +131,7 @@ function shift(own: ThriftStruct, by: number): ThriftStruct {
 
 function shiftColumn(own: ThriftStruct, by: number): ThriftStruct {
   const fields = shiftFields(own, [column.offsetIndex, column.columnIndex], by);
-  // Deprecated, and 0 where the writer leaves it out.
+  // This field is deprecated, and 0 where the writer does not use it.
   const offset = fields.get(column.offset);
   if (offset?.type === 'i64' && offset.value !== 0n) {
     fields.set(column.offset, i64(offset.value + BigInt(by)));

@@ -3,46 +3,46 @@ import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
 import { rowEnd } from '../../encode/csv-cells.ts';
 import { type GroupPiece, placesSql } from './group-sql.ts';
 
-/** Records of so many bytes together make a row group; a record that begins in it is in it whole. */
+/** How many bytes of records make a row group. A record belongs whole to the group that it begins in. */
 const usualGroupBytes = 16 * 1024 * 1024;
-/** What a record counts at least: then a row group has at most 122,461 of them. */
+/** The least that a record counts. With it a row group has at most 122,461 records; see `rowGroupSize`. */
 const leastBytes = 137;
 
-/** Rows that make one row group. */
+/** The rows of one row group. */
 export type Group = { readonly pieces: readonly GroupPiece[]; readonly count: number };
 
 type Place = { number: string; count: string; first: string; last: string; weight: string };
 
 /**
- * Cuts rows in key order into row groups. Where is decided by the rows alone, so that the same records
- * make the same groups wherever they lie.
+ * Cuts rows in key order into row groups. The rows alone decide where to cut, so that the same records make the same
+ * groups, whichever tier they are in.
  */
 export class GroupCutter {
   readonly #snapshot: Snapshot;
   readonly #nextPath: () => string;
   readonly #groupBytes: number;
   #rest = '';
-  /** Of all rows so far. */
+  /** The weight of all rows so far. Divided by the size of a group, it tells the group that the next row belongs to. */
   #weight = 0;
-  /** Which group is being filled. */
+  /** The number of the group that is being filled. */
   #number = 0;
   #pieces: GroupPiece[] = [];
   #count = 0;
   #file: CsvFile | null = null;
 
-  /** `nextPath`: where the next file may be. */
+  /** `nextPath` returns the path for the next file. */
   constructor(snapshot: Snapshot, nextPath: () => string) {
     this.#snapshot = snapshot;
     this.#nextPath = nextPath;
     this.#groupBytes = snapshot.groupBytes ?? usualGroupBytes;
   }
 
-  /** Takes machine CSV whose first cell is `bytes`, cut anywhere; yields the groups that are full. */
+  /** Takes machine CSV whose first cell is `bytes`, cut anywhere. Yields the groups that are full. */
   async *addCsv(piece: Buffer): AsyncGenerator<Group> {
-    // A character a byte: cells need not be understood, only counted.
+    // One character a byte: the cells are only counted, so their text need not be decoded.
     const text = this.#rest + piece.toString('latin1');
     let start = 0;
-    /** Rows before this one are not in a file yet. */
+    /** Rows before this position are written to a file already. */
     let from = 0;
     for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
       const number = Math.floor(this.#weight / this.#groupBytes);
@@ -61,7 +61,7 @@ export class GroupCutter {
     this.#rest = text.slice(start);
   }
 
-  /** Takes the rows of a cold chunk. */
+  /** Takes the rows of a cold chunk. Yields the groups that are full. */
   async *addCold(piece: ColdPiece): AsyncGenerator<Group> {
     await this.#closeFile();
     const { cold, slice, signal } = this.#snapshot;
@@ -82,13 +82,13 @@ export class GroupCutter {
     }
   }
 
-  /** The last group. */
+  /** Yields the last group. */
   async *end(): AsyncGenerator<Group> {
     if (this.#rest !== '') throw new Error('the last row of a tier is not whole');
     yield* this.#end(this.#number);
   }
 
-  /** Lets go of the file that is open; harmless when there is none. */
+  /** Closes the file that is open. It does no harm when there is none. */
   async close(): Promise<void> {
     await this.#closeFile();
   }
@@ -115,7 +115,7 @@ export class GroupCutter {
   }
 }
 
-/** A file for DuckDB to read. */
+/** A file of machine CSV for DuckDB to read. */
 type CsvFile = {
   readonly path: string;
   /** In bytes. */

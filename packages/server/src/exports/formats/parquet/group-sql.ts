@@ -9,7 +9,7 @@ import { parquetType } from './footer.ts';
 export type GroupPiece =
   | {
       readonly kind: 'csv';
-      /** Machine CSV without header: `bytes`, then the columns but for `bytes`. */
+      /** Machine CSV without header: first `bytes`, then the columns apart from `bytes`. */
       readonly path: string;
       readonly longestRow: number;
     }
@@ -22,12 +22,12 @@ export type GroupPiece =
     };
 
 /**
- * More than a group ever has: rows are told apart by their weight, see `groupBytes`. DuckDB's own number,
- * on which it makes the size of its dictionaries depend.
+ * More rows than a group ever has, since groups are cut by the weight of their rows; see `groupBytes`. It is DuckDB's
+ * own default, because DuckDB makes the size of its dictionaries depend on it.
  */
 const rowGroupSize = 122_880;
 
-/** DuckDB's statement that writes a group as a Parquet file with one row group. */
+/** The DuckDB statement that writes a group as a Parquet file with a single row group. */
 export function writeGroupSql(
   pieces: readonly GroupPiece[],
   target: { slice: Slice; columns: readonly string[]; path: string },
@@ -41,8 +41,9 @@ export function writeGroupSql(
 }
 
 /**
- * Where the groups begin and end in a chunk, as weights sum up from `offset` on: with the place of each
- * group's first and last row, which is its row in the file where the chunk stands in one piece.
+ * The DuckDB query that tells where groups begin and end in a chunk, when weights are summed from `offset` on. For each
+ * group it returns the places of its first and last row. A place is the row's number in its file if the chunk is one
+ * piece of a file, and otherwise its position in key order.
  */
 export function placesSql(
   { chunk, pathOf }: ColdPiece,
@@ -82,12 +83,15 @@ function coldValue(name: string, slice: Slice): string {
   return parquetType(name) === 'instant' ? `r.${name}` : `${coldColumnSql(name, slice)}`;
 }
 
-/** The columns as the CSV of a group has them. */
+/** The columns in the order of a group's CSV. */
 export function groupColumns(columns: readonly string[]): string[] {
   return ['bytes' satisfies ExportColumn, ...columns.filter((name) => name !== 'bytes')];
 }
 
-/** One thread reads the file, which is small, so that no line break in a cell misleads another. */
+/**
+ * Reads the CSV of a piece. A single thread reads the file, which is small: with several, a thread could begin at a
+ * line break inside a cell.
+ */
 function csvSql(
   { path, longestRow }: Extract<GroupPiece, { kind: 'csv' }>,
   columns: readonly string[],

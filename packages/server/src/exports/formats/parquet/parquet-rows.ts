@@ -7,21 +7,23 @@ import { magic, type PlacedGroups, readFooter } from './footer.ts';
 import { type Group, GroupCutter } from './group-rows.ts';
 import { writeGroupSql } from './group-sql.ts';
 
-/** So many row groups are encoded while the one before them is read. */
+/** How many row groups are encoded while the one before them is read. */
 const groupsAhead = 2;
+/** The time limit for encoding one row group. */
 const groupMillis = 600_000;
 
-/** A row group as bytes of the file. */
+/** A row group as bytes of the file, and what the footer says of it. */
 type Encoded = { readonly bytes: Buffer; readonly groups: PlacedGroups };
 
+/** The rows of a slice as Parquet. */
 export type ParquetRows = TierRows & {
-  /** What was written so far. */
+  /** The row groups that were written so far. */
   readonly groups: readonly PlacedGroups[];
 };
 
 /**
- * Turns the rows of a slice into Parquet row groups. DuckDB writes each into a file of its own, whose
- * bytes are taken over; only where they stand has to be told anew, in the footer.
+ * Turns the rows of a slice into Parquet row groups. DuckDB writes each into a file of its own, whose bytes are taken
+ * over as they are; only their offsets change, which are in the footer.
  */
 export async function openParquetRows(
   snapshot: Snapshot,
@@ -45,7 +47,7 @@ export async function openParquetRows(
   const start = (group: Group) => {
     const target = { columns: options.columns, path: nextPath() };
     const made = snapshot.encoders.run(() => encodeGroup(group, snapshot, target));
-    // Whoever waits for it hears of a failure; until then nobody may be waiting.
+    // Whoever waits for the group gets this error; until then nobody may be waiting.
     made.catch(() => {});
     ahead.push(made);
   };

@@ -16,7 +16,7 @@ import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
 import { groupColumns } from './group-sql.ts';
 import { openParquetRows, type ParquetRows } from './parquet-rows.ts';
 
-/** One Parquet file, zstd inside. Its parts are row groups, its tail the footer. */
+/** One Parquet file with zstd inside. Its parts are row groups, and its tail is the footer. */
 export function createParquetFormat(options: FileOptions): FileFormat {
   const { columns } = options;
   const tail = (parts: readonly DonePart[]) => {
@@ -63,7 +63,7 @@ async function openRows(
       : await readPieces(snapshot, form);
     return openParquetRows(snapshot, rows, { columns });
   }
-  // Field paths are picked out of machine CSV, whatever tier wrote it.
+  // Field paths are picked out of machine CSV, whichever tier wrote it.
   const plan = planColumns(written);
   const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
   const { encode, lineEnd } = dialects.machine;
@@ -71,7 +71,7 @@ async function openRows(
   return openParquetRows(snapshot, reEncodeRows(rows, encoder), { columns });
 }
 
-/** Makes the one part a whole file, and reads that. */
+/** Makes a whole file out of the one part, with head and tail, and reads that. */
 async function proveParquet(
   duckdb: DuckDb,
   written: WrittenBody,
@@ -87,7 +87,7 @@ async function proveParquet(
   };
   try {
     await pipeline(pieces(), createWriteStream(whole, { mode: 0o600 }), { signal });
-    // All columns are read, so that each page proves to be whole.
+    // All columns are read, so that every page of the file is checked.
     const hasContent = proofOf(options) === 'content';
     return await proveRows(duckdb, rowsSql(whole, hasContent), { hasContent, signal });
   } finally {
@@ -100,7 +100,7 @@ function rowsSql(path: string, hasContent: boolean): string {
   return hasContent ? `select * from ${rows}` : `select columns(*)::varchar from ${rows}`;
 }
 
-/** The layout of a body, as it was kept. */
+/** The layout of a body, as it was stored. Throws when it is none. */
 export function parseLayout(layout: unknown): RowGroups {
   if (!isLayout(layout)) throw new Error('a part of a Parquet file has lost its layout');
   return layout;

@@ -1,18 +1,19 @@
 /**
- * Thrift's compact protocol, as far as Parquet's footers go, without a schema: what is not understood is
- * kept as it is. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+ * Values of Thrift's compact protocol, as far as the footers of Parquet use it. They are read without a schema, so that
+ * fields which are unknown here stay as they are.
+ * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  */
 export type ThriftValue =
   | { readonly type: 'bool'; readonly value: boolean }
   | { readonly type: 'i8'; readonly value: number }
-  /** i16, i32 and i64 differ in their tag only. */
+  /** i16, i32 and i64 differ only in their tags. */
   | { readonly type: 'i16' | 'i32' | 'i64'; readonly value: bigint }
   | { readonly type: 'double'; readonly value: Buffer }
   | { readonly type: 'binary'; readonly value: Buffer }
   | { readonly type: 'list'; readonly of: number; readonly items: readonly ThriftValue[] }
   | ThriftStruct;
 
-/** Fields by their ids, in the order they came in. */
+/** Fields by their ids, in the order in which they were read. */
 export type ThriftStruct = { readonly type: 'struct'; readonly fields: Map<number, ThriftValue> };
 
 const tags = {
@@ -28,7 +29,7 @@ const tags = {
   struct: 12,
 };
 
-/** Throws when the bytes are no struct, or hold what Parquet's footers do not (sets, maps). */
+/** Reads a struct. Throws when the bytes are none, or contain what footers of Parquet do not have (sets, maps). */
 export function readThrift(bytes: Buffer): ThriftStruct {
   return new ThriftReader(bytes).readStruct();
 }
@@ -85,7 +86,7 @@ class ThriftReader {
     const length = head >> 4 === 15 ? Number(this.#varint()) : head >> 4;
     const items: ThriftValue[] = [];
     for (let i = 0; i < length; i++) {
-      // In lists a bool is a byte of its own.
+      // In lists a bool is a byte of its own; in structs its value is part of the tag.
       const isBool = of === tags.true || of === tags.false;
       items.push(isBool ? { type: 'bool', value: this.#byte() === 1 } : this.#value(of));
     }
@@ -121,7 +122,7 @@ class ThriftReader {
   }
 }
 
-/** The bytes of a struct. What `readThrift` read comes out as it was. */
+/** The bytes of a struct. What `readThrift` has read comes out with the same bytes. */
 export function writeThrift(struct: ThriftStruct): Buffer {
   const bytes: number[] = [];
   writeStruct(bytes, struct);
@@ -193,7 +194,7 @@ function writeVarint(bytes: number[], value: bigint): void {
   bytes.push(Number(rest));
 }
 
-/** A struct of fields in ascending order of their ids. */
+/** Makes a struct. The ids of its fields must be in ascending order. */
 export function struct(fields: Record<number, ThriftValue>): ThriftStruct {
   return {
     type: 'struct',

@@ -8,15 +8,15 @@ import { createProgressCounts, doJob } from './do-job.ts';
 import * as queries from './queries.ts';
 import { failJob, findFailures, postponeJob, releaseJob } from './queries.ts';
 
-/** In a row, none of which finished a part. */
+/** After this many failed attempts in a row, none of which finished a part, the job fails. */
 const mostFailures = 5;
 
-/** The process ends: nothing is wrong with the job. */
+/** The attempt ends because the process does. Nothing is wrong with the job. */
 export class Stopped extends Error {}
 
 /**
- * Works on a job that was taken until it ends or cannot go on, and writes down which. Ends itself soon
- * after the signal is aborted, by `Stopped` or `JobLost`, and when the session is lost.
+ * Works on a job until it ends or cannot go on, and stores which of these happened. It ends itself soon after the
+ * signal is aborted (by `Stopped` or `JobLost`), and when the session is lost.
  */
 export async function attemptJob(
   context: WorkContext,
@@ -38,7 +38,7 @@ export async function attemptJob(
     await doJob(context, { job, signal: ending.signal, counts });
     log.info({ exportId: job.id, attempts: job.attempts }, 'export completed');
   } catch (error) {
-    // Whatever was cut off says so in its own words; why it was is what counts.
+    // Whatever was cut off fails with an error of its own; the reason of the abort is what counts.
     const reason: unknown = ending.signal.aborted ? ending.signal.reason : error;
     await watch.stop();
     await writeDown(context, job, reason);
@@ -51,6 +51,7 @@ export async function attemptJob(
   }
 }
 
+/** Stores why an attempt ended. A fault that may pass leads to another attempt, after a pause. */
 async function writeDown(
   context: WorkContext,
   job: TakenJob['job'],
@@ -73,7 +74,10 @@ async function writeDown(
   }
 }
 
-/** 5 s, 10 s, 20 s, 40 s: in all longer than a database or a store takes to come back. */
+/**
+ * The pause after so many failures: 5 s, 10 s, 20 s, 40 s. Together that is longer than a database or a store takes to
+ * come back.
+ */
 function usualBackoff(failures: number): number {
   return 5 * 2 ** (failures - 1);
 }
@@ -85,16 +89,16 @@ function sessionLost(): AppError {
   });
 }
 
-/** A job that this process works on, as long as the session lives. */
+/** A job that this process works on, for as long as the session lives. */
 type TakenJob = {
   readonly job: StoredJob & { readonly runner: string };
   readonly session: Session;
 };
 
 /**
- * Takes the next job that is queued or was left behind, if there is one. Its lock is that of a session and
- * ends with the process, however that ends; what it writes is fenced by `runner`, for the case that only
- * the session ended.
+ * Takes the next job that is queued or was left behind; undefined when there is none. The lock on the job belongs to a
+ * session, so it ends with the process, however that ends. If only the session ends, the process may still write;
+ * `runner` makes such writes change nothing.
  */
 export async function takeNextJob(db: Database, perTenant: number): Promise<TakenJob | undefined> {
   if (!(await queries.hasFreeJob(db))) return undefined;

@@ -14,33 +14,33 @@ import type { ExportSource } from '../../encode/rows.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
 import { type Held, isStillHeld, lockHeld, updateProgress } from './queries.ts';
 
-/** What the work on jobs needs. */
+/** What the work on jobs needs from the process that it runs in. */
 export type WorkContext = {
   readonly db: Database;
-  /** Read for jobs only, by a DuckDB of their own. */
+  /** Where records are read from. It has a DuckDB of its own, which is used for jobs only. */
   readonly source: ExportSource;
   readonly store: ObjectStore;
-  /** Asked before anything is written: another database may have the store by now. */
+  /** Must be asked before anything is written, because another database may have the store by now. */
   readonly fence: Pick<StoreFence, 'advance'>;
   readonly createFormat: (options: FileOptions) => FileFormat;
-  /** Days that a file is kept. */
+  /** For how many days a file is kept. */
   readonly days: number;
-  /** How a slice is cut; usually left out. */
+  /** Cuts a slice into parts; usually left out. */
   readonly cut?: (db: Database, slice: Slice) => Promise<KeyRange[]>;
-  /** How long the next attempt waits after so many failed ones; usually left out. */
+  /** How long the next attempt waits after so many failed ones, in seconds; usually left out. */
   readonly backoffSeconds?: (failures: number) => number;
   readonly log: Log;
 };
 
-/** Why an attempt ended, and whether another one may end better. */
+/** Why an attempt ended. `isPassing` says that another attempt may end better. */
 type Fault = { readonly code: string; readonly text: string; readonly isPassing: boolean };
 
-/** The job was cancelled, failed from elsewhere, or taken over: whoever did it has written it down. */
+/** The job was cancelled, was failed from elsewhere, or was taken over. Whoever did that has stored it. */
 export class JobLost extends Error {}
 
 const mistake = 'The service made a mistake. The log has it under exportId.';
 
-/** Says for the job what an error was; what is private stays in the log. */
+/** Turns an error into what the job shows. Details that callers must not see stay in the log. */
 export function toFault(error: unknown, dir: string): Fault {
   const what = `The export cannot be written in ${dir}`;
   if (isFull(error)) {
@@ -52,7 +52,7 @@ export function toFault(error: unknown, dir: string): Fault {
   }
   const told = fromFileSystem(error, what);
   if (told instanceof AppError) {
-    // A mistake may be one of the moment, such as rows that were counted while they moved.
+    // An internal error may also pass, such as rows that were counted while they moved.
     const isPassing = errorCatalogue[told.code].retryable || told.code === 'internal_error';
     const isUntold = told.detail === errorCatalogue.internal_error.title;
     return { code: told.code, text: isUntold ? mistake : told.detail, isPassing };
@@ -74,7 +74,7 @@ export function toFault(error: unknown, dir: string): Fault {
   return { code: 'internal_error', text: mistake, isPassing: true };
 }
 
-/** Of the folder that files are made in; a store that is full says so itself. */
+/** Whether the folder that files are made in is full. A full store has an error of its own. */
 function isFull(error: unknown): boolean {
   if (error instanceof DuckDbError) {
     return /no space left on device|max_temp_directory_size/i.test(error.message);
@@ -82,7 +82,7 @@ function isFull(error: unknown): boolean {
   return systemCode(error) === 'ENOSPC';
 }
 
-/** Writes while the job is still this runner’s. Throws `JobLost` when it is not. */
+/** Writes in a transaction as long as the job still belongs to this runner. Throws `JobLost` when it does not. */
 export async function whileHeld<T>(
   db: Database,
   held: Held,
@@ -94,16 +94,16 @@ export async function whileHeld<T>(
   });
 }
 
-/** Seen in time for a cancel to be honoured within a second. */
+/** How often a job is looked at; often enough for a cancel to take effect within a second. */
 const lookMillis = 300;
-/** Progress is written every 1.2 s at most. */
+/** Progress is stored with every fourth look, so every 1.2 s at most. */
 const looksPerWrite = 4;
 
 export type JobProgress = { readonly rows: number; readonly bytes: number };
 
 /**
- * Looks whether a job is still this runner’s, and writes how far it is, until it is stopped. Calls `onLost`
- * when it is not. A database that does not answer changes nothing: the session of the lock tells that.
+ * Checks whether a job still belongs to this runner, and stores how far it is, until it is stopped. Calls `onLost` when
+ * the job is lost. A database that does not answer is ignored here, since the session that holds the lock notices it.
  */
 export function watchJob(
   db: Database,

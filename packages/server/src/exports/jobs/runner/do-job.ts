@@ -19,9 +19,9 @@ export type JobCall = {
 };
 
 /**
- * Does all that is left of a job: cuts the slice unless that was done, counts what counters cannot tell,
- * makes the parts that are missing, and completes the job if the file is what was pinned. Throws
- * `export_mismatch` if it is not, `store_fenced`, `JobLost`, and what an attempt may fail with.
+ * Does all that is left of a job. It cuts the slice unless that was done, counts what the counters cannot tell, makes
+ * the missing parts, and completes the job if the file holds what was pinned. Throws `export_mismatch` if it does not,
+ * `store_fenced`, `JobLost`, and whatever an attempt may fail with.
  */
 export async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, counts } = call;
@@ -61,7 +61,10 @@ function toDonePart({ rows, bodyBytes, layout }: DoneRow): DonePart {
   return { rows, sizeBytes: bodyBytes, layout };
 }
 
-/** Part by part where counters could not tell: each statement is short, whatever the slice. */
+/**
+ * The rows and digest that the file must have. Where the counters could not tell them, they are measured part by part,
+ * so that each statement is short, however large the slice is.
+ */
 async function findTotals(
   { db, source }: WorkContext,
   parts: readonly PartRow[],
@@ -80,14 +83,14 @@ async function findTotals(
   return { rows: sum.count, digest: sum.digest };
 }
 
-/** Once: a part that is done would be another one otherwise. */
+/** Cuts the slice into parts. This is done once: after another cut, parts that are done would have other records. */
 async function cut(context: WorkContext, job: HeldJob): Promise<void> {
   const { db, cut: cutSlice = cutParts } = context;
   const parts = await cutSlice(db, job.slice);
   await whileHeld(db, job, (connection) => insertParts(connection, job, parts));
 }
 
-/** What of a job is done, as it goes. */
+/** Counts what is done of a job while it is worked on. */
 export type ProgressCounts = Tally & { now(): JobProgress };
 
 export function createProgressCounts(): ProgressCounts {

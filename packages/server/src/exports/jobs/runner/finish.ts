@@ -20,7 +20,7 @@ import { completeJob, type DoneRow } from './queries.ts';
 
 type Totals = { readonly rows: number; readonly digest: string };
 
-/** Throws `export_mismatch` unless what was read back is what was pinned. */
+/** Throws `export_mismatch` unless the rows and digest that were read back are those that were pinned. */
 export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
   const rows = done.reduce((sum, part) => sum + part.rows, 0);
   const digest = sumDigests(done.map((part) => BigInt(part.digest)));
@@ -34,7 +34,7 @@ export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
   });
 }
 
-/** Stores head and tail as one object, and reads it back. */
+/** Stores the head and the tail of a file as one object, and reads it back. */
 export async function writeEnds(
   { store, source }: WorkContext,
   ends: { head: Buffer; tail: Buffer },
@@ -61,7 +61,7 @@ export async function writeEnds(
   };
 }
 
-/** Writes the job down as completed. Throws `JobLost` when it is somebody else’s by now. */
+/** Stores that the job is completed. Throws `JobLost` when it belongs to another runner by now. */
 export async function complete(
   context: WorkContext,
   job: StoredJob & { readonly runner: string },
@@ -111,7 +111,7 @@ function hexDigest(decimal: string): string {
   return formatDigest(BigInt(decimal));
 }
 
-/** Of an export of a whole version that is split; null while its splits are not counted. */
+/** The splits of an export of a whole version with shares; null for other exports, and while they are not counted. */
 async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['splits']> {
   const { tenant, version, request } = job;
   if (version === null || version.shares === null || request.split !== undefined) return null;
@@ -128,8 +128,8 @@ async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['
 const chunkBytes = 256 * 1024;
 
 /**
- * A hash with an object added to it, as the object lies in the store; the hash that was given stays as it
- * is. Throws ObjectMissing, and ObjectDamaged when the object is not what its reference says.
+ * Returns a copy of a hash to which an object of the store was added; the given hash stays as it is. Throws
+ * ObjectMissing, or ObjectDamaged when the object is not what its reference says.
  */
 export async function hashObject(
   hash: Hash,
@@ -148,7 +148,7 @@ export async function hashObject(
   }
 }
 
-/** Reads it once for both: its own hash, and that of what it is a part of. */
+/** Reads a file once and adds it to two hashes: its own, which is checked, and that of the whole. */
 async function addFile(
   hash: Hash,
   ref: ObjectRef,

@@ -6,18 +6,18 @@ import { hashObject } from './finish.ts';
 import type { DoneRow, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
 
-/** Of one job: one is encoded, one is read back, one is on its way to the disk. */
+/** How many parts of one job are made at once: one is encoded while one is read back and one is stored. */
 const partsAtOnce = 3;
 
-/** How far the parts are: done ones, and rows of those under way. */
+/** Is told how far the parts are: which are done, and how many rows the others have by now. */
 export type Tally = {
   done(part: Pick<DoneRow, 'number' | 'rows' | 'sizeBytes'>): void;
   underWay(number: number, rows: number): void;
 };
 
 /**
- * Makes the parts that are not done, and adds all of them, in their order, to the hash of the file: as
- * they lie in the store, also those of earlier attempts, which are made anew when they do not any more.
+ * Makes the parts that are not done, and adds all parts, in their order, to the hash of the file. Every part is read
+ * from the store, also those of earlier attempts; a part that is missing or damaged there is made anew.
  */
 export async function makeParts(
   context: WorkContext,
@@ -38,7 +38,8 @@ export async function makeParts(
     const done = doneRow(part);
     if (done !== null) return Promise.resolve(done);
     const making = gate.run(() => make(part));
-    // Told to whoever comes to it in the order of the file; until then it is no fault of the process.
+    // The loop below throws this error when it comes to the part. Until then it must not count as an unhandled
+    // rejection.
     making.catch((error: unknown) => failing.abort(error));
     return making;
   });
@@ -55,10 +56,10 @@ export async function makeParts(
     return { parts: done, hash };
   } catch (error) {
     failing.abort(error);
-    // What failed first: the others were cut off by it, and say something else.
+    // The first error is thrown: the others were caused by its abort.
     throw failing.signal.reason;
   } finally {
-    // Nothing of this attempt may go on when the next one begins.
+    // No part of this attempt may still be written when the next attempt begins.
     await Promise.allSettled(made);
   }
 }
@@ -87,7 +88,7 @@ function refOf({ objectKey, sizeBytes, sha256 }: DoneRow) {
   return { key: objectKey, sizeBytes, sha256 };
 }
 
-/** Null unless the part is done. */
+/** The result of a part; null unless it is done. */
 export function doneRow(part: PartRow): DoneRow | null {
   const { number, object_key, rows, digest, size_bytes, sha256, body_bytes, layout } = part;
   if (object_key === null || rows === null || digest === null) return null;

@@ -4,14 +4,14 @@ import { advisoryLocks, isHeldLock } from '../../../platform/postgres/locks.ts';
 import type { FileEnds, JobId, PinnedJobSlice, StoredJob } from '../job.ts';
 import { jobColumns } from '../queries.ts';
 
-/** A job as the process holds it that works on it. */
+/** A job as the process that works on it knows it. */
 export type Held = JobId & { readonly runner: string };
 
-/** Whether a session, in whatever process, has the lock of the job `e`; the locks are read once a statement. */
+/** Whether any session holds the lock of the job `e`. The locks are read once for the whole statement. */
 export const isHeld = sql`(hashtext(e.id)::bigint & 4294967295)::oid in (
   select objid from pg_locks where ${isHeldLock('exportJobs')})`;
 
-/** Whether a job waits, or was left behind, that nobody works on. */
+/** Whether there is a job, queued or left behind, that may be worked on and is not. */
 export async function hasFreeJob(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ has_free: boolean }>(sql`
     select exists (
@@ -21,7 +21,7 @@ export async function hasFreeJob(db: Queryable): Promise<boolean> {
   return rows[0]?.has_free ?? false;
 }
 
-/** Until it is let go nobody else takes a job: who looks for one sees all that are held. */
+/** Lets only one process at a time take a job. Whoever looks for one then sees all jobs that are held. */
 export async function lockTaking(session: Session): Promise<void> {
   await session.query(sql`select pg_advisory_lock(${advisoryLocks.exportJobTaking}, 0)`);
 }
@@ -31,8 +31,8 @@ export async function unlockTaking(session: Session): Promise<void> {
 }
 
 /**
- * The job whose turn it is: of the tenant that runs the fewest, its oldest. Tenants that run as many as
- * they may have none.
+ * Finds the job whose turn it is: the oldest job of the tenant that runs the fewest. Tenants that already run as many
+ * as they may are left out.
  */
 export async function findNextJob(session: Session, perTenant: number): Promise<JobId | undefined> {
   const rows = await session.query<JobId>(sql`
@@ -50,7 +50,7 @@ export async function findNextJob(session: Session, perTenant: number): Promise<
   return rows[0];
 }
 
-/** Makes it this runner’s, unless it has ended. Parts that are done stay so. */
+/** Gives the job to this runner, unless it has ended. Parts that are done stay done. */
 export async function takeJob(
   db: Queryable,
   { tenant, id, runner }: Held,
@@ -68,7 +68,7 @@ export async function takeJob(
   return rows[0];
 }
 
-/** Whether the job is still this runner’s; locks it, so that it stays so until the transaction ends. */
+/** Whether the job still belongs to this runner. It is locked, so that this stays true until the transaction ends. */
 export async function lockHeld(db: Queryable, { tenant, id, runner }: Held): Promise<boolean> {
   const rows = await db.query(sql`
     select id from exports
@@ -76,7 +76,7 @@ export async function lockHeld(db: Queryable, { tenant, id, runner }: Held): Pro
   return rows.length === 1;
 }
 
-/** Whether the job is still this runner’s, without waiting for anything. */
+/** Whether the job still belongs to this runner. Unlike `lockHeld` it waits for nothing. */
 export async function isStillHeld(db: Queryable, { tenant, id, runner }: Held): Promise<boolean> {
   const rows = await db.query(sql`
     select id from exports
@@ -84,6 +84,7 @@ export async function isStillHeld(db: Queryable, { tenant, id, runner }: Held): 
   return rows.length === 1;
 }
 
+/** Stores the progress. Returns false when the job does not belong to this runner any more. */
 export async function updateProgress(
   db: Queryable,
   { tenant, id, runner }: Held,
@@ -95,7 +96,7 @@ export async function updateProgress(
   return updated.length === 1;
 }
 
-/** What the slice holds, where counters could not tell. */
+/** Stores what the slice holds, when the counters could not tell. */
 export async function updateTotals(
   db: Queryable,
   { tenant, id }: JobId,
@@ -107,7 +108,10 @@ export async function updateTotals(
     where tenant = ${tenant} and id = ${id}`);
 }
 
-/** A part of a job’s file. What is null until it is done is null together. */
+/**
+ * A part of a job's file. What may be null is null until the part is done, apart from `object_key`, which is set when
+ * it begins. `layout` stays null for formats that need none.
+ */
 export type PartRow = {
   readonly number: number;
   readonly first_store: string;
@@ -133,7 +137,7 @@ export async function listParts(db: Queryable, { tenant, id }: JobId): Promise<P
     from export_parts where tenant = ${tenant} and export_id = ${id} order by number`);
 }
 
-/** Under which key the part will lie; what was done of it before is done anew. */
+/** Stores the key under which the part will be written. An earlier result of the part is dropped. */
 export async function startPart(
   db: Queryable,
   { tenant, id }: JobId,
@@ -145,7 +149,7 @@ export async function startPart(
     where tenant = ${tenant} and export_id = ${id} and number = ${part.number}`);
 }
 
-/** A part whose object is durable and was proved. */
+/** A part whose object is durable and was read back. */
 export type DoneRow = {
   readonly number: number;
   readonly objectKey: string;
@@ -158,20 +162,21 @@ export type DoneRow = {
   readonly layout: unknown;
 };
 
-/** What the file is read from. */
+/** An object that the file is read from. */
 export type PartObject = {
   readonly object_key: string;
   readonly size_bytes: number;
   readonly sha256: Buffer;
 };
 
-/** Of the parts that are done, in the order of the file. */
+/** Lists the objects of the parts that are done, in the order of the file. */
 export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise<PartObject[]> {
   return db.query<PartObject>(sql`
     select object_key, size_bytes, sha256 from export_parts
     where tenant = ${tenant} and export_id = ${id} and rows is not null order by number`);
 }
 
+/** Stores that a part is done, and sets the count of failures back to 0. */
 export async function finishPart(
   db: Queryable,
   { tenant, id }: JobId,
@@ -190,6 +195,7 @@ export async function finishPart(
     where exports.tenant = done.tenant and exports.id = done.export_id and failures > 0`);
 }
 
+/** Completes the job. Returns false when it does not belong to this runner any more. */
 export async function completeJob(
   db: Queryable,
   held: Held,
@@ -223,7 +229,7 @@ export async function failJob(
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
 }
 
-/** How many attempts in a row failed before they finished a part. */
+/** How many attempts in a row have failed before they finished a part. */
 export async function findFailures(
   db: Queryable,
   { tenant, id }: JobId,
@@ -234,7 +240,7 @@ export async function findFailures(
   return rows[0]?.failures;
 }
 
-/** Leaves the job to a later attempt, of whatever process. */
+/** Leaves the job to a later attempt, in whatever process, after `fault.seconds`. */
 export async function postponeJob(
   db: Queryable,
   held: Held,
@@ -247,14 +253,14 @@ export async function postponeJob(
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
 }
 
-/** Leaves the job to the next process that looks for one: nothing was wrong with it. */
+/** Leaves the job to the next process that looks for one. It does not count as a failure. */
 export async function releaseJob(db: Queryable, held: Held): Promise<void> {
   await db.query(sql`
     update exports set state = 'queued', runner = null
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
 }
 
-/** Jobs whose objects are of no use any more: cancelled, failed, expired, and nobody works on them. */
+/** Lists jobs whose objects are of no use any more (cancelled, failed, expired) and that nobody works on. */
 export async function listSweepable(db: Queryable, limit: number): Promise<JobId[]> {
   return db.query<JobId>(sql`
     select e.tenant, e.id from exports e
@@ -262,13 +268,14 @@ export async function listSweepable(db: Queryable, limit: number): Promise<JobId
     order by e.expires_at limit ${limit}`);
 }
 
+/** Stores that a job has no objects any more. */
 export async function markRemoved(db: Queryable, { tenant, id }: JobId): Promise<void> {
   await db.query(sql`
     update exports set files_removed_at = now()
     where tenant = ${tenant} and id = ${id} and files_removed_at is null and expires_at <= now()`);
 }
 
-/** Forgets jobs of more than 90 days that have left nothing behind. */
+/** Deletes jobs older than 90 days that have no objects any more. */
 export async function pruneJobs(db: Queryable): Promise<void> {
   await db.query(sql`
     with old as (
@@ -279,7 +286,7 @@ export async function pruneJobs(db: Queryable): Promise<void> {
     delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);
 }
 
-/** What may hold records that are gone: queued, running, or with a file. */
+/** Lists the jobs that may hold records which are gone now: those that are queued or running, or have a file. */
 export async function listWithRecords(
   db: Queryable,
   tenant: string,
@@ -291,7 +298,7 @@ export async function listWithRecords(
     order by id`);
 }
 
-/** Fails those that are queued or running, and ends the files of the others; says how many files. */
+/** Fails the jobs that are queued or running, and ends the files of the others. Returns how many files. */
 export async function endJobs(
   db: Queryable,
   {

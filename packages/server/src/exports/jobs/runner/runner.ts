@@ -3,24 +3,29 @@ import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import { JobLost, type WorkContext } from './context.ts';
 
 export type RunnerOptions = {
-  /** Jobs that this process works on at once. */
+  /** How many jobs this process works on at once. */
   readonly places: number;
-  /** Jobs of one tenant at once, over all processes. */
+  /** How many jobs of one tenant run at once, over all processes. */
   readonly perTenant: number;
-  /** A job has ended: what it leaves behind can be removed. */
+  /** Is called when a job has ended, so that what it leaves behind can be removed. */
   readonly onEnded: () => void;
 };
 
-/** Jobs under way when it stops are taken up by another process, or by this one at its next start. */
+/**
+ * Works on jobs. Jobs that are under way when it stops are taken up by another process, or by this one at its next
+ * start.
+ */
 export type JobRunner = Repeated & {
-  /** Stops the work on a job that was cancelled, if it is done here. */
+  /** Stops the work on a job that was cancelled, if this process works on it. */
   cancel(id: string): void;
 };
 
-/** Work is also looked for by itself: other processes make jobs, and leave some behind when killed. */
+/**
+ * How often jobs are looked for without a poke: other processes make jobs, and leave some behind when they are killed.
+ */
 const lookMillis = 2000;
 
-/** Works on export jobs, in every process of the role exports. */
+/** Starts to work on export jobs. Every process of the role exports does this. */
 export function startJobRunner(context: WorkContext, options: RunnerOptions): JobRunner {
   const { db, log } = context;
   const running = new Map<string, { abort: AbortController; ended: Promise<void> }>();
@@ -58,7 +63,7 @@ export function startJobRunner(context: WorkContext, options: RunnerOptions): Jo
       const stopping = looks.stop();
       for (const { abort } of running.values()) abort.abort(new Stopped());
       await stopping;
-      // One may have been taken meanwhile.
+      // A job may have been taken while the look was ending.
       for (const { abort } of running.values()) abort.abort(new Stopped());
       await Promise.all([...running.values()].map(({ ended }) => ended));
     },

@@ -15,13 +15,14 @@ export type PartCall = {
   readonly job: StoredJob & { readonly runner: string };
   readonly format: FileFormat;
   readonly signal: AbortSignal;
-  /** Rows of this part that were encoded by now. */
+  /** Is called with the number of rows of this part that are encoded by now. */
   readonly onRows: (rows: number) => void;
 };
 
 /**
- * Makes one part of a file: its rows are written, read back, compressed and stored as an object. It is done
- * when its row says so, which is written last. Throws `JobLost` when the job is somebody else’s by then.
+ * Makes one part of a file: its rows are written, read back, compressed and stored as an object. The part counts as
+ * done when its row in the database says so, which is written last. Throws `JobLost` when the job belongs to another
+ * runner by then.
  */
 export async function writePart(
   context: WorkContext,
@@ -59,7 +60,7 @@ export async function writePart(
     await whileHeld(db, job, (connection) => finishPart(connection, job, done));
     return done;
   } catch (error) {
-    // If it cannot be removed now, a sweep finds it in the job’s folder.
+    // If the object cannot be removed now, a sweep finds it in the folder of the job.
     if (signal.aborted) await store.remove(objectKey).catch(() => {});
     throw error;
   } finally {
@@ -67,7 +68,7 @@ export async function writePart(
   }
 }
 
-/** What of a pinned slice is in a part. */
+/** The records of a pinned slice that are in a part. */
 export function partSlice(slice: Slice, part: PartRow): Slice {
   const range = {
     first: { store: part.first_store, day: part.first_day },
@@ -80,14 +81,17 @@ export function partSlice(slice: Slice, part: PartRow): Slice {
 
 type Written = { path: string; rows: number; sizeBytes: number; sha256: Buffer; layout: unknown };
 
-/** From a snapshot of its own: every part sees the same pinned records in whichever. */
+/**
+ * Writes the rows of a part into a file. It reads in a snapshot of its own: the slice is pinned, so every part sees the
+ * same records in any snapshot.
+ */
 async function writeBody(
   { source }: WorkContext,
   slice: Slice,
   { format, signal, onRows, path }: PartCall & { path: string },
 ): Promise<Written> {
   signal.throwIfAborted();
-  // Not counted first: it is read back, and all parts together are compared with what was pinned.
+  // The rows are not counted first: the part is read back, and all parts together are compared with what was pinned.
   const body = format.startBody(source, slice, { countsFirst: false });
   const close = () => void body.close();
   signal.addEventListener('abort', close, { once: true });
@@ -122,7 +126,10 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Reads the body back; answers the digest of what is in it, or of the records that it was made of. */
+/**
+ * Reads the body back. Returns the digest of what is in it or, when the file lacks columns that the digest needs, that
+ * of the records in the database.
+ */
 async function proveBody(
   { source, db }: WorkContext,
   slice: Slice,
@@ -139,7 +146,7 @@ async function proveBody(
   return (await measureSlice(db, slice, source.cold)).digest;
 }
 
-/** As it is stored. */
+/** Compresses the body into another file, in the form in which it is stored. */
 async function packBody(
   path: string,
   target: string,
@@ -159,7 +166,7 @@ async function packBody(
   } finally {
     await file.close();
   }
-  // Both on the disk at once would take more of it than needed.
+  // The disk need not hold both files at once.
   await rm(path);
   return { path: target, sizeBytes, sha256: hash.digest() };
 }
