@@ -1,5 +1,6 @@
 import type { InputFault } from './types.ts';
 
+/** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
 const basePath = '/api/v1';
@@ -30,6 +31,7 @@ export const stepUpEvent = 'svcctl:step-up';
  */
 export type StepUpRequest = { readonly settle: (isConfirmed: boolean) => void };
 
+/** What an ApiError carries beside its message. */
 export type ApiErrorFields = {
   /** HTTP status; 0 when there was no connection, or no answer within the time-out. */
   readonly status: number;
@@ -164,6 +166,10 @@ function timeoutOf(method: string, path: string): number {
   return coldReads.some((each) => path.startsWith(each)) ? coldReadMillis : readMillis;
 }
 
+/**
+ * Sends one request and reads the whole answer, within its time-out. Throws an ApiError for every answer that is not
+ * 2xx.
+ */
 async function send(
   method: string,
   path: string,

@@ -46,6 +46,7 @@ export type ExportRequest = Static<typeof csvRequestSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;
+/** The counters of one day of a tenant, a store or a leaf. */
 export type DayRow = Static<typeof daySchema>;
 /** The most frequent kinds, sources and models of a slice. */
 export type RecordFacts = Static<typeof factsSchema>;
@@ -60,11 +61,14 @@ export type EndpointChange = Static<typeof endpointChangeSchema>;
 export type EndpointWithSecret = Endpoint & { secret: string };
 export type Delivery = Static<typeof deliverySchema>;
 export type DeliveryDetail = Static<typeof deliveryDetailSchema>;
+/** One attempt of a delivery. */
 export type Attempt = DeliveryDetail['attempt_log'][number];
+/** The deliveries of one endpoint that failed in the same way. */
 export type DeliveryGroup = Static<typeof deliveryGroupSchema>;
 /** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;
+/** What a bulk retry would do. */
 export type RetryPreview = Static<typeof retryPreviewSchema>;
 export type RetryJob = Static<typeof retryJobSchema>;
 
@@ -72,9 +76,15 @@ export type RetentionPolicy = Static<typeof policySchema>;
 export type PolicyChange = Static<typeof policyChangeSchema>;
 /** How much of a tenant lies hot and cold. */
 export type TenantState = Static<typeof tenantStateSchema>;
+/** What a run of retention would do with one tenant. */
 export type PlanRow = Static<typeof planRowSchema>;
 export type PlanTotals = Static<typeof planTotalsSchema>;
+/** Whether the store of cold data can be used, and if not, why. */
 export type StoreSummary = Static<typeof coldStoreSummarySchema>;
+/**
+ * A page of the plan of a run. `totals` are those of all tenants, not of this page. `hot_space` is null for tokens that
+ * are limited to tenants.
+ */
 export type Plan = Page<PlanRow> & {
   totals: PlanTotals;
   hot_space: Static<typeof hotSpaceSchema> | null;

@@ -62,6 +62,7 @@ export function ExportDrawer(props: {
   );
 }
 
+/** The content of the drawer once the job has been read. */
 function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): ReactNode {
   const line = shellLine(['svcctl', 'exports', 'get', job.id, ...(isOpen(job) ? ['--wait'] : [])]);
   return (

@@ -112,6 +112,7 @@ function Splits({ splits }: { splits: NonNullable<Manifest['splits']> }): ReactN
   );
 }
 
+/** The parts of the file, in their order. */
 function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
   const numbered = parts.slice(0, mostParts).map((part, index) => ({ ...part, number: index + 1 }));
   return (

@@ -21,6 +21,7 @@ export function validateExportsSearch(search: Record<string, unknown>): ExportsS
   });
 }
 
+/** Whether the list is filtered. */
 export function hasFilter({ tenant, state }: ExportsSearch): boolean {
   return tenant !== undefined || state !== undefined;
 }

@@ -27,6 +27,7 @@ export function fileHref(id: string): string {
   return `/api/v1${pathOf(id)}/file`;
 }
 
+/** The address of a job's manifest, for a download by the browser. */
 export function manifestHref(id: string): string {
   return `/api/v1${pathOf(id)}/manifest`;
 }
@@ -45,6 +46,7 @@ export function useExports({
   });
 }
 
+/** Reads one job, and often while it is under way. Without an id nothing is read. */
 export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
   return useQuery<ExportJob>({
     queryKey: [...exportsKey, 'one', id],
@@ -80,6 +82,7 @@ export function removeFile(id: string): Promise<ExportJob> {
   return api.delete(pathOf(id));
 }
 
+/** The cancellation of jobs, shared by the list and the drawer. */
 export type Cancelling = {
   /** Jobs whose cancellation is under way. */
   readonly ids: ReadonlySet<string>;

@@ -164,6 +164,7 @@ function Header({ onPalette }: { onPalette: () => void }): ReactNode {
   );
 }
 
+/** The menu of the person: who is signed in, with which scopes, and the button to sign out. */
 function WhoAmI(): ReactNode {
   const { actor, signOut } = useSession();
   const [zone] = useZone();
@@ -211,6 +212,7 @@ const schemes = [
 /** The key under which this browser stores the choice of light or dark. */
 export const colorSchemeKey = 'svcctl.theme';
 
+/** The choice of light, dark, or whatever the system uses. */
 function ThemeSwitch(): ReactNode {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const current = schemes.find(({ value }) => value === colorScheme) ?? schemes[2];

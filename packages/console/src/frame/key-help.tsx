@@ -46,6 +46,7 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
   );
 }
 
+/** One line of the overlay: keys, and what they do. */
 export type KeyLine = {
   /** `mod` is Ctrl or ⌘. */
   readonly keys: readonly string[];
@@ -57,6 +58,7 @@ export type KeyLine = {
   readonly text: string;
 };
 
+/** Keys that are listed under one heading. */
 export type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
 
 /** All keys of the console. A test presses each line: e2e/console/key-help.test.ts. */

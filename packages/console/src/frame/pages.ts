@@ -9,6 +9,7 @@ import {
   RetentionIcon,
 } from '../ui/icons.tsx';
 
+/** One page of the console, as the navigation, the palette and the keys know it. */
 export type ConsolePage = {
   readonly path: '/records' | '/exports' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
   /** The name in the navigation and the header. */

@@ -208,6 +208,7 @@ async function findSlices(path: string, signal: AbortSignal): Promise<DatasetRow
   return (await api.get<Page<DatasetRow>>('/enrichment/datasets', params, signal)).data;
 }
 
+/** The entries that need no request: the pages, time zone, theme, keys, a link to this view, and signing out. */
 function useCommands(onKeys: () => void): Entry[] {
   const navigate = useNavigate();
   const { signOut } = useSession();

@@ -11,6 +11,7 @@ import { Logo } from './logo.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm } from './token-form.tsx';
 
+/** The query key of who is signed in. */
 export const actorKey = ['me'] as const;
 
 /** The query that tells who is signed in. */
@@ -92,6 +93,7 @@ function identityOf({ confirmed_until: _until, ...who }: Actor): string {
   return JSON.stringify(who);
 }
 
+/** The dialog that lies over the page when the session has ended. The page itself stays as it is. */
 function SignInAgain({ actor }: { actor: Actor }): ReactNode {
   const client = useQueryClient();
   const [isEnded, setEnded] = useState(false);

@@ -58,6 +58,7 @@ function NoRecords(): ReactNode {
   );
 }
 
+/** The totals of all tenants that are loaded. */
 function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
   const totals = totalsOf(rows);

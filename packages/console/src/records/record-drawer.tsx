@@ -80,6 +80,7 @@ export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNo
   );
 }
 
+/** The fields of a record. `source` is its JSON text, out of which they are cut. */
 function RecordBody({ identity, source }: { identity: RecordIdentity; source: string }): ReactNode {
   const [zone] = useZone();
   const members = useMemo(() => readMembers(source), [source]);

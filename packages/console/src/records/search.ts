@@ -34,8 +34,10 @@ export type RecordsSearch = {
 };
 
 export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
+/** The views of a node. */
 export type RecordsView = (typeof recordsViews)[number];
 
+/** How many records a page may have. */
 export const pageSizes = [100, 200, 500] as const;
 const defaultPageSize = 100;
 
@@ -107,6 +109,7 @@ export function changeSearch(search: RecordsSearch, change: Changes): RecordsSea
   return validateRecordsSearch({ ...search, ...change });
 }
 
+/** A slice as parameters of the API. */
 export type SliceParams = {
   tenant: string;
   store?: string;
@@ -131,6 +134,7 @@ export function sliceOf(search: RecordsSearch): SliceParams | null {
   return { ...place, from: latest(from, first) ?? first, to: earliest(to, last) ?? last };
 }
 
+/** A range of days, `YYYY-MM-DD`, inclusive at both ends. */
 export type DayRange = { readonly from: string; readonly to: string };
 
 /**
@@ -157,6 +161,7 @@ export function monthEnds(month: string): [string, string] {
   return [`${month}-01`, `${month}-${String(daysIn(month)).padStart(2, '0')}`];
 }
 
+/** The number of days of a month `YYYY-MM`. */
 export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
@@ -176,6 +181,7 @@ export function encodeOpen(keys: ReadonlySet<string>): string | undefined {
   return parts.length === 0 ? undefined : parts.join('//');
 }
 
+/** Reads what `encodeOpen` wrote. */
 export function decodeOpen(open: string | undefined): Set<string> {
   const keys = new Set<string>();
   for (const part of open?.split('//') ?? []) {
@@ -187,6 +193,7 @@ export function decodeOpen(open: string | undefined): Set<string> {
   return keys;
 }
 
+/** What identifies a record. */
 export type RecordIdentity = {
   tenant: string;
   store: string;
@@ -200,6 +207,7 @@ export function encodeRecord(identity: RecordIdentity): string {
   return [tenant, store, occurred_at, event_id].join('/');
 }
 
+/** Reads what `encodeRecord` wrote; null for any other text. */
 export function decodeRecord(key: string | undefined): RecordIdentity | null {
   const [tenant, store, occurred_at, ...event] = key?.split('/') ?? [];
   if (!tenant || !store || !occurred_at || event.length === 0) return null;
@@ -231,6 +239,7 @@ export function nodeKey(path: NodePath): string {
   return namesOf(path).join('/');
 }
 
+/** The node of a key; undefined when the text is no key. */
 export function parseNodeKey(key: string): NodePath | undefined {
   const [tenant, store, month] = key.split('/');
   if (!tenant) return undefined;
@@ -242,11 +251,13 @@ export function pathOf(tenant: string, store?: string | null, month?: string | n
   return month ? { tenant, store, month } : { tenant, store };
 }
 
+/** The level of a node in the tree. */
 export function levelOf(path: NodePath): NodeLevel {
   if (path.month !== undefined) return 'month';
   return path.store === undefined ? 'tenant' : 'store';
 }
 
+/** The names of a node and of those above it, from the tenant on. */
 export function namesOf(path: NodePath): string[] {
   const { tenant, store, month } = path;
   return [tenant, store, month].filter((name) => name !== undefined);

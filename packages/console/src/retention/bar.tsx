@@ -69,6 +69,7 @@ function ViewSwitch(props: {
 const kindChoices = moveKinds.map((kind) => ({ value: kind, label: kind }));
 const stateChoices = moveStates.map((state) => ({ value: state, label: shownState(state) }));
 
+/** The filters of the journal: tenant, kind, state, run. */
 function JournalFilters(props: {
   search: RetentionSearch;
   filter: UpdateSearch<RetentionSearch>;
@@ -110,6 +111,7 @@ function JournalFilters(props: {
   );
 }
 
+/** The change that removes all filters, and with them the cursor. */
 export const noFilter = {
   q: undefined,
   tenant: undefined,

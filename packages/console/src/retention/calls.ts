@@ -12,10 +12,12 @@ export const retentionKey = ['retention'] as const;
 
 const pageSize = 100;
 
+/** The path of the policy of a tenant; `*` is the default policy. */
 export function policyPath(tenant: string): string {
   return `/retention/policies/${encodeURIComponent(tenant)}`;
 }
 
+/** Reads a page of tenants, unless the journal is shown instead. */
 export function useTenants({
   view,
   q,
@@ -47,6 +49,7 @@ export function useTenant(tenant: string | undefined): UseQueryResult<TenantStat
   });
 }
 
+/** Reads the policy of a tenant; `*` is the default policy. */
 export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
   return useQuery<RetentionPolicy>({
     queryKey: [...retentionKey, 'policy', tenant],
@@ -72,6 +75,7 @@ export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan>
   });
 }
 
+/** Reads a page of the journal, when it is shown. */
 export function useMoves(search: RetentionSearch): UseQueryResult<Page<RetentionMove>> {
   const { view, tenant, kind, state, run, cursor } = search;
   const params = { tenant, kind, state, run_id: run, cursor, limit: pageSize };
@@ -139,6 +143,9 @@ export function useFailures(): UseQueryResult<RetentionMove[]> {
   });
 }
 
+/**
+ * Sums of all tenants: records and their bytes in both tiers, and what the objects of cold ones take (`storedBytes`).
+ */
 export type Sums = {
   readonly hotCount: number;
   readonly hotBytes: number;

@@ -38,6 +38,7 @@ export function Head(props: HeadProps): ReactNode {
   );
 }
 
+/** How much is hot and how much is cold, in all tenants. */
 function Tiers({ sums }: { sums: Sums | undefined }): ReactNode {
   const more = sums?.isPart ? '+' : '';
   const shown = (text: (each: Sums) => string) =>
@@ -144,6 +145,7 @@ function PlanFigure(props: {
   );
 }
 
+/** When the last verification ended, and how. */
 function LastVerification(props: HeadProps): ReactNode {
   const ended = props.verifications.data?.data.find((each) => !isAtWork(each));
   return (
@@ -192,6 +194,7 @@ export function NeedsAdmin({ what }: { what: string }): ReactNode {
   return <p className={classes.needs}>{what} need a token with the scope admin.</p>;
 }
 
+/** The buttons that start a run and a verification. */
 export function HeadActions(props: {
   mayAct: boolean;
   isVerifying: boolean;

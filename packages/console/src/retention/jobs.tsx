@@ -19,6 +19,10 @@ const mostListed = 3;
 
 type Job = { readonly id: string; readonly state: RetentionJobState };
 
+/**
+ * Jobs of one kind (runs or verifications) as this page follows them. `follow` shows a job that was just started,
+ * `dismiss` removes its line.
+ */
 export type Jobs<J extends Job> = {
   /** The latest jobs, whoever started them. */
   readonly list: UseQueryResult<Page<J>>;
@@ -28,6 +32,7 @@ export type Jobs<J extends Job> = {
   readonly dismiss: () => void;
 };
 
+/** Whether a job waits or runs. */
 export function isAtWork({ state }: Job): boolean {
   return state === 'queued' || state === 'running';
 }
@@ -37,6 +42,7 @@ export function useRuns(): Jobs<RetentionRun> {
   return useJobs<RetentionRun>({ name: 'runs', path: '/retention/runs', toastOf: toastOfRun });
 }
 
+/** Reads the verifications, in the same way. */
 export function useVerifications(): Jobs<Verification> {
   return useJobs<Verification>({
     name: 'verifications',
@@ -216,6 +222,10 @@ export function progressText(verification: Verification): string {
 
 const stateWords = { queued: 'queued', running: 'running', completed: 'done', failed: 'failed' };
 
+/**
+ * One line about a job: a word for its state, how far it is, a link to it, and once it has ended a button that removes
+ * the line.
+ */
 function Line(props: {
   state: keyof typeof stateWords;
   what: string;

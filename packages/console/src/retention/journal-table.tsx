@@ -57,6 +57,7 @@ const columns: readonly Column<RetentionMove>[] = [
 
 const keyOf = ({ id }: RetentionMove) => id;
 
+/** A page of the journal of moves. */
 export function JournalTable(props: {
   rows: readonly RetentionMove[];
   open: string | undefined;

@@ -7,6 +7,7 @@ import { AbandonedIcon, DeliveredIcon, HoldIcon, PendingIcon } from '../ui/icons
 import classes from './marks.module.css';
 import { type Step, sharesOf, shownState, stateWords, stepsOf } from './words.ts';
 
+/** How much of something is hot and how much is cold. */
 export type Share = Pick<
   TenantState,
   'hot_count' | 'hot_bytes' | 'cold_count' | 'cold_bytes' | 'cold_stored_bytes'
@@ -58,6 +59,7 @@ export function TierWord({ tier }: { tier: 'hot' | 'cold' }): ReactNode {
   );
 }
 
+/** Marks a tenant under legal hold. */
 export function HoldMark(): ReactNode {
   return (
     <span className={classes.hold} title="Legal hold: nothing of it is moved, deleted or erased">
@@ -125,6 +127,7 @@ function StepShape(props: { step: Step; x: number; isFirst: boolean }): ReactNod
   );
 }
 
+/** The steps of a move in words, for assistive technology. */
 export function stepsText(steps: readonly Step[]): string {
   const reached = steps.filter(({ state }) => state === 'reached').map(({ name }) => name);
   const failed = steps.find(({ state }) => state === 'failed');

@@ -54,6 +54,7 @@ export function MoveDrawer(props: {
   );
 }
 
+/** The content of the drawer once the move has been read. */
 function Move({ move }: { move: RetentionMove }): ReactNode {
   const isCopy = move.kind === 'move' || move.kind === 'compact' || move.object !== null;
   return (

@@ -141,6 +141,7 @@ function placeOf(search: RetentionSearch): string {
   return JSON.stringify({ ...search, ...drawerFields(undefined) });
 }
 
+/** The list of tenants, when it is shown. */
 function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): ReactNode {
   const rows = list.data?.data ?? [];
   return (
@@ -174,6 +175,7 @@ function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): Reac
   );
 }
 
+/** The journal, when it is shown. */
 function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): ReactNode {
   const rows = list.data?.data ?? [];
   return (
@@ -210,6 +212,7 @@ function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): Re
   );
 }
 
+/** The queries of the drawer. Only those of what is open run. */
 export type DrawerQueries = {
   readonly tenant: UseQueryResult<TenantState | null>;
   readonly move: UseQueryResult<RetentionMove>;
@@ -244,6 +247,7 @@ function useVerification(id: string | undefined): UseQueryResult<Verification> {
   });
 }
 
+/** The drawer that is open, if any. */
 export function Drawers(props: {
   place: DrawerPlace | undefined;
   queries: DrawerQueries;

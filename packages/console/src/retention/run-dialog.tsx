@@ -40,6 +40,7 @@ export function RunDialog(props: RunDialogProps): ReactNode {
   );
 }
 
+/** The content of the dialog: a date, the plan for it, and the button that starts the run. */
 function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const [before, setBefore] = useState('');
   const scope = { tenant, before: before === '' ? undefined : before };
@@ -119,6 +120,7 @@ function answerText({ move, delete: gone }: PlanTotals): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** What the run would move and delete in all. */
 function Totals({ totals }: { totals: PlanTotals | undefined }): ReactNode {
   if (totals === undefined) {
     return (

@@ -69,6 +69,7 @@ export function placeText({ kind, id }: DrawerPlace): string {
   return `${kind}/${id}`;
 }
 
+/** Reads what `placeText` wrote. */
 export function parsePlaceText(text: string): DrawerPlace {
   const slash = text.indexOf('/');
   const id = text.slice(slash + 1);

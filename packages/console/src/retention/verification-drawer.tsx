@@ -79,6 +79,7 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   );
 }
 
+/** What was verified, and when. */
 function Facts({ verification }: { verification: Verification }): ReactNode {
   const [zone] = useZone();
   const when = (at: string | null) =>

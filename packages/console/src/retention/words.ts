@@ -12,6 +12,7 @@ import { formatBytes } from '../ui/format.ts';
  * The state of one step. `passed` means that there was nothing to do for it: a deletion, for instance, copies nothing.
  */
 export type StepState = 'reached' | 'passed' | 'failed' | 'open';
+/** One step of a move, and when it was reached; null when it was not. */
 export type Step = { readonly name: Arrow; readonly state: StepState; readonly at: string | null };
 
 type Timed = Pick<RetentionMove, 'state' | 'failed_in' | `${Arrow}_at`>;
@@ -51,6 +52,7 @@ export function shownState(state: MoveState): string {
   return state === 'removed' ? 'done' : state;
 }
 
+/** What each kind of move does, in a few words. */
 export const kindWords: Readonly<Record<MoveKind, string>> = {
   move: 'hot days become cold',
   compact: 'small objects become fewer',
@@ -58,6 +60,7 @@ export const kindWords: Readonly<Record<MoveKind, string>> = {
   erase: 'records go for good, by request',
 };
 
+/** What each kind of problem of a verification means. */
 export const problemWords: Readonly<Record<ProblemKind, string>> = {
   object_missing: 'object missing',
   object_size: 'object of another size',

@@ -7,7 +7,10 @@ import { CloseIcon } from './icons.tsx';
 export function DrawerShell(props: {
   kind: string;
   title: ReactNode;
-  /** Identifies what the drawer shows. When it changes, the focus moves to the heading. */
+  /**
+   * Identifies what the drawer shows. The heading takes the focus when the drawer opens, but not when it goes on to
+   * show something else.
+   */
   id: string;
   closeLabel: string;
   onClose: () => void;

@@ -74,6 +74,7 @@ export function createQueryClient(random: () => number = Math.random): {
 
 const OutageContext = createContext<OutageLog>({ outageOf: () => undefined });
 
+/** Gives the pages the query client and its outages. */
 export function FreshnessProvider(props: {
   client: QueryClient;
   outages: OutageLog;

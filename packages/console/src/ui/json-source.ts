@@ -99,6 +99,7 @@ function expect(source: string, at: number, character: string): number {
   return at + 1;
 }
 
+/** A piece of printed JSON. `word` is true, false or null; `mark` is punctuation with its white space. */
 export type JsonPiece = { kind: 'key' | 'string' | 'number' | 'word' | 'mark'; text: string };
 
 /** An array of scalars, such as coordinates, stays on one line if it fits in this many characters. */

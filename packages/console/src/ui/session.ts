@@ -2,6 +2,7 @@ import { createContext, use } from 'react';
 import type { Actor } from '../api/types.ts';
 import type { Scope } from '../api/values.ts';
 
+/** The session of the person who is signed in. */
 export type Session = {
   readonly actor: Actor;
   readonly hasScope: (scope: Scope) => boolean;

@@ -71,6 +71,7 @@ const everyPointer = { hover: true, focus: true, touch: true } as const;
 /** Mantine's header is a <header>, which would count as a second banner of the page. */
 const plainHeader = { attributes: { header: { role: 'none' } } } as const;
 
+/** The theme of Mantine's components. */
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: { light: 7, dark: 6 },

@@ -9,6 +9,7 @@ import {
 import type { ReactNode } from 'react';
 import classes from './controls.module.css';
 
+/** A message. `href` is a place of the console, and `linkText` the words that lead there. */
 export type Toast = {
   readonly text: string;
   readonly href?: string;

@@ -21,6 +21,7 @@ export function zoneName(zone: Zone): string {
   return zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
+/** The switch between UTC and the browser's own zone. */
 export function ZoneSwitch(): ReactNode {
   const [zone, setZone] = useZone();
   const other = zone === 'utc' ? 'local' : 'utc';

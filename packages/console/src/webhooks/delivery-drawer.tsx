@@ -55,6 +55,7 @@ export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   );
 }
 
+/** The content of the drawer once the delivery has been read. */
 function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
   const { id, status } = delivery;
   const isDead = status === 'pending' || status === 'abandoned';
@@ -110,6 +111,7 @@ function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   );
 }
 
+/** Where the delivery goes, what it is about, and its times. */
 function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const [zone] = useZone();
   const when = (at: string | null) =>
@@ -195,6 +197,7 @@ function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
   );
 }
 
+/** One attempt: when, how long it took, what came of it, and how the answer began. */
 function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
   const [zone] = useZone();
   const { failure_class: failure, response } = attempt;
@@ -269,7 +272,7 @@ export function curlLine({ target, idempotency_key, body }: Sent): string {
   ]);
 }
 
-/** Deletes a delivery after a question. The call itself asks for the access token. */
+/** Purges a delivery, after a question. The call itself asks for the access token. */
 function PurgeButton({ id }: { id: string }): ReactNode {
   const client = useQueryClient();
   const [isAsking, setAsking] = useState(false);

@@ -12,6 +12,7 @@ import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 /** The statuses of the queue in the order of the page: what needs a person comes first. */
 export const shownStatuses = [...deadLetterStatuses].reverse();
 
+/** View state of the page WEBHOOK DLQ. `endpoint` is an id, `q` a search text. */
 export type DlqSearch = {
   /** Filter: only rows of this status are shown. Both statuses are still counted. */
   status?: DeadLetterStatus;
@@ -24,6 +25,7 @@ export type DlqSearch = {
   delivery?: string;
 };
 
+/** View state of the page DELIVERIES. `endpoint` and `incident` are ids. */
 export type DeliveriesSearch = {
   status?: DeliveryStatus;
   tenant?: string;
@@ -36,6 +38,7 @@ export type DeliveriesSearch = {
 /** The value of `edit` for a new endpoint. */
 export const newEndpoint = 'new';
 
+/** View state of the page ENDPOINTS. */
 export type EndpointsSearch = {
   tenant?: string;
   cursor?: string;

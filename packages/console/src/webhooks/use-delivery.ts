@@ -42,6 +42,7 @@ function deliveryKey(id: string | undefined) {
   return [...webhooksKey, 'delivery', id ?? null] as const;
 }
 
+/** The path of one delivery in the API. */
 export function deliveryPath(id: string): string {
   return `/webhook/dlq/${encodeURIComponent(id)}`;
 }
@@ -54,6 +55,7 @@ function retryDelivery(id: string): Promise<Delivery> {
 /** How many calls run at once when many rows are retried. */
 const atOnce = 6;
 
+/** Retries of single deliveries, shared by the list and the drawer. */
 export type Retries = {
   /** Ids of deliveries whose retry is under way: the dead-letter queue does not show them. */
   readonly leaving: ReadonlySet<string>;

@@ -49,6 +49,7 @@ export function spanOf(
   };
 }
 
+/** All days of a month `YYYY-MM`, as `YYYY-MM-DD`. */
 export function daysOfMonth(month: string): string[] {
   return Array.from({ length: daysIn(month) }, (_, index) => dayOf(month, index + 1));
 }
@@ -93,6 +94,9 @@ export function dayAfterKey(key: string, day: string, span: CalendarSpan): strin
   }
 }
 
+/**
+ * Sums over days. `days` and `cold` count days, the others records; `most` is the busiest day, null without records.
+ */
 export type DaysSum = {
   readonly days: number;
   readonly count: number;

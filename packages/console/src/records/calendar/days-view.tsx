@@ -135,6 +135,7 @@ function summaryText(name: string, span: CalendarSpan, sum: DaysSum): string {
   return `${name} from ${span.from} to ${span.to}: ${formatCount(sum.count)} records on ${formatCount(sum.days)} days${busiest}. ${formatCount(sum.covered)} are covered; ${formatCount(sum.cold)} days are cold.`;
 }
 
+/** Explains the shades, lines and rings of the calendar. */
 function Legend({
   span,
   onYear,

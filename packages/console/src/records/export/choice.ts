@@ -59,6 +59,7 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
   };
 }
 
+/** The formats as people write them. */
 export const formatNames: Readonly<Record<ExportFormat, string>> = {
   csv: 'CSV',
   ndjson: 'NDJSON',
@@ -81,6 +82,7 @@ export function fileName(choice: ExportChoice): string {
 /** With more rows than this, a job is recommended. */
 const manyRows = 500_000;
 
+/** How a file is made: by this page at once (`now`), or by the service in a job. */
 export type Way = 'now' | 'job';
 
 /** The recommended way for this many rows; undefined while their number is not known. */
@@ -104,6 +106,7 @@ export type Choices = {
   way: Way | undefined;
 };
 
+/** What the panel has chosen when it opens. */
 export const firstChoices: Choices = {
   format: 'csv',
   compression: 'none',

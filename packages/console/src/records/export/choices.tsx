@@ -14,6 +14,7 @@ import { datasetWords } from '../tags/tag-window.ts';
 import { type Choices, formatNames, type Way } from './choice.ts';
 import classes from './export.module.css';
 
+/** What each choice of the panel gets. With `isFixed` nothing can be changed, because an export runs. */
 export type ChoicesProps = {
   isFixed: boolean;
   choices: Choices;
@@ -33,6 +34,7 @@ const formatNotes: Readonly<Record<ExportFormat, string>> = {
   parquet: 'Columns with types for DuckDB, Spark or pandas.',
 };
 
+/** The choice of format and compression. */
 export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
   const { format, compression } = choices;
   return (
@@ -128,6 +130,7 @@ export function DatasetChoice(
   );
 }
 
+/** The choice of columns: those by default, or others, with paths into the enrichment. */
 export function ColumnChoice(
   props: ChoicesProps & { byDefault: readonly string[]; fault: string | null },
 ): ReactNode {
@@ -211,6 +214,7 @@ const wayNotes: Readonly<Record<Way, string>> = {
   job: 'The service makes the file: it goes on when you leave and after a restart, is proved by rows and digest, and downloads with resume.',
 };
 
+/** The choice between a download by this page and a job, with the reason for one of them when there are many rows. */
 export function WayChoice(props: ChoicesProps & { way: Way; isManyRows: boolean }): ReactNode {
   const { isFixed, set, way, isManyRows } = props;
   return (

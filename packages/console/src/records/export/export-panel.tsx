@@ -219,6 +219,10 @@ function startText(way: Way): string {
   return canPickFile() ? 'START: choose a file' : 'START download';
 }
 
+/**
+ * How many rows the file will have, and about how large it will be. It warns when the table has a filter that exports
+ * lack.
+ */
 function Estimate(props: {
   estimate: Sizes | undefined;
   choice: ExportChoice;

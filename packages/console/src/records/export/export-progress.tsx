@@ -41,6 +41,7 @@ export function ExportOutcome({ state }: { state: ExportState }): ReactNode {
   );
 }
 
+/** The sentence about how the export ended. */
 function Outcome({ state }: { state: ExportState }): ReactNode {
   switch (state.step) {
     case 'done': {

@@ -3,6 +3,10 @@ import { ApiError, api, errorOf, reportSessionEnd } from '../../api/client.ts';
 import type { ExportRequest } from '../../api/types.ts';
 import type { Compression, ExportFormat } from '../../api/values.ts';
 
+/**
+ * Where an export is. Times are in milliseconds; `rows` is null when they cannot be counted in the bytes. `downloading`
+ * means that the browser downloads by itself, so that this page does not see the end.
+ */
 export type ExportState =
   | { step: 'ready' }
   | { step: 'starting' }
@@ -19,6 +23,7 @@ export type ExportState =
   | { step: 'cancelled' }
   | { step: 'failed'; error: Error };
 
+/** What to export, and under which name. */
 type ExportOrder = {
   format: ExportFormat;
   compression: Compression;
@@ -123,6 +128,7 @@ type Picker = (options: {
 
 type PickedFile = { name: string; open(): Promise<ExportTarget> };
 
+/** Whether this browser can ask where to save a file. If not, it downloads through a link. */
 export function canPickFile(): boolean {
   return 'showSaveFilePicker' in window;
 }

@@ -32,6 +32,7 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
   );
 }
 
+/** The path of the node; each of its names chooses that node. */
 function PathLine({
   path,
   onChoose,
@@ -66,6 +67,7 @@ function PathLine({
   );
 }
 
+/** The figures of the node: count, bytes, coverage, and the times of its first and last record. */
 function Figures({ row }: { row: DatasetRow }): ReactNode {
   const [zone] = useZone();
   const shown = zoneName(zone);

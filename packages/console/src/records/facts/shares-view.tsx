@@ -55,6 +55,7 @@ function headText(facts: RecordFacts, days: string | null): string {
   return `Kinds, sources and models ${sampleText(facts)}${where}`;
 }
 
+/** The shares of the values of one field, the largest first. */
 function Shares(props: {
   name: string;
   shares: RecordFacts['kinds'];

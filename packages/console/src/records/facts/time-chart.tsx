@@ -7,6 +7,7 @@ import classes from './facts.module.css';
 
 const heightPx = 96;
 
+/** One bar: the name of its month or day, and its count. */
 export type Bar = { readonly name: string; readonly count: number };
 
 export type TimeChartProps = {
@@ -116,6 +117,7 @@ function BarTable({ bars, of }: { bars: readonly Bar[]; of: 'month' | 'day' }): 
   );
 }
 
+/** Draws the bars on a canvas inside the element. The caller has to destroy the result. */
 function draw(element: HTMLElement, bars: readonly Bar[], of: 'month' | 'day'): uPlot {
   const style = getComputedStyle(element);
   const colour = (name: string) => style.getPropertyValue(name).trim();

@@ -87,6 +87,7 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
   return series;
 }
 
+/** The month after this one; both are `YYYY-MM`. */
 export function nextMonth(month: string): string {
   const year = Number(month.slice(0, 4));
   const next = Number(month.slice(5)) + 1;

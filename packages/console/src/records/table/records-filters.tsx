@@ -8,6 +8,7 @@ import classes from './table.module.css';
 
 const typingPauseMillis = 400;
 
+/** A change of the filters; undefined removes one. */
 export type FilterChange = {
   kind?: string | undefined;
   source?: string | undefined;
@@ -35,6 +36,7 @@ const datasetChoices = datasetNames.map((value) => ({
   label: datasetWords[value],
 }));
 
+/** The bar with the filters of the table. */
 export function RecordsFilters({ search, onChange }: RecordsFiltersProps): ReactNode {
   const { month, kind, source, dataset, from, to } = search;
   const [first, last] = month === undefined ? ['1970-01-01', undefined] : monthEnds(month);
@@ -81,6 +83,7 @@ type TextFilterProps = {
   onChange: (text: string | undefined) => void;
 };
 
+/** A field that filters once the person stops typing for a moment. */
 function TextFilter({ name, value, onChange }: TextFilterProps): ReactNode {
   const [text, setText] = useState(value ?? '');
   const sent = useRef(value);

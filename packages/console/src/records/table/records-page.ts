@@ -24,6 +24,7 @@ export type RecordLine = {
   bytes: number;
 };
 
+/** A page of records with the cursors to its neighbours; null where there is none. */
 export type RecordsPage = {
   lines: RecordLine[];
   next_cursor: string | null;

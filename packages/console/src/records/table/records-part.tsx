@@ -84,6 +84,7 @@ type RecordsPagerProps = {
   onPageSize: (size: number) => void;
 };
 
+/** Buttons to the previous and the next page, with the range of this one. */
 function RecordsPager(props: RecordsPagerProps): ReactNode {
   const { search, page, isWaiting, total } = props;
   const { cursor } = search;

@@ -111,6 +111,7 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
   );
 }
 
+/** The head of the table. There is a column for the store only when the node has several. */
 function TableHead({ hasStore, zone }: { hasStore: boolean; zone: Zone }): ReactNode {
   return (
     <thead>

@@ -44,6 +44,7 @@ export function TagDialog({ place, onClose }: TagDialogProps): ReactNode {
   );
 }
 
+/** The form of the dialog. It can be sent once the preview of these very days is there. */
 function TagForm({ place, onClose }: TagDialogProps): ReactNode {
   const [values, setValues] = useState(() => valuesOf(place));
   const fault = faultOf(values);
@@ -95,6 +96,7 @@ function TagForm({ place, onClose }: TagDialogProps): ReactNode {
   );
 }
 
+/** The choice of days: all, the month of the node, or a range. */
 function WindowChoice(props: {
   place: TagPlace;
   values: TagValues;

@@ -15,6 +15,7 @@ export type TagPlace = {
   readonly to?: string | undefined;
 };
 
+/** The fields of the dialog as typed. */
 export type TagValues = {
   readonly dataset: DatasetName;
   readonly window: WindowKind;
@@ -44,6 +45,7 @@ export function faultOf({ window, from, to }: TagValues): string | null {
   return from > to ? 'The first day lies after the last one.' : null;
 }
 
+/** The tag to ask for, in the words of the API. */
 export function tagOf(place: TagPlace, values: TagValues): NewTag {
   const { tenant, store, month } = place;
   const { window, from, to, dataset, note } = values;

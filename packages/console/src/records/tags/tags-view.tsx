@@ -123,6 +123,7 @@ function TagsTable(props: {
   );
 }
 
+/** The question before a tag is removed: how many records lose it. */
 function UntagQuestion({ tag, onClose }: { tag: Tag; onClose: () => void }): ReactNode {
   const remove = useDeleteTag(onClose);
   return (

@@ -62,6 +62,7 @@ export function useCreateTag(onDone: () => void) {
   });
 }
 
+/** Removes a tag, and shows a message when it is gone. */
 export function useDeleteTag(onDone: () => void) {
   const client = useQueryClient();
   return useMutation({
@@ -74,6 +75,7 @@ export function useDeleteTag(onDone: () => void) {
   });
 }
 
+/** Removes a tag that was just made. */
 async function undo(client: QueryClient, id: string, tenant: string): Promise<void> {
   try {
     await api.delete(tagPath(id));

@@ -12,6 +12,7 @@ const pageSize = 500;
 /** Most requests for one page that has grown. One that grew so much more is as good as another tree. */
 const maxRequests = 20;
 
+/** The beginning of the query keys of all branches of the tree. */
 export const treeKey = ['records', 'tree'] as const;
 
 export function branchPageKey({ branch, q, cursor }: BranchPage) {

@@ -12,6 +12,7 @@ export function rowName(row: DatasetRow): string {
   return row.month ?? row.store ?? row.tenant;
 }
 
+/** The key of a row: `TX`, `TX/DFW`, `TX/DFW/2001-03`. */
 export function rowKey(row: DatasetRow): string {
   if (row.store === null) return row.tenant;
   return row.month === null
@@ -37,6 +38,7 @@ export type FlatTree = {
   length: number;
 };
 
+/** One line of the visible tree: a row, or what stands at the end of a branch that is not complete. */
 export type VisibleNode =
   | {
       type: 'row';

@@ -199,6 +199,7 @@ type TreeKeyPress = {
   pageRows: number;
 };
 
+/** What a key press does, given the visible nodes and the position of the active one. */
 export function moveInTree(flat: FlatTree, at: number, press: TreeKeyPress): TreeMove {
   const last = flat.length - 1;
   const go = (position: number): TreeMove => ({

@@ -92,6 +92,7 @@ function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): Reac
   );
 }
 
+/** The search field of the tree. It writes to the hash once the person stops typing for a moment. */
 function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void }): ReactNode {
   const [text, setText] = useState(q);
   const sent = useRef(q);

@@ -120,6 +120,7 @@ export function SkeletonCells(): ReactNode {
   );
 }
 
+/** The id of a row in the document, by the key of its node. */
 export function nodeId(key: string): string {
   return `node-${encodeURIComponent(key)}`;
 }

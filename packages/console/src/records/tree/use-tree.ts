@@ -19,6 +19,7 @@ import {
 } from './branch-pages.ts';
 import { type Branch, type FlatTree, flatten } from './flat-tree.ts';
 
+/** The tree, as far as it is loaded, and how to load more of it. A branch is named by the key of its node. */
 export type Tree = {
   flat: FlatTree;
   /** Whether all tenants are loaded, so that their sum is the total. */

@@ -91,6 +91,7 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezeDialogProps): ReactNode
   );
 }
 
+/** The three fields for the shares of training, validation and test. */
 function ShareFields(props: {
   values: FreezeValues;
   fault: string | null;
@@ -131,6 +132,7 @@ type FreezeValues = {
   readonly note: string;
 };
 
+/** The fields of the dialog when it opens. */
 export const firstValues: FreezeValues = {
   dataset: 'training',
   name: '',

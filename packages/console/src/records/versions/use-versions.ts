@@ -34,6 +34,7 @@ export function useVersions(
   });
 }
 
+/** Reads one version, and often while it is being counted. Without an id nothing is read. */
 export function useVersion(id: string | undefined): UseQueryResult<DatasetVersion> {
   return useQuery<DatasetVersion>({
     queryKey: [...versionsKey, 'one', id],
@@ -44,6 +45,7 @@ export function useVersion(id: string | undefined): UseQueryResult<DatasetVersio
   });
 }
 
+/** Freezes a version. The service answers at once, and counts the records afterwards. */
 export function useFreeze(onDone: (version: DatasetVersion) => void) {
   const client = useQueryClient();
   return useMutation({
@@ -57,6 +59,7 @@ export function useFreeze(onDone: (version: DatasetVersion) => void) {
   });
 }
 
+/** Deletes a version; its records stay. */
 export function useDeleteVersion(onDone: () => void) {
   const client = useQueryClient();
   return useMutation({

@@ -136,6 +136,7 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
+/** The splits of a version, each with its count and digest. */
 function Splits({ version }: { version: DatasetVersion }): ReactNode {
   const { splits, shares } = version;
   if (shares === null) return null;
@@ -194,6 +195,7 @@ function Slices({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
+/** The question before a version is deleted, which ends the protection of its records from retention. */
 function DeleteQuestion(props: {
   version: DatasetVersion;
   onDeleted: () => void;

@@ -76,6 +76,7 @@ function headText(tenant: string, { data, next_cursor }: Page<DatasetVersion>): 
     : `The latest ${versions} of ${tenant}`;
 }
 
+/** The versions as a table; a click opens one in the drawer. */
 function VersionsTable(props: {
   versions: readonly DatasetVersion[];
   open: string | undefined;

@@ -91,6 +91,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   );
 }
 
+/** The state of the form: its values, its faults, and saving. */
 function usePolicyForm(policy: RetentionPolicy) {
   const client = useQueryClient();
   const [base, setBase] = useState(policy);
@@ -198,6 +199,7 @@ function PolicyQuestion(props: {
   );
 }
 
+/** How many records a shorter life would delete. */
 function Effect({ tenant, deleteDays }: { tenant: string; deleteDays: number }): ReactNode {
   const isDefault = tenant === '*';
   const firstKept = firstDayKept(deleteDays, Date.now());

@@ -9,6 +9,7 @@ export type PolicyValues = {
 
 type Kept = Pick<RetentionPolicy, 'hot_days' | 'delete_days' | 'hold'>;
 
+/** A policy as fields of the form. */
 export function valuesOf({ hot_days, delete_days, hold }: Kept): PolicyValues {
   return { hotDays: hot_days, deleteDays: delete_days ?? '', hold };
 }
@@ -19,6 +20,7 @@ export function changeOf({ hotDays, deleteDays, hold }: PolicyValues): PolicyCha
   return { hot_days: hotDays, delete_days: deleteDays === '' ? null : deleteDays, hold };
 }
 
+/** Whether the form differs from the policy with which it began. */
 export function isChanged(before: Kept, values: PolicyValues): boolean {
   return JSON.stringify(valuesOf(before)) !== JSON.stringify(values);
 }

@@ -80,6 +80,7 @@ function Actions(props: TenantDrawerProps): ReactNode {
   );
 }
 
+/** How much of the tenant is hot and how much is cold. */
 function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactNode {
   const failure = useFailure(state);
   if (state.data === null) {
@@ -188,6 +189,7 @@ function Due({ tenant }: { tenant: string }): ReactNode {
   );
 }
 
+/** The last moves of the tenant. */
 function LastMoves({ tenant }: { tenant: string }): ReactNode {
   const moves = useLastMoves(tenant);
   const rows = moves.data?.data;

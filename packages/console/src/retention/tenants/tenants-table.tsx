@@ -60,6 +60,7 @@ const columns: readonly Column<TenantState>[] = [
   },
 ];
 
+/** After how many days a policy deletes, such as `365 d`; null is `never`. */
 export function deleteText(days: number | null): string {
   return days === null ? 'never' : `${formatCount(days)} d`;
 }
@@ -87,6 +88,7 @@ function Stored({ row }: { row: TenantState }): ReactNode {
 
 const keyOf = ({ tenant }: TenantState) => tenant;
 
+/** A page of tenants with their policies and the shares of their tiers. */
 export function TenantsTable(props: {
   rows: readonly TenantState[];
   open: string | undefined;

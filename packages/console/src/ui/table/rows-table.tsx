@@ -15,6 +15,7 @@ import classes from './table.module.css';
 import type { Selection } from './use-selection.ts';
 import { WholeTips } from './whole-tips.tsx';
 
+/** One column of a table. */
 export type Column<Row> = {
   readonly name: string;
   /** A class of the style sheet, which says how wide the column is and how it is aligned. */

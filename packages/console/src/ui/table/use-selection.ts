@@ -1,5 +1,6 @@
 import { useCallback, useMemo, useRef, useState } from 'react';
 
+/** The selected rows, by their keys. */
 export type Selection = {
   readonly keys: ReadonlySet<string>;
   /**

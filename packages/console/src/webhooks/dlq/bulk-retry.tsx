@@ -36,6 +36,7 @@ export function RetryAll(props: { request: RetryRequest | null; onClose: () => v
 
 const mostRate = 100_000;
 
+/** The question before a bulk retry: how many deliveries it finds, and how fast it may go. */
 function Question(props: { request: RetryRequest; onClose: () => void }): ReactNode {
   const { request, onClose } = props;
   const client = useQueryClient();
@@ -158,6 +159,7 @@ export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
   );
 }
 
+/** One bulk retry. It can be dismissed once it has ended. */
 function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
   const client = useQueryClient();
   const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;

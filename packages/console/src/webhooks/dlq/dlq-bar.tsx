@@ -137,6 +137,7 @@ function ViewSwitch(props: {
   );
 }
 
+/** The change that removes all filters; the status stays. */
 export const noFilter = {
   q: undefined,
   tenant: undefined,
@@ -144,6 +145,7 @@ export const noFilter = {
   failure: undefined,
 } as const;
 
+/** Whether the queue is filtered by anything but the status. */
 export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean {
   return [q, tenant, endpoint, failure].some((filter) => filter !== undefined);
 }
@@ -151,6 +153,7 @@ export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean 
 /** At most this many endpoints are in the list, more than anyone picks from. A link may still name any other. */
 const mostEndpoints = 500;
 
+/** The filter by endpoint. An endpoint that is not in the list is shown by its id. */
 export function EndpointFilter(props: {
   tenant: string | undefined;
   value: string | undefined;

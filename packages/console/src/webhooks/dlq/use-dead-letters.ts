@@ -44,6 +44,7 @@ export function useDeadLetterGroups(
 
 const runningMillis = 1_500;
 
+/** The bulk retries as this page shows them. `dismiss` removes the line of one that has ended. */
 export type Jobs = {
   readonly query: UseQueryResult<Page<RetryJob>>;
   /** The jobs that run, and those that ended while this page was open. */
@@ -80,6 +81,7 @@ export function useJobs(): Jobs {
   };
 }
 
+/** Whether a bulk retry has not ended yet. */
 export function isOpen({ state }: RetryJob): boolean {
   return state === 'running' || state === 'paused';
 }

@@ -8,6 +8,7 @@ import markClasses from '../marks.module.css';
 import { Target } from '../marks.tsx';
 import { backlogText } from '../words.ts';
 
+/** The columns of the page ENDPOINTS. */
 export const endpointColumns: readonly Column<Endpoint>[] = [
   {
     name: 'TENANT',

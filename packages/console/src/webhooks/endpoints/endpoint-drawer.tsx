@@ -138,6 +138,9 @@ type EndpointActionsProps = {
 
 type Question = 'rotate' | 'delete' | 'enable';
 
+/**
+ * The buttons that send a ping, enable the endpoint, replace its secret, and delete it. All but the ping may ask first.
+ */
 function EndpointActions(props: EndpointActionsProps): ReactNode {
   const { endpoint } = props;
   const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}`;
@@ -254,6 +257,7 @@ function useAction<T>(
   });
 }
 
+/** A question before an action. The answer that changes nothing has the focus. */
 function Ask(props: {
   isAsked: boolean;
   title: string;

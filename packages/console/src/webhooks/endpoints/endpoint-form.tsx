@@ -138,6 +138,7 @@ type FormValues = {
 
 type FieldName = keyof FormValues;
 
+/** The fields of the form for an endpoint, or for a new one. */
 export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValues {
   const number = (value: number | null | undefined) => (value == null ? '' : String(value));
   return {
