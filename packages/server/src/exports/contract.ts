@@ -18,6 +18,7 @@ const columnSchema = Type.String({
   description: `one of ${exportColumns.join(', ')}, or a path such as enrichment.origin.iata`,
 });
 
+/** The fields that select the records of an export, in a query or a body. */
 const selectionProperties = {
   ...sliceProperties,
   tenant: tenantSchema,
@@ -48,6 +49,7 @@ const compression = Type.Optional(
   oneOf(compressions, 'of the file itself; a stream is also gzip-coded by Accept-Encoding'),
 );
 
+/** The body of `POST /exports/csv`. */
 export const csvRequestSchema = Type.Object(
   {
     ...bodyProperties,
@@ -108,6 +110,7 @@ function exportResponses(mediaType: string) {
   } as const;
 }
 
+/** The routes of streamed exports. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
 export const exportsContract = {
   estimateExport: {
     id: 'estimateExport',

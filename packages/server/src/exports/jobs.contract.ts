@@ -14,6 +14,7 @@ import { compressions, exportFormats, exportStates, proofs } from './values.ts';
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
+/** An export job, as the API shows it. */
 export const exportJobSchema = Type.Object({
   id: Type.String(),
   tenant: tenantSchema,
@@ -90,6 +91,7 @@ export type Manifest = Static<typeof manifestSchema>;
 
 const byId = Type.Object({ id: Type.String() });
 
+/** The routes of export jobs. */
 export const exportJobsContract = {
   listExports: {
     id: 'listExports',

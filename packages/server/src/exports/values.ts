@@ -1,9 +1,9 @@
-// The closed lists of EXPORTS. Contract, command line and console all take them from here, so this file
-// carries no schema code: it costs the command line no start-up time and the console no bytes.
+// The closed lists of the exports feature. Contract, command line and console all take them from here. The file has no
+// schema code, so it costs the command line no start-up time and the console no bytes.
 
 /**
- * The columns of an export, in their order. `enrichment.some.path` may stand beside them. `split` has a
- * value in exports of a dataset version only, and is in them by default.
+ * The columns of an export, in their order. Field paths such as `enrichment.some.path` may be asked for beside them.
+ * `split` has values only in exports of a dataset version with shares, which contain it by default.
  */
 export const exportColumns = [
   'tenant',
@@ -23,7 +23,7 @@ export const exportColumns = [
 ] as const;
 export type ExportColumn = (typeof exportColumns)[number];
 
-/** What NDJSON has by default: a record as it was sent, which ingest takes again. */
+/** The default columns of NDJSON: a record as it was sent, which ingest accepts again. */
 export const recordColumns = [
   'tenant',
   'store',
@@ -36,7 +36,7 @@ export const recordColumns = [
   'enrichment',
 ] as const satisfies readonly ExportColumn[];
 
-/** The columns of a file for which none were asked: `split` is among them only where there are splits. */
+/** The columns of a file when the request names none. `split` is among them only where there are splits. */
 export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
   if (format === 'ndjson') return recordColumns;
   return hasSplits ? exportColumns : exportColumns.filter((column) => column !== 'split');
@@ -45,11 +45,14 @@ export function defaultColumns(format: ExportFormat, hasSplits: boolean): readon
 export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** Of CSV. machine: an exact round trip. spreadsheet: what Excel opens without harm. */
+/** The profiles of CSV. machine: an exact round trip. spreadsheet: what Excel opens without harm. */
 export const profiles = ['machine', 'spreadsheet'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** Of the file itself, whatever HTTP does with it. Parquet compresses by itself and takes none of these. */
+/**
+ * The compression of the file itself, whatever HTTP does with it. Parquet compresses its own pages and takes none of
+ * these.
+ */
 export const compressions = ['none', 'gzip', 'zstd'] as const;
 export type Compression = (typeof compressions)[number];
 
@@ -59,12 +62,12 @@ const compressionEndings: Readonly<Record<Compression, string>> = {
   zstd: '.zst',
 };
 
-/** How the name of such a file ends: ".ndjson.gz" */
+/** How the name of such a file ends, for example ".ndjson.gz". */
 export function fileExtension(format: ExportFormat, compression: Compression): string {
   return `.${format}${compressionEndings[compression]}`;
 }
 
-/** A job's life, in order; the last four are ends. */
+/** The states of an export job, in their order. In the last four the job has ended. */
 export const exportStates = [
   'queued',
   'running',
@@ -75,6 +78,6 @@ export const exportStates = [
 ] as const;
 export type ExportState = (typeof exportStates)[number];
 
-/** What a file's digest was computed from: its content read back, or the records that were read for it. */
+/** What the digest of a file was computed from: its content, read back, or the records that were read for it. */
 export const proofs = ['content', 'rows'] as const;
 export type Proof = (typeof proofs)[number];

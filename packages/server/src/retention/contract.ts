@@ -29,6 +29,7 @@ import { moveKinds, moveStates } from './values.ts';
 
 export * from './schemas.contract.ts';
 
+/** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
 const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
   Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
 
@@ -36,6 +37,7 @@ const paging = { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursor
 const idParams = Type.Object({ id: Type.String() });
 const tenantParams = Type.Object({ tenant: policyTenantSchema });
 
+/** What limits a plan or a run: a tenant and the days before a date. */
 const scopeOfRun = {
   tenant: Type.Optional(tenantSchema),
   before: Type.Optional({
@@ -44,6 +46,7 @@ const scopeOfRun = {
   }),
 };
 
+/** The routes of the retention feature. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
 export const retentionContract = {
   listPolicies: {
     id: 'listPolicies',

@@ -19,7 +19,7 @@ import {
   retentionJobStates,
 } from './values.ts';
 
-/** Count, bytes and digest of a set of records: what proves a copy. */
+/** Count, bytes and digest of a set of records. Equal triples mean equal sets, which is how copies are proved. */
 const tripleProperties = {
   count: Type.Integer({ description: 'records' }),
   bytes: Type.Integer({ description: 'UTF-8 length of the records as NDJSON lines' }),
@@ -28,7 +28,7 @@ const tripleProperties = {
 export const tripleSchema = Type.Object(tripleProperties);
 export type TripleRow = Static<typeof tripleSchema>;
 
-/** A tenant, or `*`: the default of all that have no policy of their own. */
+/** A tenant, or `*` for the default that holds for all tenants without a policy of their own. */
 export const policyTenantSchema = tenantSchema;
 
 export const policySchema = Type.Object({
@@ -52,6 +52,7 @@ export const policySchema = Type.Object({
 });
 export type PolicyRow = Static<typeof policySchema>;
 
+/** The body of `PUT /retention/policies/:tenant`. It replaces the whole policy: what is missing gets its default. */
 export const policyChangeSchema = Type.Object(
   {
     hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
@@ -61,6 +62,7 @@ export const policyChangeSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** How much of a tenant is hot and cold, the policy in force, and its latest move. */
 export const tenantStateSchema = Type.Object({
   tenant: Type.String(),
   policy: Type.Object({
@@ -89,6 +91,7 @@ export const tenantStateSchema = Type.Object({
 });
 export type TenantStateRow = Static<typeof tenantStateSchema>;
 
+/** What a run would do to a tenant: one row for what becomes cold, one for what is deleted. */
 export const planRowSchema = Type.Object({
   tenant: Type.String(),
   kind: oneOf(planKinds, 'move: hot days become cold. delete: whole days go for good'),
@@ -123,6 +126,7 @@ export const planTotalsSchema = Type.Object({
   },
 });
 
+/** How much space hot records take on the disk. */
 export const hotSpaceSchema = Type.Object({
   size_bytes: Type.Integer({ description: 'what hot records and their index take on the disk' }),
   dead_bytes: Type.Integer({
@@ -157,6 +161,7 @@ export const coldStoreSchema = Type.Object({
 });
 export type StoreRow = Static<typeof coldStoreSchema>;
 
+/** A run of retention: what it was asked for, and what it has done so far. */
 export const runSchema = Type.Object({
   id: Type.String(),
   state: oneOf(retentionJobStates),
@@ -189,6 +194,9 @@ export const runSchema = Type.Object({
 });
 export type RunRow = Static<typeof runSchema>;
 
+/**
+ * A move in the journal. `source` is what was to be copied, `object` is what was read back; both are null until then.
+ */
 export const moveSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
@@ -218,6 +226,7 @@ export const moveSchema = Type.Object({
 });
 export type MoveRow = Static<typeof moveSchema>;
 
+/** A difference that a verification found. Fields are null where the problem is not about a single one of these. */
 export const verifyProblemSchema = Type.Object({
   kind: oneOf(problemKinds),
   tenant: nullable(Type.String()),
@@ -229,6 +238,7 @@ export const verifyProblemSchema = Type.Object({
 });
 export type VerifyProblem = Static<typeof verifyProblemSchema>;
 
+/** A verification: its progress while it runs, its report afterwards. */
 export const verificationSchema = Type.Object({
   id: Type.String(),
   state: oneOf(retentionJobStates),
@@ -249,6 +259,7 @@ export const verificationSchema = Type.Object({
 });
 export type VerificationRow = Static<typeof verificationSchema>;
 
+/** The body of `POST /enrichment/erase`. See `toScope` for the combinations that are refused. */
 export const eraseRequestSchema = Type.Object(
   {
     tenant: tenantSchema,
@@ -272,6 +283,7 @@ export const eraseRequestSchema = Type.Object(
 );
 export type EraseRequest = Static<typeof eraseRequestSchema>;
 
+/** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
   dry_run: Type.Boolean(),

@@ -1,28 +1,32 @@
-// The closed lists of RETENTION. Contract, command line and console all take them from here, so this file
-// carries no schema code: it costs the command line no start-up time and the console no bytes.
+// The closed lists of the retention feature. Contract, command line and console all take them from here. The file has
+// no schema code, so it costs the command line no start-up time and the console no bytes.
 
+/**
+ * The kinds of moves: hot days become cold, small segments are merged, the policy deletes days, somebody erases
+ * records.
+ */
 export const moveKinds = ['move', 'compact', 'delete', 'erase'] as const;
 export type MoveKind = (typeof moveKinds)[number];
 
-/** What the plan announces, by policy: hot days become cold, whole days go for good. */
+/** The kinds of work that a plan announces: hot days become cold, or whole days are deleted. */
 export const planKinds = ['move', 'delete'] as const;
 
-/** The arrows of the journal, in order. */
+/** The states that a move passes through, in their order. */
 export const arrows = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
 export type Arrow = (typeof arrows)[number];
 
-/** The arrows, and the end that is none of them. */
+/** All states of a move: those above, and `failed`, in which a move ends that does not get to the switch. */
 export const moveStates = [...arrows, 'failed'] as const;
 export type MoveState = (typeof moveStates)[number];
 
-/** A move in one of these has changed nothing that a read sees: it may still fail without loss. */
+/** The states in which a move has changed nothing that a reader sees. It may still fail without any loss. */
 export const statesBeforeSwitch: readonly MoveState[] = ['planned', 'copied', 'verified'];
 
-/** Of runs and verifications. */
+/** The states of runs and verifications. */
 export const retentionJobStates = ['queued', 'running', 'completed', 'failed'] as const;
 export type RetentionJobState = (typeof retentionJobStates)[number];
 
-/** What a verification may find. */
+/** The kinds of problems that a verification may find. */
 export const problemKinds = [
   'object_missing',
   'object_size',
@@ -35,5 +39,7 @@ export const problemKinds = [
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
 
-/** Where erased records may still be. hot_pages: in PostgreSQL's files. ids: event ids alone. */
+/**
+ * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log.
+ */
 export const remainKinds = ['hot_pages', 'ids', 'wal', 'objects', 'backups'] as const;

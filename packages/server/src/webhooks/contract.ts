@@ -30,14 +30,17 @@ import { deadLetterStatuses, deliveryStatuses, failureClasses } from './values.t
 
 export * from './schemas.contract.ts';
 
+/** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
 const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
   Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
 
+/** An endpoint with its secret: the only answers that ever contain one. */
 const withSecret = Type.Object({
   ...endpointSchema.properties,
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
 
+/** The routes of the webhooks feature. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
 export const webhooksContract = {
   createEndpoint: {
     id: 'createEndpoint',

@@ -18,6 +18,7 @@ import {
   waitReasons,
 } from './values.ts';
 
+// Ids in filters are bounded but have no pattern: an unknown id finds nothing, whatever its form.
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
 export const idParams = Type.Object({ id: Type.String() });
 export const listLimit = Type.Integer({ minimum: 1, maximum: 500, default: 100 });
@@ -50,6 +51,7 @@ const rateSchema = Type.Integer({
 const urlSchema = Type.String({ minLength: 1, maxLength: 2000 });
 const descriptionSchema = Type.String({ maxLength: 500, pattern: '^[^\\u0000\\ud800-\\udfff]*$' });
 
+/** An endpoint as callers see it. Its secrets are never part of it. */
 export const endpointSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
@@ -93,6 +95,7 @@ export const endpointSchema = Type.Object({
   updated_at: instantSchema,
 });
 
+/** The body of `POST /webhook/endpoints`. What is missing gets the default of the service. */
 export const newEndpointSchema = Type.Object(
   {
     tenant: newTenantSchema,
@@ -115,6 +118,7 @@ export const newEndpointSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** The body of `PATCH /webhook/endpoints/:id`. Only what is named changes; null puts a setting back to its default. */
 export const endpointChangeSchema = Type.Object(
   {
     url: Type.Optional(urlSchema),
@@ -128,7 +132,7 @@ export const endpointChangeSchema = Type.Object(
   { additionalProperties: false, minProperties: 1 },
 );
 
-/** One delivery, as every list shows it. */
+/** A delivery, as every list shows it. */
 export const deliverySchema = Type.Object({
   id: Type.String(),
   idempotency_key: Type.String({ description: 'webhook-id, the same on every attempt' }),
@@ -161,6 +165,7 @@ export const deliverySchema = Type.Object({
 /** A delivery, as every list shows it. Times are RFC 3339 text. */
 export type DeliveryRow = Static<typeof deliverySchema>;
 
+/** One attempt in the log of a delivery. */
 export const attemptSchema = Type.Object({
   number: Type.Integer({ description: 'from 1' }),
   started_at: instantSchema,
@@ -174,6 +179,7 @@ export const attemptSchema = Type.Object({
   ),
 });
 
+/** A delivery with its payload, its attempts and the reason why it waits. */
 export const deliveryDetailSchema = Type.Object({
   ...deliverySchema.properties,
   payload: Type.Object({ type: Type.String(), timestamp: instantSchema, data: Type.Unknown() }),
@@ -193,6 +199,7 @@ export const deliveryDetailSchema = Type.Object({
 /** Why a delivery waits. `until` is null when no time is known; `text` is one sentence for an operator. */
 export type Waiting = NonNullable<Static<typeof deliveryDetailSchema>['waiting']>;
 
+/** A group of the dead-letter queue: one endpoint and one failure class. */
 export const deliveryGroupSchema = Type.Object({
   endpoint_id: Type.String(),
   tenant: Type.String(),
@@ -206,6 +213,7 @@ export const deliveryGroupSchema = Type.Object({
 /** A group of the dead-letter queue. `target` and `error` are those of its newest failure. */
 export type GroupRow = Static<typeof deliveryGroupSchema>;
 
+/** A delivery as the reporter of its incident is told of it. */
 export const acceptedDeliverySchema = Type.Object({
   id: Type.String(),
   endpoint_id: Type.String(),
@@ -214,6 +222,7 @@ export const acceptedDeliverySchema = Type.Object({
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
 
+/** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
 export const newIncidentSchema = Type.Object(
   {
     tenant: newTenantSchema,
@@ -248,7 +257,7 @@ export const incidentSchema = Type.Object({
 });
 export type IncidentRow = Static<typeof incidentSchema>;
 
-/** Which rows of the dead-letter queue. */
+/** Selects rows of the dead-letter queue. What is missing means any. */
 const deadLetterFilter = {
   status: Type.Optional(oneOf(deadLetterStatuses)),
   tenant: Type.Optional(tenantSchema),
@@ -256,6 +265,7 @@ const deadLetterFilter = {
   failure_class: Type.Optional(oneOf(failureClasses)),
 };
 
+/** The body of `POST /webhook/dlq/retry`. The time range is that of the last failure; both ends belong to it. */
 export const retryRequestSchema = Type.Object(
   {
     ...deadLetterFilter,
@@ -275,6 +285,7 @@ export const retryRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** What a bulk retry would do. The counts are exact, also where not all groups are listed. */
 export const retryPreviewSchema = Type.Object({
   count: Type.Integer({ description: 'rows that would be re-armed' }),
   skipped: Type.Integer({ description: 'rows left alone, because their endpoint is disabled' }),

@@ -1,7 +1,7 @@
-// The closed lists of WEBHOOKS. Contract, command line and console all take them from here, so this file
-// carries no schema code: it costs the command line no start-up time and the console no bytes.
+// The closed lists of the webhooks feature. Contract, command line and console all take them from here. The file has no
+// schema code, so it costs the command line no start-up time and the console no bytes.
 
-/** A delivery's life: SPEC §6. */
+/** The statuses of a delivery (SPEC §6). */
 export const deliveryStatuses = [
   'queued',
   'pending',
@@ -15,7 +15,7 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 export const deadLetterStatuses = ['pending', 'abandoned'] as const;
 export type DeadLetterStatus = (typeof deadLetterStatuses)[number];
 
-/** Why a delivery failed, by where on its way. */
+/** Why a delivery failed, by the step that it failed in. Stored rows contain these words, so none may change. */
 export const failureClasses = [
   'dns',
   'connect',
@@ -33,12 +33,12 @@ export const failureClasses = [
   'body',
   'blocked',
   'unsendable',
-  // No attempt: it waited too long for its endpoint to be enabled.
+  // There was no attempt: the delivery waited too long for its endpoint to be enabled.
   'endpoint_disabled',
 ] as const;
 export type FailureClass = (typeof failureClasses)[number];
 
-/** What keeps a delivery that is not delivered yet. */
+/** Why a delivery that is not delivered yet has to wait. */
 export const waitReasons = [
   'in_flight',
   'disabled',
@@ -57,13 +57,16 @@ export type WaitReason = (typeof waitReasons)[number];
 export const disabledReasons = ['operator', 'gone'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/** open: paused after failures in a row; probing: the pause is over, the next row decides. */
+/**
+ * The states of a circuit breaker. open: the endpoint is paused after failures in a row. probing: the pause is over,
+ * and the outcome of the next delivery decides.
+ */
 export const breakerStates = ['closed', 'open', 'probing'] as const;
 export type BreakerState = (typeof breakerStates)[number];
 
-/** Of jobs that retry or discard in bulk. */
+/** The states of a job that retries or discards in bulk. */
 export const jobStates = ['running', 'paused', 'completed', 'cancelled'] as const;
 export type JobState = (typeof jobStates)[number];
 
-/** Between these two an operator may change a job. */
+/** An operator may change a job from one of these states to the other. */
 export const openJobStates = ['running', 'paused'] as const satisfies readonly JobState[];

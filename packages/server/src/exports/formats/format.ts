@@ -29,9 +29,12 @@ export type FileFormat = {
   tail(parts: readonly DonePart[]): Buffer;
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
-  /** Whether `prove` finds all that the digest needs in the file. */
+  /** Whether `prove` finds everything that the digest needs in the file (`content`), or only rows. */
   readonly proof: Proof;
-  /** Reads a body back that was written to a file: rows, and the digest of their content. */
+  /**
+   * Reads a body back that was written to a file. Returns the number of rows and the digest of their content; the
+   * digest is null when `proof` is `rows`.
+   */
   prove(duckdb: DuckDb, written: WrittenBody): Promise<{ rows: number; digest: string | null }>;
 };
 
