@@ -110,7 +110,7 @@ function exportResponses(mediaType: string) {
   } as const;
 }
 
-/** The routes of streamed exports. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
+/** The routes of streamed exports. The server checks requests by them, and docs/http-api.md is made from them. */
 export const exportsContract = {
   estimateExport: {
     id: 'estimateExport',

@@ -46,7 +46,7 @@ const scopeOfRun = {
   }),
 };
 
-/** The routes of the retention feature. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
+/** The routes of the retention feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const retentionContract = {
   listPolicies: {
     id: 'listPolicies',

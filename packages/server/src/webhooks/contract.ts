@@ -40,7 +40,7 @@ const withSecret = Type.Object({
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
 
-/** The routes of the webhooks feature. The server checks requests by them; OpenAPI and docs/http-api.md are made from them. */
+/** The routes of the webhooks feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const webhooksContract = {
   createEndpoint: {
     id: 'createEndpoint',

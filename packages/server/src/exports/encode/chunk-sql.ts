@@ -14,7 +14,7 @@ type ChunkTarget = ChunkRows & {
   readonly form: RowForm;
   /** Whether each row begins with its key; see `mergeRows`. */
   readonly isKeyed: boolean;
-  /** The file to write. */
+  /** The file that DuckDB writes. */
   readonly path: string;
 };
 

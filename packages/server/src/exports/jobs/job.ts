@@ -20,7 +20,7 @@ export type JobVersion = {
 /** The head and the tail of a file, which are stored together as one object. */
 export type FileEnds = {
   readonly object_key: string;
-  /** Hex text. */
+  /** The SHA-256 as hex text. */
   readonly sha256: string;
   readonly head_bytes: number;
   readonly tail_bytes: number;

@@ -9,7 +9,7 @@ import * as queries from './queries.ts';
 /** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */
 export type TenantJob = {
   readonly tenant: string;
-  /** YYYY-MM-DD, inclusive. */
+  /** The last day as YYYY-MM-DD. It is itself moved or deleted. */
   readonly lastDay: string;
   readonly runId: string;
   readonly signal: AbortSignal;

@@ -23,7 +23,7 @@ export async function findNextTenant(
 
 /** A month of which a tenant has counters, segments or hot records. */
 export type Month = {
-  /** `YYYY-MM`. */
+  /** The month as `YYYY-MM`. */
   month: string;
   /** The number of hot records, by the counters. */
   hot_count: number;
@@ -60,7 +60,7 @@ export type WrongCounter = {
   period: string | null;
   counted_count: number;
   counted_bytes: number;
-  /** Decimal text. */
+  /** The digest as decimal text. */
   counted_digest: string;
   counted_stored_bytes: number;
   found_count: number;

@@ -17,7 +17,7 @@ export type WaitFacts = {
   leased_until: string | null;
   is_enabled: boolean;
   disabled_reason: string | null;
-  /** In the past. */
+  /** When it was disabled: a time in the past. */
   disabled_at: string | null;
   disabled_by: string | null;
   is_deleted: boolean;

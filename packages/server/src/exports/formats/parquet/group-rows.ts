@@ -118,7 +118,7 @@ export class GroupCutter {
 /** A file of machine CSV for DuckDB to read. */
 type CsvFile = {
   readonly path: string;
-  /** In bytes. */
+  /** The length of the longest row, in bytes. */
   longestRow: number;
   write(rows: Buffer): Promise<void>;
   close(): Promise<void>;

@@ -154,7 +154,7 @@ export type DoneRow = {
   readonly number: number;
   readonly objectKey: string;
   readonly rows: number;
-  /** Decimal text. */
+  /** The digest as decimal text. */
   readonly digest: string;
   readonly sizeBytes: number;
   readonly sha256: Buffer;
