@@ -43,8 +43,7 @@ const maxBacklog = 2000;
 /** How often the drainer checks whether an endpoint that has reached its rate limit may send again. */
 const rateMillis = 20;
 /**
- * While this many attempts are under way, a smaller claim waits `gatherMillis` for more rows to join it: a statement
- * costs more than the rows in it.
+ * While so many are under way, a smaller claim waits for more rows to join it: a statement costs more than its rows.
  */
 const gatherRows = 64;
 const gatherMillis = 3;
@@ -78,14 +77,10 @@ export class Drainer {
   private readonly writer: OutcomeWriter;
   private readonly holder: LaneHolder;
   private readonly leaseSeconds: number;
-  /**
-   * The claimed rows that are being worked on. A row leaves the set when its outcome is handed to the writer or the row
-   * has been given back.
-   */
+  /** The claimed rows that are being worked on, until their outcome is with the writer or they are given back. */
   private readonly attempts = new Set<Promise<void>>();
   /** Endpoints that were named by a wake-up and have to be looked up in the database first. */
   private readonly unknown = new Set<string>();
-  /** A full scan was asked for while another look was under way. */
   private mustScan = false;
   private isStopping = false;
   private claiming: Promise<void> | undefined;
@@ -130,10 +125,7 @@ export class Drainer {
     this.scheduleScan(scanMillis);
   }
 
-  /**
-   * Resolves when nothing is due any more, apart from the deliveries of paused endpoints. Deliveries that fall due
-   * later are not waited for. Resolves early when `signal` is aborted.
-   */
+  /** Resolves when nothing is due but deliveries of paused endpoints, or early when `signal` is aborted. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.scan();
@@ -145,9 +137,7 @@ export class Drainer {
     }
   }
 
-  /**
-   * Stops claiming, gives the lanes back, waits until the running attempts end and until their outcomes are written.
-   */
+  /** Stops claiming, gives the lanes back, and waits until running attempts have ended and are written. */
   async stop(): Promise<void> {
     this.isStopping = true;
     clearTimeout(this.scanTimer);
@@ -155,24 +145,23 @@ export class Drainer {
     clearTimeout(this.gatherTimer);
     await this.looking;
     await this.claiming;
-    // Giving the lanes back at once lets other drainers go on with them. The rows that are still under way here are
-    // leased, so nobody else can claim them.
+    // Others can go on with the lanes at once. Rows that are still under way here are leased, so nobody claims them.
     await Promise.all([this.holder.stop(), this.discarding, ...this.attempts]);
     await this.writer.drain();
     await this.options.sender.close();
   }
 
   /**
-   * Ends the attempts that `stop` waits for. An attempt that had no answer yet is not counted as a failure, because the
-   * receiver may not be to blame: its row is given back, and is sent again under the same webhook-id.
+   * Ends the attempts that `stop` waits for. One that had no answer yet does not count as a failure, since the receiver
+   * may not be to blame: its row is given back and sent again under the same webhook-id.
    */
   cut(): void {
     this.options.sender.cut();
   }
 
   /**
-   * Tells the drainer that these endpoints have deliveries due. Returns those that are not in its lanes, which other
-   * drainers have to be told of.
+   * These endpoints have deliveries due. Returns those that are not in its lanes: other drainers are to be told of
+   * them.
    */
   wake(endpointIds: readonly string[]): string[] {
     const others: string[] = [];
@@ -210,10 +199,7 @@ export class Drainer {
     );
   }
 
-  /**
-   * Looks up in the database what is due. Only one look runs at a time; whatever is asked for meanwhile is served by
-   * one more look afterwards.
-   */
+  /** Looks for what is due. Only one look runs at a time; one more afterwards serves all who asked meanwhile. */
   private look(): void {
     if (this.isStopping) return;
     this.looking ??= this.lookOnce().finally(() => {
@@ -227,7 +213,7 @@ export class Drainer {
     });
   }
 
-  /** One look: a scan over all lanes, or a look at the endpoints that were named. A scan also finds what was named. */
+  /** One look: over all lanes, which also finds the endpoints that were named, or only at those. */
   private async lookOnce(): Promise<void> {
     const isScan = this.mustScan;
     const names = [...this.unknown];
@@ -262,8 +248,8 @@ export class Drainer {
   }
 
   /**
-   * Discards the deliveries of deleted endpoints. It does not hold up the claims, since it may have to wait for locks.
-   * What it leaves behind is found by a later scan.
+   * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
+   * rest.
    */
   private discard(deleted: readonly DueEndpoint[]): void {
     if (deleted.length === 0) return;
@@ -283,10 +269,7 @@ export class Drainer {
     }
   }
 
-  /**
-   * Claims rows as long as there are any to claim. Only one claim runs at a time, for everybody who asked meanwhile.
-   * The claim starts in `setImmediate`, so that all attempts that end in one turn of the event loop lead to one claim.
-   */
+  /** Claims rows as long as there are any. All attempts that end in one turn of the event loop lead to one claim. */
   private pump(): void {
     if (this.isStopping || this.claiming !== undefined) return;
     this.pumping ??= setImmediate(() => {
@@ -325,10 +308,7 @@ export class Drainer {
     }, rateMillis);
   }
 
-  /**
-   * Claims the planned rows and starts an attempt for each. The plan is booked as in flight before the database is
-   * asked, so that the next plan cannot hand out the same room twice.
-   */
+  /** The plan is booked as in flight before the database is asked: the next plan must not hand out the same room. */
   private async claim(plan: readonly Claim[]): Promise<void> {
     if (plan.length === 0) return;
     const reserved = plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
@@ -364,8 +344,7 @@ export class Drainer {
   }
 
   /**
-   * Starts the attempt of a claimed row, or gives the row back: when its endpoint's settings are missing, when too much
-   * of the lease is gone, or when the drainer stops.
+   * Starts an attempt, or gives the row back: without settings, with too little left of its lease, or while stopping.
    */
   private start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.configs.get(row.endpoint_id);
@@ -408,15 +387,13 @@ export class Drainer {
   }
 
   /**
-   * Gives claimed rows back without an attempt. If the statement fails, their leases run out, so the error needs no
-   * handling.
+   * Gives claimed rows back without an attempt. If that fails, their leases run out, so the error needs no handling.
    */
   private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
     if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
   }
 }
 
-/** Milliseconds of a clock that never jumps and never goes back. */
 function monotonicMillis(): number {
   return performance.now();
 }
