@@ -1,7 +1,9 @@
 import { AppError } from '../kernel/errors.ts';
 import { elementsOf, membersOf } from '../kernel/json-slices.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
+import type { Context } from './context.ts';
 import type { Io } from './io.ts';
+import { createRowPrinter, type Output } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 
@@ -63,6 +65,35 @@ export async function* walkPages<R extends ListRoute>(
     left -= page.rows.length;
     cursor = page.nextCursor;
   }
+}
+
+/** What was printed of a list. */
+type Listed = {
+  readonly printed: number;
+  /** Rows on all pages, where the list says so. */
+  readonly total: number | null;
+  /** Whether the limit kept rows from being printed. */
+  readonly hasMore: boolean;
+};
+
+/**
+ * Prints a list as a table or as JSON, page by page as it comes. On a terminal `tell` words the line that follows the
+ * table: how many there are, and what to do with them.
+ */
+export async function printList<Row, R extends ListRoute>(
+  context: Context,
+  output: Output<Row>,
+  { tell, ...walk }: PageWalk<R> & { tell: (listed: Listed) => string },
+): Promise<void> {
+  const printer = createRowPrinter(context, output);
+  const client = await context.connect();
+  let listed: Listed = { printed: 0, total: null, hasMore: false };
+  for await (const { rows, total, nextCursor } of walkPages<R>(context.io, client, walk)) {
+    await printer.write(rows);
+    listed = { printed: listed.printed + rows.length, total, hasMore: nextCursor !== null };
+  }
+  await printer.end();
+  if (output.json === undefined && context.isTerminal) context.hint(tell(listed));
 }
 
 /** Cuts a page's text into its rows. Throws `answer_unexpected`. */

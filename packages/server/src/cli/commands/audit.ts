@@ -3,8 +3,8 @@ import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatInstant, formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { printList } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
 
@@ -64,26 +64,17 @@ async function listAudit(
   { json, limit = rowsByDefault, ...query }: Options,
 ): Promise<void> {
   checkDays(query);
-  const printer = createRowPrinter<AuditEntry>(context, { columns, fields, json });
-  const client = await context.connect();
-  let printed = 0;
-  let hasMore = false;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns, fields, json };
+  await printList(context, output, {
     route: 'GET /audit',
     query,
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  if (printed === 0) context.hint('No entries match.');
-  else {
-    const count = formatNumberOf(printed, 'entry', 'entries');
-    context.hint(hasMore ? `${count} · there are older ones: --limit` : count);
-  }
+    tell({ printed, hasMore }) {
+      if (printed === 0) return 'No entries match.';
+      const count = formatNumberOf(printed, 'entry', 'entries');
+      return hasMore ? `${count} · there are older ones: --limit` : count;
+    },
+  });
 }
 
 const columns: readonly Column<AuditEntry>[] = [

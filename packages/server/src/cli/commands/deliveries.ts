@@ -3,10 +3,10 @@ import { type DeliveryStatus, deliveryStatuses } from '../../webhooks/values.ts'
 import type { Context } from '../context.ts';
 import { formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { printList } from '../pages.ts';
 import { addReach } from '../webhooks/dead-letter-options.ts';
-import { type DeliveryRow, deliveryColumns, deliveryFields } from '../webhooks/deliveries.ts';
+import { deliveryColumns, deliveryFields } from '../webhooks/deliveries.ts';
 
 type Options = {
   status?: DeliveryStatus;
@@ -39,30 +39,18 @@ export function addDeliveriesLs(deliveries: Command, context: Context): void {
 
 async function listDeliveries(context: Context, options: Options): Promise<void> {
   const { json, limit = rowsByDefault, status, tenant } = options;
-  const printer = createRowPrinter<DeliveryRow>(context, {
-    columns: deliveryColumns(context.io.now()),
-    fields: deliveryFields,
-    json,
-  });
-  const client = await context.connect();
+  const columns = deliveryColumns(context.io.now());
   const query = { status, tenant, endpoint_id: options.endpoint, incident_id: options.incident };
-  let printed = 0;
-  let hasMore = false;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns, fields: deliveryFields, json };
+  await printList(context, output, {
     route: 'GET /webhook/deliveries',
     query,
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  const count = formatNumberOf(printed, 'delivery', 'deliveries');
-  if (printed === 0) context.hint('No deliveries match.');
-  else
-    context.hint(
-      `${count}${hasMore ? ' · there are older ones: --limit' : ''} · one: svcctl dlq show dlv_…`,
-    );
+    tell({ printed, hasMore }) {
+      if (printed === 0) return 'No deliveries match.';
+      const more = hasMore ? ' · there are older ones: --limit' : '';
+      const count = formatNumberOf(printed, 'delivery', 'deliveries');
+      return `${count}${more} · one: svcctl dlq show dlv_…`;
+    },
+  });
 }

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { formatCount, formatNumberOf, formatRelative } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import type { Column } from '../table.ts';
 import { addClass, addReach, addStatus } from '../webhooks/dead-letter-options.ts';
@@ -117,25 +117,16 @@ async function listRetries(
   context: Context,
   { json, limit = rowsByDefault }: { limit?: number; json?: JsonOption },
 ): Promise<void> {
-  const columns = columnsOf(context.io.now());
-  const printer = createRowPrinter<RetryJob>(context, { columns, fields: retryJobFields, json });
-  const client = await context.connect();
-  let printed = 0;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns: columnsOf(context.io.now()), fields: retryJobFields, json };
+  await printList(context, output, {
     route: 'GET /webhook/dlq/retries',
     query: {},
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint(
-    printed === 0
-      ? 'No jobs. Make one: svcctl dlq retry --all --status abandoned'
-      : `${formatNumberOf(printed, 'job')} · svcctl dlq pause|resume|cancel rty_…`,
-  );
+    tell: ({ printed }) =>
+      printed === 0
+        ? 'No jobs. Make one: svcctl dlq retry --all --status abandoned'
+        : `${formatNumberOf(printed, 'job')} · svcctl dlq pause|resume|cancel rty_…`,
+  });
 }
 
 function columnsOf(nowMillis: number): readonly Column<RetryJob>[] {

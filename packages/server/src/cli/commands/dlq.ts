@@ -14,7 +14,7 @@ import {
 import { wholeNumber, withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { parsePage, walkPages } from '../pages.ts';
+import { parsePage, printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { type Column, fitText, printable } from '../table.ts';
 import {
@@ -26,12 +26,7 @@ import {
   filterWords,
   requiredStatus,
 } from '../webhooks/dead-letter-options.ts';
-import {
-  type DeliveryRow,
-  deadLetterColumns,
-  deliveryFields,
-  targetColumn,
-} from '../webhooks/deliveries.ts';
+import { deadLetterColumns, deliveryFields, targetColumn } from '../webhooks/deliveries.ts';
 import { heading, nameValueLines, printDetails } from '../webhooks/details.ts';
 import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
 
@@ -66,28 +61,15 @@ export function addDlqLs(dlq: Command, context: Context): void {
 async function listDeadLetters(context: Context, options: LsOptions): Promise<void> {
   const { json, q } = options;
   const status = requiredStatus(options.status);
-  const printer = createRowPrinter<DeliveryRow>(context, {
-    columns: deadLetterColumns(status, context.io.now()),
-    fields: deliveryFields,
-    json,
-  });
-  const client = await context.connect();
-  const found = { printed: 0, total: null as number | null, hasMore: false };
-  for await (const page of walkPages(context.io, client, {
+  const columns = deadLetterColumns(status, context.io.now());
+  const output = { columns, fields: deliveryFields, json };
+  await printList(context, output, {
     route: 'GET /webhook/dlq',
     query: { ...deadLetterFilter(options), status, q },
     most: options.limit ?? (context.isTerminal ? rowsOnTerminal : Infinity),
-  })) {
-    await printer.write(page.rows);
-    found.printed += page.rows.length;
-    found.total = page.total;
-    found.hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint(
-    found.printed === 0 ? emptyLine(status, options) : countLine(status, found, options),
-  );
+    tell: (listed) =>
+      listed.printed === 0 ? emptyLine(status, options) : countLine(status, listed, options),
+  });
 }
 
 /** 2 of 2 abandoned · retry one: svcctl dlq retry dlv_… · retry all: … */

@@ -4,8 +4,8 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatInstant, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, type Output, picker } from '../output.ts';
+import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { targetColumn } from '../webhooks/deliveries.ts';
 import { nameValueLines, printDetails } from '../webhooks/details.ts';
@@ -40,7 +40,7 @@ export function addEndpointsLs(endpoints: Command, context: Context): void {
 
 async function listEndpoints(context: Context, { json, tenant }: LsOptions): Promise<void> {
   const now = context.io.now();
-  const printer = createRowPrinter<Endpoint>(context, {
+  const output: Output<Endpoint> = {
     fields: endpointFields,
     json,
     columns: [
@@ -56,23 +56,15 @@ async function listEndpoints(context: Context, { json, tenant }: LsOptions): Pro
         shown: (row) => backlogOf(row),
       },
     ],
-  });
-  const client = await context.connect();
-  let printed = 0;
-  for await (const page of walkPages(context.io, client, {
+  };
+  await printList(context, output, {
     route: 'GET /webhook/endpoints',
     query: { tenant },
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint(
-    printed === 0
-      ? 'No endpoints. Register one: svcctl endpoints create --tenant TENANT --url https://…'
-      : formatNumberOf(printed, 'endpoint'),
-  );
+    tell: ({ printed }) =>
+      printed === 0
+        ? 'No endpoints. Register one: svcctl endpoints create --tenant TENANT --url https://…'
+        : formatNumberOf(printed, 'endpoint'),
+  });
 }
 
 export function addEndpointsShow(endpoints: Command, context: Context): void {

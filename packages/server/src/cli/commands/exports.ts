@@ -11,8 +11,8 @@ import {
 } from '../exports/jobs.ts';
 import { formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { nameValueLines, printDetails } from '../webhooks/details.ts';
 import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
@@ -42,31 +42,18 @@ async function listExports(
   context: Context,
   { json, limit = rowsByDefault, ...query }: LsOptions,
 ): Promise<void> {
-  const printer = createRowPrinter<ExportJob>(context, {
-    columns: exportJobColumns(context.io.now()),
-    fields: exportFields,
-    json,
-  });
-  const client = await context.connect();
-  let printed = 0;
-  let hasMore = false;
-  for await (const page of walkPages(context.io, client, {
+  const columns = exportJobColumns(context.io.now());
+  const output = { columns, fields: exportFields, json };
+  await printList(context, output, {
     route: 'GET /exports',
     query,
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  if (printed === 0) {
-    context.hint('No exports that match. Start one: svcctl analytics export --async');
-    return;
-  }
-  const more = hasMore ? ' · older ones: --limit' : '';
-  context.hint(`${formatNumberOf(printed, 'export')}${more} · its file: svcctl exports get ID`);
+    tell({ printed, hasMore }) {
+      if (printed === 0) return 'No exports that match. Start one: svcctl analytics export --async';
+      const more = hasMore ? ' · older ones: --limit' : '';
+      return `${formatNumberOf(printed, 'export')}${more} · its file: svcctl exports get ID`;
+    },
+  });
 }
 
 type ShowOptions = { watch?: true; json?: JsonOption };

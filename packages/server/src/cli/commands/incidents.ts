@@ -7,8 +7,8 @@ import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatInstant, formatNumberOf } from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { type Column, printable } from '../table.ts';
@@ -45,29 +45,16 @@ async function listIncidents(
   context: Context,
   { json, limit = rowsByDefault, tenant }: LsOptions,
 ): Promise<void> {
-  const printer = createRowPrinter<Incident>(context, { columns, fields: listFields, json });
-  const client = await context.connect();
-  let printed = 0;
-  let hasMore = false;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns, fields: listFields, json };
+  await printList(context, output, {
     route: 'GET /incidents',
     query: { tenant },
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  if (printed === 0)
-    context.hint(
-      'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created',
-    );
-  else
-    context.hint(
-      `${formatNumberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`,
-    );
+    tell: ({ printed, hasMore }) =>
+      printed === 0
+        ? 'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created'
+        : `${formatNumberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`,
+  });
 }
 
 const columns: readonly Column<Incident>[] = [

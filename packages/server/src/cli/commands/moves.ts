@@ -3,8 +3,8 @@ import { type MoveKind, type MoveState, moveKinds, moveStates } from '../../rete
 import type { Context } from '../context.ts';
 import { formatBytes, formatInstant, formatNumberOf, formatRelative } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { formatDays } from '../retention/days.ts';
 import { errorText, type Move, moveColumns, moveFields, tripleLines } from '../retention/moves.ts';
@@ -46,33 +46,17 @@ async function listMoves(
   context: Context,
   { json, limit = rowsByDefault, run, ...filter }: MovesOptions,
 ): Promise<void> {
-  const printer = createRowPrinter<Move>(context, {
-    columns: moveColumns,
-    fields: moveFields,
-    json,
-  });
-  const client = await context.connect();
-  let printed = 0;
-  let hasMore = false;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns: moveColumns, fields: moveFields, json };
+  await printList(context, output, {
     route: 'GET /retention/moves',
     query: { ...filter, run_id: run },
     most: limit,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    hasMore = page.nextCursor !== null;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  if (printed === 0) {
-    context.hint('No moves. What would move now: svcctl retention plan');
-    return;
-  }
-  const more = hasMore ? ' · older ones: --limit' : '';
-  context.hint(
-    `${formatNumberOf(printed, 'move')}${more} · look at one: svcctl retention move mv_…`,
-  );
+    tell({ printed, hasMore }) {
+      if (printed === 0) return 'No moves. What would move now: svcctl retention plan';
+      const more = hasMore ? ' · older ones: --limit' : '';
+      return `${formatNumberOf(printed, 'move')}${more} · look at one: svcctl retention move mv_…`;
+    },
+  });
 }
 
 export function addRetentionMove(retention: Command, context: Context): void {

@@ -6,8 +6,8 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatNumberOf, formatRelative } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { printList, walkPages } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import type { Column } from '../table.ts';
 import { nameValueLines, printDetails } from '../webhooks/details.ts';
@@ -26,21 +26,12 @@ export function addPolicyLs(policy: Command, context: Context): void {
 }
 
 async function listPolicies(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const printer = createRowPrinter<Policy>(context, {
-    columns: policyColumns(context.io.now()),
-    fields: policyFields,
-    json,
-  });
-  const client = await context.connect();
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns: policyColumns(context.io.now()), fields: policyFields, json };
+  await printList(context, output, {
     route: 'GET /retention/policies',
     query: {},
-  })) {
-    await printer.write(page.rows);
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint('* = all without one of their own · change: svcctl retention policy set TENANT');
+    tell: () => '* = all without one of their own · change: svcctl retention policy set TENANT',
+  });
 }
 
 export function addPolicyShow(policy: Command, context: Context): void {

@@ -6,8 +6,8 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatNumberOf, formatRelative } from '../format.ts';
 import { required, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { printList } from '../pages.ts';
 import { checkDays, type Days, windowText } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
@@ -43,27 +43,15 @@ export function addTagsLs(tags: Command, context: Context): void {
 
 async function listTags(context: Context, { json, ...query }: LsOptions): Promise<void> {
   checkDays(query);
-  const printer = createRowPrinter<Tag>(context, {
-    columns: tagColumns(context.io.now()),
-    fields: tagFields,
-    json,
-  });
-  const client = await context.connect();
-  let printed = 0;
-  for await (const page of walkPages(context.io, client, {
+  const output = { columns: tagColumns(context.io.now()), fields: tagFields, json };
+  await printList(context, output, {
     route: 'GET /enrichment/tags',
     query,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint(
-    printed === 0
-      ? 'No tags that match. Tag a slice: svcctl records tags add'
-      : `${formatNumberOf(printed, 'tag')} · freeze what is tagged: svcctl records versions create`,
-  );
+    tell: ({ printed }) =>
+      printed === 0
+        ? 'No tags that match. Tag a slice: svcctl records tags add'
+        : `${formatNumberOf(printed, 'tag')} · freeze what is tagged: svcctl records versions create`,
+  });
 }
 
 type AddOptions = Days & {

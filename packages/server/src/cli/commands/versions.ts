@@ -13,8 +13,8 @@ import {
 import { formatBytes, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { styled } from '../io.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { walkPages } from '../pages.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { printList } from '../pages.ts';
 import { printDetails } from '../webhooks/details.ts';
 
 type LsOptions = { tenant?: string; dataset?: DatasetName; json?: JsonOption };
@@ -35,27 +35,16 @@ export function addVersionsLs(versions: Command, context: Context): void {
 }
 
 async function listVersions(context: Context, { json, ...query }: LsOptions): Promise<void> {
-  const printer = createRowPrinter<Version>(context, {
-    columns: versionColumns(context.io.now()),
-    fields: versionFields,
-    json,
-  });
-  const client = await context.connect();
-  let printed = 0;
-  for await (const page of walkPages(context.io, client, {
+  const columns = versionColumns(context.io.now());
+  const output = { columns, fields: versionFields, json };
+  await printList(context, output, {
     route: 'GET /enrichment/dataset-versions',
     query,
-  })) {
-    await printer.write(page.rows);
-    printed += page.rows.length;
-  }
-  await printer.end();
-  if (json !== undefined || !context.isTerminal) return;
-  context.hint(
-    printed === 0
-      ? 'No versions. Freeze what is tagged: svcctl records versions create'
-      : `${formatNumberOf(printed, 'version')} · look at one: svcctl records versions show ID`,
-  );
+    tell: ({ printed }) =>
+      printed === 0
+        ? 'No versions. Freeze what is tagged: svcctl records versions create'
+        : `${formatNumberOf(printed, 'version')} · look at one: svcctl records versions show ID`,
+  });
 }
 
 type ShowOptions = { tenant?: string; json?: JsonOption };

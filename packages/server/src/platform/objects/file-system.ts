@@ -262,8 +262,8 @@ function createFileMarker(root: string): StoreMarker {
       if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) throw error;
       return false;
     }
-    await sync(folder);
-    await sync(root);
+    await syncFolder(folder);
+    await syncFolder(root);
     return true;
   }
 
@@ -276,7 +276,7 @@ function createFileMarker(root: string): StoreMarker {
       // away, and the new name is there.
       return (await stat(pathOf(text)).catch(() => null)) !== null;
     }
-    await sync(folder);
+    await syncFolder(folder);
     return true;
   }
 
@@ -322,14 +322,5 @@ async function tryFileSystem(root: string): Promise<void> {
     await rm(`${path}-`);
   } catch (error) {
     throw fromFileSystem(error, `Nothing can be written below ${root}`);
-  }
-}
-
-async function sync(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

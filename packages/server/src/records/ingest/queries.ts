@@ -5,6 +5,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { type Connection, type Queryable, sqlState } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import { type CounterTable, counterKeys } from '../segments/queries.ts';
 
 /** What a transaction adds to a day of a store, or to one of the counters above it. */
 export type Delta = {
@@ -212,15 +213,6 @@ function touchedDays(days: readonly ColdDay[]): Sql {
     ${days.map((day) => day.day)}::date[]) as touched(tenant, store, day)`;
 }
 
-const counterTables = {
-  leaf_days: ['tenant', 'store', 'day'],
-  leaf_months: ['tenant', 'store', 'month'],
-  leaf_stores: ['tenant', 'store'],
-  tenant_days: ['tenant', 'day'],
-  leaf_tenants: ['tenant'],
-} as const;
-export type CounterTable = keyof typeof counterTables;
-
 export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
 
 /** Adds to the counters of days and returns those that have cold records. They stay locked until the commit. */
@@ -247,7 +239,7 @@ export async function addToCounters(
 
 /** Adds in the order of the keys. Without that order, 8 writers deadlocked at once. */
 function additionTo(table: CounterTable, deltas: readonly CounterDelta[]): Sql {
-  const key = counterTables[table];
+  const key = counterKeys[table];
   const keyList = raw(key.join(', '));
   const parts = key.map((column) => sql`${deltas.map((delta) => delta[column])}::text[]`);
   return sql`

@@ -157,7 +157,8 @@ export type CounterChange = {
   readonly cold_stored_bytes: number;
 };
 
-const counterKeys = {
+/** The tables of counters with their keys, in whose order all who change counters lock them. */
+export const counterKeys = {
   leaf_days: ['tenant', 'store', 'day'],
   leaf_months: ['tenant', 'store', 'month'],
   leaf_stores: ['tenant', 'store'],

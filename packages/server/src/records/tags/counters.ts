@@ -4,10 +4,10 @@ import type { Span } from './windows.ts';
 /** The days of a tenant, or of one of its stores when `store` is not null. */
 export type CounterScope = { readonly tenant: string; readonly store: string | null };
 
-export type CounterTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
+export type SpanTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
 
 /** Counters that follow one another, from a day to before another day. Those of leaf_months cover whole months. */
-export type CounterSpan = Span & { readonly table: CounterTable };
+export type CounterSpan = Span & { readonly table: SpanTable };
 export type CounterRun = CounterScope & CounterSpan;
 
 /** Counters whose sum is to be added or subtracted. */

@@ -5,13 +5,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
 import type { DatasetName } from '../values.ts';
-import {
-  type CounterRun,
-  type CounterTable,
-  daysOf,
-  monthsOf,
-  type SignedSpan,
-} from './counters.ts';
+import { type CounterRun, daysOf, monthsOf, type SignedSpan, type SpanTable } from './counters.ts';
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
@@ -135,7 +129,7 @@ export type CounterSum = { count: number; bytes: number };
 /** Returns the sums of each run. The runs are numbered from 1 in their order. */
 export async function sumCounters(
   db: Queryable,
-  table: CounterTable,
+  table: SpanTable,
   runs: readonly CounterRun[],
 ): Promise<(CounterSum & { number: number })[]> {
   return db.query(sql`
@@ -154,9 +148,9 @@ const inRun = {
     'c.tenant = run.tenant and c.store = run.store and c.month >= run.first and c.month < run.until',
   leaf_days:
     'c.tenant = run.tenant and c.store = run.store and c.day >= run.first and c.day < run.until',
-} as const satisfies Record<CounterTable, string>;
+} as const satisfies Record<SpanTable, string>;
 
-function columnsOf(runs: readonly CounterRun[], table: CounterTable): Sql[] {
+function columnsOf(runs: readonly CounterRun[], table: SpanTable): Sql[] {
   const isByMonth = table === 'leaf_months';
   const length = isByMonth ? 'YYYY-MM'.length : 'YYYY-MM-DD'.length;
   const type = raw(isByMonth ? 'text[]' : 'date[]');
@@ -181,7 +175,7 @@ export async function sumStores(
     const own = spans.filter((span) => span.sign === sign);
     const months = own.filter(({ table }) => table === 'leaf_months');
     const days = own.filter(({ table }) => table === 'leaf_days');
-    const from = (table: CounterTable, condition: Sql) => sql`
+    const from = (table: SpanTable, condition: Sql) => sql`
       select store, ${signed[sign]} as count from ${raw(table)}
       where tenant = ${of.tenant} and store = any(${[...of.stores]}::text[]) and ${condition}`;
     return [
