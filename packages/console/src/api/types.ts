@@ -82,8 +82,8 @@ export type PlanTotals = Static<typeof planTotalsSchema>;
 /** Whether the store of cold data can be used, and if not, why. */
 export type StoreSummary = Static<typeof coldStoreSummarySchema>;
 /**
- * A page of the plan of a run. `totals` are those of all tenants, not of this page. `hot_space` is null for tokens that
- * are limited to tenants.
+ * A page of the plan of a run. `totals` are those of all tenants, not of this page. `hot_space` is null on later pages,
+ * and for tokens that are limited to tenants.
  */
 export type Plan = Page<PlanRow> & {
   totals: PlanTotals;

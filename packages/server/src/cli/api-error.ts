@@ -1,15 +1,15 @@
 import { errorCatalogue, type InputFault } from '../kernel/errors.ts';
 
-/** An error the service answered with, as its problem document says (RFC 9457). */
+/** An error with which the service answered, as its problem document tells it (RFC 9457). */
 export class ApiError extends Error {
   readonly status: number;
-  /** Stable, but perhaps newer than this command line's catalogue. */
+  /** A stable code. It may be newer than this command line's catalogue. */
   readonly code: string;
   readonly detail: string;
   readonly requestId: string | null;
   readonly errors: readonly InputFault[];
   readonly retryAfterSeconds: number | undefined;
-  /** The whole problem document; empty when the answer was none. */
+  /** The whole problem document; empty when the answer was none, for instance HTML of a proxy. */
   readonly problem: Readonly<Record<string, unknown>>;
   /** What to do next, added by the command that knows. */
   readonly advice: string[] = [];
@@ -66,7 +66,7 @@ function parseProblem(body: string): Record<string, unknown> {
   }
 }
 
-/** Retry-After in seconds; the form with a date is not one the service sends. */
+/** Retry-After in seconds. The form with a date is ignored, since the service never sends it. */
 function parseRetryAfter(value: string | null): number | undefined {
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }

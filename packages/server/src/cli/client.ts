@@ -8,18 +8,20 @@ import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { interrupted } from './retry.ts';
 
+/** The path below which the service has its API. */
 export const basePath = '/api/v1';
 
+/** Calls the API of one service, with one token. */
 export type Client = {
   readonly connection: Connection;
   /**
-   * The answer parsed. Its shape is the contract's; only that it is JSON is checked. `bodyText` is sent
-   * in place of the body: the same, with numbers as JavaScript cannot spell them.
+   * Calls a route and parses the answer. It is checked to be JSON; that it has the shape of the contract is trusted.
+   * `bodyText` is sent instead of the body: it is the same, with numbers that JavaScript cannot represent.
    */
   json<R extends Route>(route: R, input: RouteInput<R>, bodyText?: string): Promise<RouteAnswer<R>>;
-  /** The answer's text, to the letter. */
+  /** The same, but answers the text of the answer, so that numbers keep their digits. */
   text<R extends Route>(route: R, input: RouteInput<R>, bodyText?: string): Promise<string>;
-  /** Sends a stream as the body; no time limit while it moves. Answers the text. */
+  /** Sends a stream as the body, without a time limit while bytes move. Answers the text of the answer. */
   upload(
     route: Route,
     body: AsyncIterable<Uint8Array>,
@@ -28,8 +30,8 @@ export type Client = {
 };
 
 /**
- * Calls the API. Throws `ApiError` for what the service refuses, `service_unreachable` when there is
- * no answer, `interrupted` when the signal aborts.
+ * Makes the client that calls the API. Its calls throw an `ApiError` for what the service refuses,
+ * `service_unreachable` when there is no answer, and `interrupted` when the signal aborts.
  */
 export function createClient(io: Io, connection: Connection): Client {
   const text: Client['text'] = (route, input, bodyText) => {
@@ -48,7 +50,7 @@ export function createClient(io: Io, connection: Connection): Client {
     text,
     async json(route, input, bodyText) {
       const answer = await text(route, input, bodyText);
-      // 204 has no text
+      // An answer 204 has no text.
       return (answer === '' ? undefined : parseAnswer(answer)) as never;
     },
     upload: (route, body, headers) =>
@@ -71,7 +73,7 @@ type Call = {
 };
 
 async function request(io: Io, connection: Connection, call: Call): Promise<string> {
-  // fetch itself gives up after 10 s without a connection and 300 s without a byte of the body.
+  // fetch itself would give up after 10 s without a connection, and 300 s without a byte of the body.
   const timer = new AbortController();
   const isUpload = call.body !== undefined && typeof call.body !== 'string';
   const timeout = isUpload ? undefined : setTimeout(() => timer.abort(), io.timeouts.answerMillis);
@@ -80,9 +82,9 @@ async function request(io: Io, connection: Connection, call: Call): Promise<stri
       method: call.method,
       headers: { ...call.headers, ...baseHeaders(connection) },
       ...(call.body === undefined ? {} : { body: call.body }),
-      // A stream goes out while the answer may come in already; fetch asks to have that said.
+      // fetch wants to be told that the answer may arrive while the stream is still being sent.
       ...(isUpload ? { duplex: 'half' as const } : {}),
-      // The token must not follow a redirect anywhere.
+      // Redirects are not followed: the token must not be sent anywhere else.
       redirect: 'manual',
       signal: AbortSignal.any([io.signal, timer.signal]),
     });
@@ -102,7 +104,7 @@ async function request(io: Io, connection: Connection, call: Call): Promise<stri
   }
 }
 
-/** Headers of every call. */
+/** The headers of every call. */
 export function baseHeaders(connection: Connection): Record<string, string> {
   return {
     authorization: `Bearer ${connection.token}`,
@@ -111,6 +113,7 @@ export function baseHeaders(connection: Connection): Record<string, string> {
   };
 }
 
+/** The error for a service that does not answer; it says where that service was looked for. */
 export function unreachable(connection: Connection, reason: string, cause: unknown): AppError {
   const start =
     connection.source === 'local service'
@@ -122,9 +125,9 @@ export function unreachable(connection: Connection, reason: string, cause: unkno
   });
 }
 
-/** What went wrong below HTTP, in few words. */
+/** Says in a few words what went wrong below HTTP. */
 export function reasonOf(error: unknown): string {
-  // fetch wraps the reason, and a name with several addresses wraps one per address
+  // fetch wraps the reason in an error, and a name with several addresses wraps one for each address.
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const first = cause instanceof AggregateError ? cause.errors[0] : cause;
   const code = first instanceof Error && 'code' in first ? String(first.code) : '';
@@ -157,19 +160,19 @@ function target(route: string, params: LooseInput['params'], query: LooseInput['
   return { method, path: search.size === 0 ? path : `${path}?${search.toString()}` };
 }
 
-// The API's contract as types only: loading the schemas themselves would cost the command line its
-// quick start, and the service checks every input anyway.
+// The API's contract, as types only. Loading the schemas would make the command line start more slowly, and the service
+// checks every input anyway.
 
 type Contract = (typeof apiContract)[keyof typeof apiContract];
 
-/** Every route by what one writes: `routes['GET /me']`. */
+/** All routes by their names: `routes['GET /me']`. */
 type Routes = { [C in Contract as `${C['method']} ${C['path']}`]: C };
 export type Route = keyof Routes;
 
 type Loose<T> = T extends object ? { [K in keyof T]: T[K] | undefined } : undefined;
 type Given<K extends string, T> = T extends undefined ? unknown : { readonly [P in K]: Loose<T> };
 
-/** What a call of the route needs; members that are undefined are left out. */
+/** What a call of the route needs. Members that are undefined are left out. */
 export type RouteInput<R extends Route> = Given<'params', InputOf<Routes[R]>['params']> &
   Partial<Given<'query', InputOf<Routes[R]>['query']>> &
   Given<'body', InputOf<Routes[R]>['body']> & {
@@ -181,10 +184,10 @@ export type RouteQuery<R extends Route> = Loose<InputOf<Routes[R]>['query']>;
 
 type Schema<X> = X extends { readonly schema: infer S extends TSchema } ? Static<S> : undefined;
 
-/** What the route answers when all is well. */
+/** The body of the route's successful answer. */
 export type RouteAnswer<R extends Route> = AnswerOf<Routes[R]['responses']>;
 
-/** One of several when the route has several, such as a preview or a job. */
+/** A union when the route has several successful answers, such as a preview or a job. */
 type AnswerOf<Responses> = [keyof Responses & (200 | 201 | 202)] extends [never]
   ? undefined
   : Schema<Responses[keyof Responses & (200 | 201 | 202)]>;

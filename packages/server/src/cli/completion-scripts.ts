@@ -1,24 +1,24 @@
 import type { Command, Option } from 'commander';
 
-/** What may follow a command's words. */
+/** What may come after the words of a command. */
 export type CompletionNode = {
-  /** "/records/ls"; "" is svcctl itself. */
+  /** The words of the command, such as "/records/ls"; "" is svcctl itself. */
   readonly path: string;
   readonly commands: readonly { name: string; summary: string }[];
   readonly options: readonly CompletionOption[];
-  /** Words that may stand as an argument; null = a file, empty = nothing known. */
+  /** Words that may be its argument. Null means a file, empty that nothing is known. */
   readonly argument: readonly string[] | null;
 };
 
 export type CompletionOption = {
-  /** "--tenant" */
+  /** The option, such as "--tenant". */
   readonly flag: string;
   readonly summary: string;
-  /** What comes after it. */
+  /** The kind of its value. */
   readonly value: 'none' | 'optional' | 'free' | 'file' | 'tenant' | readonly string[];
 };
 
-/** All commands with their options, from commander's own tree: the scripts cannot forget one. */
+/** All commands with their options. They come from commander's own tree, so that the scripts cannot lack one. */
 export function completionTree(program: Command): CompletionNode[] {
   const nodes: CompletionNode[] = [];
   const visit = (command: Command, path: string) => {
@@ -59,8 +59,8 @@ function argumentOf(command: Command): readonly string[] | null {
 }
 
 /**
- * Static words from the tree; tenants from the hidden command. Names that come from the service are
- * compared and quoted here and never given to `compgen -W`, which would expand `$(…)` inside them.
+ * The script for bash. It has the words of the tree, and asks the hidden command for tenants. Names that come from the
+ * service are compared and quoted here, never given to `compgen -W`, which would run `$(…)` inside them.
  */
 export function bashScript(tree: readonly CompletionNode[]): string {
   const paths = tree.map((node) => node.path).filter((path) => path !== '');
@@ -111,7 +111,7 @@ function bashWordCase(node: CompletionNode): string {
   return `    ${node.path === '' ? "''" : node.path}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")${files}) ;;`;
 }
 
-/** One `complete` line a word; its condition says which commands must stand before it. */
+/** The script for fish: one `complete` line for each word, whose condition says which commands must come before it. */
 export function fishScript(tree: readonly CompletionNode[]): string {
   const lines = tree.flatMap((node) => {
     const condition = conditionOf(node);
@@ -132,7 +132,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** Its own words have been typed, none of the commands below it. */
+/** The condition that the words of this command have been typed, and none of the commands below it. */
 function conditionOf(node: CompletionNode): string {
   const seen = node.path.split('/').filter((word) => word !== '');
   const below = node.commands.map((command) => command.name).join(' ');
@@ -156,7 +156,7 @@ function quote(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
 
-/** The same rules as in bash. `compadd` takes names as they are and quotes them itself. */
+/** The script for zsh, with the same rules as for bash. `compadd` takes names as they are and quotes them itself. */
 export function zshScript(tree: readonly CompletionNode[]): string {
   const paths = tree.map((node) => node.path).filter((path) => path !== '');
   return `#compdef svcctl

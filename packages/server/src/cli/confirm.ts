@@ -4,7 +4,7 @@ import { interrupted } from './retry.ts';
 
 const longestSecret = 1000;
 
-/** Asks at the terminal and shows nothing of what is typed. Throws `interrupted` on Ctrl-C. */
+/** Asks a question at the terminal without showing what is typed. Throws `interrupted` on Ctrl-C. */
 export async function askSecret(context: Context, question: string): Promise<string> {
   const { stdin, stderr } = context.io;
   stderr.write(question);
@@ -36,7 +36,7 @@ export async function readFirstLine(context: Context): Promise<string> {
   return (text.split('\n')[0] ?? '').trim();
 }
 
-/** All of stdin as text. Throws `body_too_large`, and `interrupted` on Ctrl-C. */
+/** Reads all of stdin as text. Throws `body_too_large` beyond `maxBytes`, and `interrupted` on Ctrl-C. */
 export async function readStdin(context: Context, maxBytes: number): Promise<string> {
   const pieces: Buffer[] = [];
   let sizeBytes = 0;
@@ -62,7 +62,7 @@ export async function askYes(context: Context, question: string): Promise<boolea
   }
 }
 
-/** What comes in on stdin, until the command is interrupted: a read alone would wait for ever. */
+/** Yields what comes from stdin until the command is interrupted. A plain read would wait for ever. */
 async function* typed({ io }: Context): AsyncGenerator<string | Buffer> {
   if (io.signal.aborted) throw interrupted();
   const pieces = io.stdin[Symbol.asyncIterator]();
@@ -77,17 +77,17 @@ async function* typed({ io }: Context): AsyncGenerator<string | Buffer> {
 }
 
 export type Question = {
-  /** "Revoke tok_1? …": the prompt. */
+  /** The prompt, such as "Revoke tok_1? …". */
   question: string;
-  /** "Revoke": what --yes does without asking. */
+  /** What --yes does without asking, such as "Revoke". */
   act: string;
-  /** "Nothing was revoked.": what is said after a no. */
+  /** What is printed after a no, such as "Nothing was revoked.". */
   refused: string;
 };
 
 /**
- * Asks y/N at the terminal unless --yes was given. Throws `usage_invalid` where there is no terminal to
- * ask at, `interrupted` after a no.
+ * Asks y/N at the terminal, unless --yes was given. Throws `usage_invalid` where there is no terminal, and
+ * `interrupted` after a no.
  */
 export async function confirm(
   context: Context,
@@ -99,7 +99,7 @@ export async function confirm(
   if (!(await askYes(context, question))) throw new AppError('interrupted', { detail: refused });
 }
 
-/** Throws `usage_invalid` where there is no terminal to ask at. */
+/** Throws `usage_invalid` where there is no terminal to ask at. Commands call it before they do any work. */
 export function assertCanAsk({ io }: Context, act: string): void {
   if (io.stdin.isTTY === true && io.stderr.isTTY === true) return;
   throw new AppError('usage_invalid', {

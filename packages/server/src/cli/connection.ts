@@ -6,9 +6,9 @@ import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Io } from './io.ts';
 
-/** Which service a command talks to, as whom, and where that was found. */
+/** Which service a command calls, with which token, and where these were found. */
 export type Connection = {
-  /** Without the base path and without a slash at the end. */
+  /** The origin of the service, without the base path and without a slash at the end. */
   readonly url: string;
   readonly token: string;
   readonly source: 'environment' | 'profile' | 'local service';
@@ -17,14 +17,15 @@ export type Connection = {
   readonly place: string;
 };
 
-/** The service that `svcctl serve` runs in this folder: what it left in its data folder. */
+/** The service that `svcctl serve` runs in this folder, found by what it left in its data folder. */
 export type LocalService = { url: string; token: string | null };
 
 /**
- * SVC_URL and SVC_TOKEN win; then the profile named by --profile or SVC_PROFILE; then the default
- * profile; then the service on this machine, so that a newcomer needs no login. Of the two variables
- * one may stand alone: a URL then takes only a token that was stored for that very URL, because a
- * token must not travel to a host it was not made for.
+ * Finds the service to call. SVC_URL and SVC_TOKEN come first; then the profile named by --profile or SVC_PROFILE; then
+ * the default profile; then the service on this machine, so that a newcomer needs no login.
+ *
+ * One of the two variables may be set alone. A URL alone only takes a token that was stored for exactly this URL,
+ * because a token must not be sent to a host for which it was not made.
  */
 export async function findConnection(io: Io, profileFlag: string | undefined): Promise<Connection> {
   const url = io.env.SVC_URL ? parseServiceUrl(io.env.SVC_URL, 'SVC_URL') : null;
@@ -77,7 +78,9 @@ async function findStored(io: Io, profileFlag: string | undefined): Promise<Conn
   };
 }
 
-/** The service of this folder (or of SVC_DATA_DIR), or null. Its token is null when it cannot be read. */
+/**
+ * Finds the service of this folder (or of SVC_DATA_DIR); null without one. Its token is null when it cannot be read.
+ */
 export async function findLocalService(io: Io): Promise<LocalService | null> {
   const folder = resolve(io.cwd, io.env.SVC_DATA_DIR || 'data');
   const note = await readFile(join(folder, 'service.json'), 'utf8').catch(() => null);
@@ -90,11 +93,12 @@ export async function findLocalService(io: Io): Promise<LocalService | null> {
       token: token?.trim() || null,
     };
   } catch {
-    // Half-written or foreign: as good as none, and not the caller's to mend.
+    // A file that is half-written or not ours counts as none; the caller could not mend it.
     return null;
   }
 }
 
+/** The error for a profile that does not exist; it names those that do. */
 export function unknownProfile(name: string, known: readonly string[]): AppError {
   const hint = known.length === 0 ? 'There are none yet.' : `There are: ${known.join(', ')}.`;
   return new AppError('usage_invalid', {
@@ -102,7 +106,10 @@ export function unknownProfile(name: string, known: readonly string[]): AppError
   });
 }
 
-/** Accepts the origin, with or without the base path `/api/v1` behind it. Throws `usage_invalid`. */
+/**
+ * Reads the URL of a service: its origin, with or without the base path `/api/v1`. `place` says in an error where the
+ * text came from. Throws `usage_invalid`.
+ */
 export function parseServiceUrl(text: string, place: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
@@ -126,18 +133,18 @@ function fromProfile(name: string, profile: ConnectionProfile): Connection {
 
 export type ConnectionProfile = { url: string; token: string };
 export type ProfileFile = {
-  /** The profile used when none is named. */
+  /** The profile that is used when none is named. */
   default: string | null;
   profiles: Record<string, ConnectionProfile>;
 };
 
-/** `$XDG_CONFIG_HOME/svcctl/config.json`, or under `~/.config`. */
+/** The file with the profiles: `$XDG_CONFIG_HOME/svcctl/config.json`, or below `~/.config`. */
 export function profilePath(env: Environment): string {
   const home = env.HOME || homedir();
   return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'svcctl', 'config.json');
 }
 
-/** All profiles; none when there is no file. Throws `file_unreadable`. */
+/** Reads all profiles; none when there is no file. Throws `file_unreadable`. */
 export async function readProfiles(env: Environment): Promise<ProfileFile> {
   const path = profilePath(env);
   let text: string;
@@ -150,7 +157,7 @@ export async function readProfiles(env: Environment): Promise<ProfileFile> {
   return parseProfiles(path, text);
 }
 
-/** Replaces the file as a whole, readable by its owner only: it holds tokens. */
+/** Replaces the whole file at once. Only its owner can read it, because it holds tokens. */
 export async function writeProfiles(env: Environment, file: ProfileFile): Promise<void> {
   const path = profilePath(env);
   const draft = `${path}.${randomUUID()}`;

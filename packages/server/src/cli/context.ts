@@ -5,24 +5,24 @@ import { createWriter, type Io, styled, type Writer } from './io.ts';
 /** What every command is given. */
 export type Context = {
   readonly io: Io;
-  /** stdout: data only. */
+  /** Writes to stdout, which gets data only. */
   readonly out: Writer;
   /** Whether a person reads stdout. */
   readonly isTerminal: boolean;
-  /** A line on stderr. */
+  /** Prints a line on stderr. */
   note(line: string): void;
-  /** A line on stderr that only a person at a terminal wants. */
+  /** Prints a line on stderr, but only at a terminal: it is for people. */
   hint(line: string): void;
-  /** The global option --profile. */
+  /** The value of the global option --profile. */
   profile(): string | undefined;
-  /** The service to talk to. Throws `token_missing`, `usage_invalid`. */
+  /** Finds the service and makes its client. Throws `token_missing`, `usage_invalid`. */
   connect(): Promise<Client>;
-  /** The connection in use, once there is one. */
+  /** The connection in use; undefined before `connect`. */
   connection(): Connection | undefined;
 };
 
 export function createContext(io: Io, profile: () => string | undefined): Context {
-  // stderr may be closed too; there is nobody left to tell.
+  // stderr may be closed, too. Then nobody is left to be told.
   io.stderr.on('error', () => {});
   let connection: Connection | undefined;
   const note = (line: string) => {
@@ -43,7 +43,7 @@ export function createContext(io: Io, profile: () => string | undefined): Contex
       if (flag !== undefined && io.env.SVC_TOKEN) {
         note(`note: SVC_TOKEN is set and goes before --profile ${flag}`);
       }
-      // Loaded here, so that --help and --version do not pay for them.
+      // Loaded only here, so that --help and --version start faster.
       const [{ findConnection }, { createClient }] = await Promise.all([
         import('./connection.ts'),
         import('./client.ts'),

@@ -40,10 +40,7 @@ export const versionFields = [
   'created_by',
 ] as const satisfies readonly (keyof Version)[];
 
-/**
- * A version by its id, or by its name among those of a tenant; an id goes before a name. Throws
- * `version_not_found`.
- */
+/** Finds a version by its id, or else by its name among those of a tenant. Throws `version_not_found`. */
 export async function findVersion(
   { io }: Context,
   client: Client,
@@ -75,13 +72,15 @@ export async function findVersion(
 
 const mostNames = 10;
 
-/** Rows that an export of it should give; null where that is not known. */
+/** How many rows an export of the version should have; null when that is not known. */
 export function versionRows(version: Version, split: SplitName | undefined): number | null {
   if (split === undefined) return (version.current ?? version).count;
   return version.current === null ? (version.splits?.[split].count ?? null) : null;
 }
 
-/** Waits until its records are read and compared. Throws `version_changed` when they differ. */
+/**
+ * Waits until the service has read and compared the records of the version. Throws `version_changed` when they differ.
+ */
 export async function followCounting(
   context: Context,
   client: Client,
@@ -106,12 +105,12 @@ export async function followCounting(
   });
 }
 
-/** "ready", "ready, some erased", "counting" */
+/** The state in words: "ready", "ready, some erased", "counting". */
 export function versionStateText({ state, change }: Version): string {
   return change === null ? state : `${state}, some ${change}`;
 }
 
-/** 80/10/10 */
+/** The shares of the splits, such as `80/10/10`; null without splits. */
 export function sharesText(shares: Version['shares']): string | null {
   return shares === null ? null : `${shares.train}/${shares.validation}/${shares.test}`;
 }
@@ -144,7 +143,7 @@ export function versionColumns(nowMillis: number): Column<Version>[] {
   ];
 }
 
-/** All of a version, for a terminal. */
+/** All details of a version, as lines for a terminal. */
 export function versionLines(context: Context, version: Version): string[] {
   const now = context.io.now();
   const at = (time: string | null) =>

@@ -5,7 +5,7 @@ import { formatNumberOf, shellQuote } from './format.ts';
 import { parsePage } from './pages.ts';
 import type { Days } from './slice.ts';
 
-/** Which records were asked for, in the words of the options. */
+/** Which records were asked for, by the names of the options. */
 export type AskedSlice = Days & {
   tenant: string;
   store?: string | undefined;
@@ -16,7 +16,7 @@ export type AskedSlice = Days & {
   split?: SplitName | undefined;
 };
 
-/** Says on stderr that a slice holds no record, and why, as far as this token may know. */
+/** Says on stderr that a slice has no record, and why, as far as this token may know. */
 export async function noteEmptySlice(
   context: Context,
   client: Client,
@@ -26,7 +26,8 @@ export async function noteEmptySlice(
   try {
     reason = await findReason(client, slice);
   } catch (error) {
-    // The empty answer itself is right; a token that may export need not be one that may look around.
+    // A failure here is ignored: the empty answer itself is right, and a token that may export need not be allowed to
+    // browse.
     if (context.io.signal.aborted) throw error;
   }
   context.note(`note: no record matches.${reason === '' ? '' : ` ${reason}`}`);
@@ -61,7 +62,7 @@ function conditionsOf({ month, from, to, kind, source, dataset }: AskedSlice): s
 
 type Node = { count: number; first_at: string; last_at: string };
 
-/** What the tenant, or the store, holds; null when there is none that this token reaches. */
+/** The counters of the tenant or the store; null when there is none, or this token may not see it. */
 async function findNode(
   client: Client,
   of: { tenant: string; store?: string },

@@ -8,20 +8,20 @@ import { type Io, styled } from './io.ts';
 import { notJson } from './parse-answer.ts';
 import { printable } from './table.ts';
 
-/** An error as the command line tells it. */
+/** An error as the command line prints it. */
 export type Failure = {
   code: string;
   detail: string;
-  /** HTTP status when the service refused; null when the command itself did. */
+  /** The HTTP status if the service refused; null if the command itself did. */
   status: number | null;
   requestId: string | null;
   errors: readonly InputFault[];
   exitCode: number;
-  /** What to do next, one line each, beside what `detail` says. */
+  /** What to do next, in addition to `detail`; each hint is a line. */
   hints: readonly string[];
 };
 
-/** Anything thrown, as a failure. */
+/** Turns anything that was thrown into a failure. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
     const { code, detail, status, requestId, errors, exitCode, advice } = error;
@@ -38,7 +38,7 @@ export function toFailure(error: unknown): Failure {
       exitCode: error.exitCode,
     };
   }
-  // A mistake of our own: only the stack says where.
+  // This is a bug in svcctl itself: only the stack says where it is.
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
     ...local,
@@ -49,7 +49,7 @@ export function toFailure(error: unknown): Failure {
   };
 }
 
-/** One JSON object on stderr, for programs. */
+/** The failure as one JSON object, which programs read from stderr. */
 export function failureJson(failure: Failure): string {
   return JSON.stringify({
     code: failure.code,
@@ -77,7 +77,7 @@ export function failureText(io: Io, failure: Failure): string {
   return `${[head, ...lines.map((line) => `  ${printable(line)}`)].join('\n')}\n`;
 }
 
-/** The first sentence carries the code; each fault of several has a line of its own. */
+/** Splits the detail: the first sentence becomes the headline with the code, and each of several faults gets a line. */
 function splitDetail(failure: Failure): { headline: string; rest: string[] } {
   if (failure.errors.length > 1) {
     const faults = failure.errors.map(
@@ -93,14 +93,14 @@ function splitDetail(failure: Failure): { headline: string; rest: string[] } {
   };
 }
 
-/** "This token" → "this token"; names such as PostgreSQL and SVC_PORT stay. */
+/** Lowers the first letter ("This token" → "this token"), but not in names such as PostgreSQL and SVC_PORT. */
 function lowerFirst(sentence: string): string {
   return /^[A-Z][a-z]*(?=[\s,:']|$)/.test(sentence)
     ? sentence.charAt(0).toLowerCase() + sentence.slice(1)
     : sentence;
 }
 
-/** Lines that say what to do next, beside what the error itself says. */
+/** Hints on what to do next, in addition to what the error itself says. */
 export function hintsFor(failure: Failure, connection: Connection | undefined): string[] {
   switch (failure.code) {
     case 'scope_missing':
@@ -116,7 +116,7 @@ export function hintsFor(failure: Failure, connection: Connection | undefined): 
   }
 }
 
-/** The command words' own help, and the traps of the global options. */
+/** Hints after a usage error: the help of the command, and common mistakes with the global options. */
 export function usageHints(program: Command, argv: readonly string[], message: string): string[] {
   const path = commandPath(program, argv);
   const hints = [`See: ${path} --help`];
@@ -155,7 +155,7 @@ function tokenHints(connection: Connection): string[] {
   }
 }
 
-/** "svcctl records ls" of the arguments that lead there. */
+/** The command that the arguments name, such as "svcctl records ls". */
 function commandPath(program: Command, argv: readonly string[]): string {
   let command = program;
   let path = program.name();

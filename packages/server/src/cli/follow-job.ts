@@ -3,25 +3,28 @@ import type { Progress } from './progress.ts';
 import { withRetries } from './retry.ts';
 
 const pollMillis = 500;
-/** Twice as long as a process takes to look for work, and then some. */
+/**
+ * After this many polls a job should no longer be queued: it is more than twice as long as a process takes to look for
+ * work.
+ */
 const queuedPolls = 12;
 
 /**
- * Asks how far a job of the service is until it has ended. When the command is broken off, says that the
- * job goes on and how to look at it.
+ * Polls a job of the service until it has ended. When the command is interrupted, it says that the job goes on, and how
+ * to look at it.
  */
 export async function followJob<Job extends { state: string }>(
   context: Context,
   started: Job,
   options: {
     read: () => Promise<Job>;
-    /** Default: queued or running. */
+    /** Whether the job has not ended; by default, whether it is queued or running. */
     isUnderWay?: (job: Job) => boolean;
     progress: Progress;
     show: (job: Job, progress: Progress) => void;
-    /** Which processes do such work: a role of SVC_ROLES. */
+    /** The role of SVC_ROLES that does such work, for the message that no process has it. */
     role: string;
-    /** Said when the command ends before the job. */
+    /** What is printed when the command ends before the job. */
     goesOn: string;
   },
 ): Promise<Job> {
@@ -49,7 +52,7 @@ export async function followJob<Job extends { state: string }>(
   return job;
 }
 
-/** How long a job worked, in milliseconds; null when it has not ended. */
+/** How long a job has worked, in milliseconds; null when it has not ended. */
 export function workedMillis(job: {
   started_at: string | null;
   finished_at: string | null;

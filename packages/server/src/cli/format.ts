@@ -1,17 +1,17 @@
-// Numbers and times as people read them. Pipes get the plain values instead.
+// How numbers and times are printed for people. Pipes get the plain values.
 
-/** 1,234,567 */
+/** A number with separators: `1,234,567`. */
 export function formatCount(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** 812 B, 2.1 MB, 246 MB: powers of 1000, one decimal below 100. */
+/** A size: `812 B`, `2.1 MB`, `246 MB`. Units are powers of 1000, with one decimal below 100. */
 export function formatBytes(value: number): string {
   let scaled = value;
   let unit = 0;
-  // 999.5 would be written "1000": it belongs to the next unit already
+  // 999.5 would be written as 1000, so it belongs to the next unit already.
   while (scaled >= 999.5 && unit < units.length - 1) {
     scaled /= 1000;
     unit += 1;
@@ -20,15 +20,15 @@ export function formatBytes(value: number): string {
   return `${scaled.toFixed(decimals)} ${units[unit]}`;
 }
 
-/** 38 %; never 100 % nor 0 % unless it is exactly that; – when there is nothing to share. */
+/** A share as a percentage: `38 %`. 100 % and 0 % mean exactly that; null is `–`. */
 export function formatShare(share: number | null): string {
   if (share === null) return '–';
   if (share > 0 && share < 0.01) return '<1 %';
-  // 0.29 × 100 is 28.999…: that is 29
+  // In floating point 0.29 × 100 is 28.999…, which has to count as 29.
   return `${share < 1 ? Math.min(99, Math.floor(share * 100 + 1e-9)) : 100} %`;
 }
 
-/** 1.9 s, 12 s, 3:07, 1:02:03 */
+/** A duration: `1.9 s`, `12 s`, `3:07`, `1:02:03`. */
 export function formatDuration(millis: number): string {
   const seconds = millis / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -36,7 +36,7 @@ export function formatDuration(millis: number): string {
   return formatClock(millis);
 }
 
-/** 0:01, 3:07, 1:02:03 */
+/** A duration as a clock: `0:01`, `3:07`, `1:02:03`. */
 export function formatClock(millis: number): string {
   const seconds = Math.ceil(millis / 1000);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -53,33 +53,33 @@ const steps = [
   ['s', 1],
 ] as const;
 
-/** "2 h ago", "in 30 d", "now" of an RFC 3339 time; – for null. */
+/** How far an RFC 3339 time is from now: "2 h ago", "in 30 d", "now"; `–` for null. */
 export function formatRelative(instant: string | null, nowMillis: number): string {
   if (instant === null) return '–';
   const seconds = (Date.parse(instant) - nowMillis) / 1000;
   if (Number.isNaN(seconds)) return instant;
   for (const [unit, size] of steps) {
     const amount = Math.round(Math.abs(seconds) / size);
-    // A token made for 30 d a moment ago expires in 30 d, not in 29
+    // A token that was made a moment ago for 30 d expires in 30 d, not in 29.
     if (Math.abs(seconds) > size * 0.99 && amount >= 1)
       return seconds < 0 ? `${amount} ${unit} ago` : `in ${amount} ${unit}`;
   }
   return 'now';
 }
 
-/** 2001-03-01 00:05:00, with the fraction only where there is one. The column says UTC. */
+/** An instant as `2001-03-01 00:05:00`, with a fraction only where there is one. The title of the column says UTC. */
 export function formatInstant(instant: string): string {
   return instant
     .replace('T', ' ')
     .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => (fraction === '.' ? '' : fraction));
 }
 
-/** "1 record", "2 records" */
+/** A number with its noun: "1 record", "2 records". */
 export function formatNumberOf(value: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** A word as one can paste it into a shell. */
+/** A word, quoted if necessary so that it can be pasted into a shell. */
 export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { AppError } from '../kernel/errors.ts';
 
-/** Adds examples below a command's help; every command has at least one. */
+/** Adds examples to a command's help. Every command has at least one. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
   return command.addHelpText(
     'after',
@@ -9,7 +9,7 @@ export function withExamples(command: Command, examples: readonly string[]): Com
   );
 }
 
-/** Reads an option's whole number. */
+/** Makes a parser for an option that is a whole number of at least `min`. */
 export function wholeNumber(min: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -19,8 +19,8 @@ export function wholeNumber(min: number): (text: string) => number {
 }
 
 /**
- * An option that must be there. Not commander's `requiredOption`, which would call a mistyped
- * `--tennant` a missing `--tenant` instead of asking whether that was meant.
+ * The value of an option that must be there. commander's `requiredOption` is not used: for a mistyped `--tennant` it
+ * would say that `--tenant` is missing, instead of asking whether `--tenant` was meant.
  */
 export function required(value: string | undefined, flag: string): string {
   if (value !== undefined) return value;

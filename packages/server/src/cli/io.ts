@@ -2,19 +2,20 @@ import type { Environment } from '../config/settings.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 
-/** The reader of our output hung up (`| head`): no error, just the end. */
+/** The reader of our output has hung up (`| head`). This is no error: the command just ends. */
 export class OutputClosed extends Error {}
 
-/** Writes to stdout and waits while its reader is slow. Throws `OutputClosed`, `file_unreadable`. */
+/** Writes to stdout, and waits while its reader is slow. Throws `OutputClosed`, `file_unreadable`. */
 export type Writer = {
   write(chunk: string | Uint8Array): Promise<void>;
-  /** Until everything is handed to the system: only then is it known that the disk was not full. */
+  /** Resolves once everything was handed to the system: only then is it known that the disk was not full. */
   flush(): Promise<void>;
 };
 
+/** Makes a writer for a stream that may be closed by its reader at any time. */
 export function createWriter(stream: TextStream): Writer {
   let failure: Error | undefined;
-  // Listens for good: an unheard error event would end the process with a stack trace.
+  // This listener stays for ever: an error event without one would end the process with a stack trace.
   stream.on('error', (error) => {
     failure ??= error;
   });
@@ -67,7 +68,10 @@ type TextStream = NodeJS.WritableStream & {
   readonly columns?: number;
 };
 
-/** Everything of the process a command may touch. Handed in, so that tests run commands in-process. */
+/**
+ * Everything of the process that a command may touch. It is passed in, so that tests can run commands in their own
+ * process.
+ */
 export type Io = {
   readonly env: Environment;
   readonly cwd: string;
@@ -77,16 +81,17 @@ export type Io = {
   /** Aborts on Ctrl-C, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   readonly now: Clock;
-  /** Rejects when the signal aborts. */
+  /** Waits; rejects when the signal aborts. */
   readonly sleep: (millis: number, signal: AbortSignal) => Promise<void>;
   readonly timeouts: Timeouts;
 };
 
+/** How long a command waits for the service, in milliseconds. */
 export type Timeouts = {
   readonly connectMillis: number;
-  /** From the connection to the head of the answer. */
+  /** The longest wait from the connection to the head of the answer. */
   readonly answerMillis: number;
-  /** Between two pieces of an answer's body. */
+  /** The longest wait between two pieces of an answer's body. */
   readonly idleMillis: number;
 };
 
@@ -104,7 +109,7 @@ export function isAnimated(io: Io): boolean {
 const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39] } as const;
 type Style = keyof typeof codes;
 
-/** Colours a text for a stream: not in pipes, not under NO_COLOR (no-color.org), not on a dumb terminal. */
+/** Colours a text for a stream, except in pipes, with NO_COLOR (no-color.org), and on a dumb terminal. */
 export function styled(io: Io, stream: TextStream, style: Style, text: string): string {
   const isPlain = stream.isTTY !== true || Boolean(io.env.NO_COLOR) || io.env.TERM === 'dumb';
   if (isPlain) return text;

@@ -4,16 +4,17 @@ import { defaultTimeouts } from './io.ts';
 import { runCli } from './run.ts';
 
 /**
- * A terminal sends Ctrl-C to the whole group, and npm passes it on once more: within this time a
- * second signal is the same Ctrl-C, not a person losing patience.
+ * A terminal sends Ctrl-C to all processes of a group, and npm passes it on once more. Within this time a second signal
+ * counts as the same Ctrl-C, not as a person who loses patience.
  */
 const sameSignalMillis = 300;
 
-/** The program: the only place that touches `process`. */
+/** The program. Only here is `process` used. */
 async function main(): Promise<void> {
   const interrupt = new AbortController();
   let firstAt: number | undefined;
-  // SIGHUP: the terminal was closed. Node resets an ignored SIGHUP at its start, so nohup loses nothing.
+  // SIGHUP means that the terminal was closed. Node resets an ignored SIGHUP at its start, so this takes nothing from
+  // nohup.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       const now = performance.now();
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
     sleep: (ms, signal) => delay(ms, undefined, { signal }),
     timeouts: defaultTimeouts,
   });
-  // An unread stdin or a connection kept alive must not hold the process.
+  // An unread stdin, or a connection that is kept alive, must not keep the process running.
   process.stderr.write('', () => process.exit(code));
 }
 

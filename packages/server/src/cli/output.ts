@@ -3,27 +3,29 @@ import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
 import { type Column, createTable } from './table.ts';
 
-/** What commander makes of `--json [fields]`. */
+/** What commander makes of `--json [fields]`: true without fields, undefined without the option. */
 export type JsonOption = true | string | undefined;
 export const jsonFlags = '--json [fields]';
 export const jsonHelp = 'print JSON: everything, or these fields (separated by commas)';
 
+/** How the rows of a list are printed. */
 export type Output<Row> = {
   readonly columns: readonly Column<Row>[];
   /** Names that `--json a,b` may select. */
   readonly fields: readonly string[];
   readonly json: JsonOption;
-  /** One JSON object a line instead of an array. */
+  /** With `isNdjson`, JSON is printed as one object a line instead of an array. */
   readonly isNdjson?: boolean;
 };
 
-/** Prints the rows of a list, given as the texts the API wrote; JSON goes out to the letter. */
+/** Prints the rows of a list. Rows are given as the texts that the API wrote, and JSON output is exactly these. */
 export type RowPrinter = {
   write(rows: readonly string[]): Promise<void>;
-  /** Closes the JSON array; an empty list is `[]`. */
+  /** Ends the output. An empty list in JSON is `[]`. */
   end(): Promise<void>;
 };
 
+/** Makes the printer for a list, as the options and the stream ask for: JSON, a table, or lines with tabs. */
 export function createRowPrinter<Row>(context: Context, output: Output<Row>): RowPrinter {
   const pick = picker(output.json, output.fields);
   if (output.isNdjson === true) {
@@ -52,7 +54,7 @@ function createArrayPrinter(context: Context, pick: (row: string) => string): Ro
   };
 }
 
-/** Prints one object: JSON, or on a terminal `name  value` lines. */
+/** Prints one object, as JSON or, on a terminal, as lines with `name  value`. */
 export async function printObject(
   context: Context,
   object: string,
@@ -62,7 +64,10 @@ export async function printObject(
   await context.out.write(`${context.isTerminal ? indentJson(picked) : picked}\n`);
 }
 
-/** Throws `usage_invalid` when a selected field does not exist: before anything is fetched. */
+/**
+ * Makes a function that picks the fields that --json selects. Throws `usage_invalid` for a field that does not exist,
+ * before anything is fetched.
+ */
 export function picker(json: JsonOption, known: readonly string[]): (row: string) => string {
   if (typeof json !== 'string') return (row) => row;
   const fields = json.split(',').map((field) => field.trim());

@@ -7,15 +7,15 @@ import { createRowPrinter, type Output } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 
-/** Rows of one page, at most (the API's limit). */
+/** Most rows of one page: the limit of the API. */
 export const maxPageRows = 500;
 const maxDeadLetterRows = 200;
 
-/** One page of a list: its rows as the API wrote them, and where the next page begins. */
+/** One page of a list: its rows as the API wrote them, and the cursor of the next page. */
 export type Page = {
   rows: string[];
   nextCursor: string | null;
-  /** Rows on all pages, where the list says so. */
+  /** Number of rows on all pages; null for lists that do not tell. */
   total: number | null;
 };
 
@@ -34,16 +34,17 @@ type ListRoute =
   | 'GET /webhook/dlq'
   | 'GET /webhook/dlq/retries'
   | 'GET /webhook/endpoints';
+/** Which list to walk through, and how far. */
 export type PageWalk<R extends ListRoute> = {
   route: R;
   query: RouteQuery<R>;
-  /** Rows in all, at most. */
+  /** Most rows in all; undefined means all of them. */
   most?: number;
 };
 
 /**
- * Walks a list page by page. The first call fails at once, so that a command answers quickly; a walk
- * under way waits when the service says 429 or 503, because starting over would be worse.
+ * Walks through a list page by page. If the service answers 429 or 503, the first call fails at once, so that a command
+ * answers quickly; later calls wait, because starting over would be worse.
  */
 export async function* walkPages<R extends ListRoute>(
   io: Io,
@@ -70,15 +71,15 @@ export async function* walkPages<R extends ListRoute>(
 /** What was printed of a list. */
 type Listed = {
   readonly printed: number;
-  /** Rows on all pages, where the list says so. */
+  /** Number of rows on all pages; null for lists that do not tell. */
   readonly total: number | null;
   /** Whether the limit kept rows from being printed. */
   readonly hasMore: boolean;
 };
 
 /**
- * Prints a list as a table or as JSON, page by page as it comes. On a terminal `tell` words the line that follows the
- * table: how many there are, and what to do with them.
+ * Prints a list as a table or as JSON, page by page as it comes. On a terminal `tell` gives the line below the table:
+ * how many rows there are, and what to do with them.
  */
 export async function printList<Row, R extends ListRoute>(
   context: Context,
@@ -96,7 +97,7 @@ export async function printList<Row, R extends ListRoute>(
   if (output.json === undefined && context.isTerminal) context.hint(tell(listed));
 }
 
-/** Cuts a page's text into its rows. Throws `answer_unexpected`. */
+/** Cuts the text of a page into the texts of its rows. Throws `answer_unexpected`. */
 export function parsePage(text: string): Page {
   const members = membersOf(text);
   const data = members.get('data');

@@ -9,6 +9,7 @@ export function parseAnswer(text: string): unknown {
   }
 }
 
+/** The error for an answer that is not JSON. */
 export function notJson(cause?: unknown): AppError {
   return new AppError('answer_unexpected', {
     detail: 'The answer is not the JSON it should be. Is this the URL of a svcctl service?',

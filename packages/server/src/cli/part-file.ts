@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { AppError } from '../kernel/errors.ts';
 
-/** A file that appears under its name only when it is whole; until then it is `FILE.part`. */
+/** A file that gets its name only when it is complete; until then it is `FILE.part`. */
 export type PartFile = {
   write(piece: Uint8Array): Promise<void>;
-  /** On disk for good, then under its name. */
+  /** Makes sure that the bytes are on the disk, then gives the file its name. */
   keep(): Promise<void>;
-  /** Leaves nothing behind. Harmless after `keep`. */
+  /** Removes the file. Does nothing after `keep`. */
   discard(): Promise<void>;
 };
 
-/** Throws `file_unreadable` when the name is taken, unless it may be replaced. */
+/** Creates FILE.part. Throws `file_unreadable` when the name is taken, unless it may be replaced. */
 export async function createPartFile(path: string, mayReplace: boolean): Promise<PartFile> {
   await checkTarget(path, mayReplace);
   const part = `${path}.part`;
@@ -48,21 +48,21 @@ export async function createPartFile(path: string, mayReplace: boolean): Promise
 }
 
 /**
- * Begins FILE.part. What a killed run left there is removed rather than overwritten: if its writer still
- * lives, it goes on writing into a file without a name, and `isOurs` tells it so.
+ * Creates FILE.part. What a killed run has left is removed rather than overwritten: if its writer still lives, it goes
+ * on writing into a file without a name, and learns that from `isOurs`.
  */
 export async function openPart(part: string): Promise<FileHandle> {
   await rm(part, { force: true });
   return open(part, 'wx');
 }
 
-/** Whether FILE.part is what was opened, and not that of another run which began after this one. */
+/** Whether FILE.part is the file that we have opened, and not that of a run which began after ours. */
 export async function isOurs(part: string, handle: FileHandle): Promise<boolean> {
   const found = await stat(part).catch(() => null);
   return found !== null && found.ino === (await handle.stat()).ino;
 }
 
-/** Gives FILE.part its name. Throws when it is another run's, or the name is taken: then it is gone. */
+/** Gives FILE.part its name. Throws when it belongs to another run, or the name is taken; FILE.part is removed then. */
 export async function keepPart(
   part: string,
   handle: FileHandle,
@@ -79,15 +79,15 @@ export async function keepPart(
   }
 }
 
-/** Removes FILE.part and its note unless they are another run's. */
+/** Removes FILE.part and its note, unless they belong to another run. */
 export async function removePart(part: string, handle: FileHandle): Promise<void> {
   const taken = await takePart(part, handle);
   if (taken !== null) await rm(taken, { force: true });
 }
 
 /**
- * Moves our FILE.part to a name that no other run knows. To look and then to rename or remove would act
- * on the file of a run that begins in between; here it is looked at again where nobody replaces it.
+ * Moves our FILE.part to a name that no other run knows. Checking it and then renaming or removing it would act on the
+ * file of a run that begins in between. Under the new name it can be checked, because nobody replaces it there.
  */
 async function takePart(part: string, handle: FileHandle): Promise<string | null> {
   if (!(await isOurs(part, handle))) return null;
@@ -101,13 +101,13 @@ async function takePart(part: string, handle: FileHandle): Promise<string | null
     await rm(noteOf(part), { force: true });
     return taken;
   }
-  // The other run's. If yet another has begun meanwhile, the name is that one's.
+  // It belongs to another run, so it gets its name back, unless yet another run has taken that name meanwhile.
   await link(taken, part).catch(() => {});
   await rm(taken, { force: true });
   return null;
 }
 
-/** Beside a part that a later run may go on with: what it is a part of. */
+/** The name of the note beside FILE.part, which says to which file a part belongs, so that a later run can go on. */
 export function noteOf(part: string): string {
   return `${part}.json`;
 }
@@ -128,7 +128,7 @@ export async function checkTarget(path: string, mayReplace: boolean): Promise<vo
   }
 }
 
-/** A failure to write, as one of our errors. */
+/** A failure to write, as an error of the catalogue. */
 export function unwritable(path: string, cause: unknown): AppError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new AppError('file_unreadable', {

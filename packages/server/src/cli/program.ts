@@ -65,7 +65,7 @@ the default profile (svcctl login); a service running with its data in ./data or
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 
-/** The tree of all commands. A file under commands/ holds the commands of one noun. */
+/** Makes the tree of all commands. A file under commands/ holds the commands of one noun. */
 export function createProgram(context: Context, help: HelpOutput): Command {
   const program = new Command('svcctl')
     .usage('[--profile NAME] <command> [options]')
@@ -74,12 +74,12 @@ export function createProgram(context: Context, help: HelpOutput): Command {
     )
     .version(readVersion())
     .option('--profile <name>', 'profile to connect with, as written by svcctl login')
-    // Options before the command are global: `analytics export` has a --profile of its own.
+    // Options before the command are global: `analytics export` has an own option --profile.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       ...help,
-      // run.ts says what was wrong, in our form.
+      // run.ts prints what was wrong, in our form.
       outputError: () => {},
       getOutHelpWidth: () => Math.min(context.io.stdout.columns ?? 100, 100),
       getErrHelpWidth: () => Math.min(context.io.stderr.columns ?? 100, 100),
@@ -179,7 +179,7 @@ function addNoun(program: Command, name: string, description: string): Command {
   return program.command(name).description(description).helpCommand(false);
 }
 
-/** From package.json, which lies two folders up from src/cli as from dist/cli. */
+/** Reads the version from package.json, which is two folders above src/cli as well as dist/cli. */
 function readVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(manifest) as { version: string }).version;

@@ -2,22 +2,22 @@ import { formatBytes, formatClock } from './format.ts';
 import { type Io, isAnimated } from './io.ts';
 import { fitText } from './table.ts';
 
-/** How far a long command is. Drawn on stderr, only on a terminal, at most ten times a second. */
+/** The progress bar of a long command. It is drawn on stderr, only on a terminal, at most ten times a second. */
 export type Progress = {
   update(done: number, bytes: number): void;
-  /** Wipes the bar: whatever is said next stands on a clean line. */
+  /** Removes the bar, so that what is printed next is on a clean line. */
   clear(): void;
 };
 
 export type ProgressOptions = {
   label: string;
-  /** 0 when unknown: then no bar, only what is done. */
+  /** The total; 0 when it is unknown: then only what is done is shown, without a bar. */
   total: number;
-  /** "364,120 of 512,991 rows" of what is done. */
+  /** Describes what is done, such as "364,120 of 512,991 rows". */
   describe: (done: number) => string;
-  /** How fast it goes, of what `update` calls bytes; default MB/s. */
+  /** Describes the speed, from the rate of what `update` calls bytes; by default in MB/s. */
   speed?: (perSecond: number) => string;
-  /** In place of speed and time left, where another knows them better. */
+  /** Replaces speed and time left, for instance when the service knows them better. */
   pace?: () => string;
 };
 

@@ -6,8 +6,8 @@ export const maxTries = 10;
 const longestWaitSeconds = 60;
 
 /**
- * Tries again while the service answers 429 or 503, after the wait it asks for (at most a minute, a
- * second if it names none), ten tries in all. Only for calls that may be repeated.
+ * Calls again while the service answers 429 or 503, ten times in all. It waits as long as the service asks for, a
+ * second if it does not say, a minute at most. Only for calls that may be repeated.
  */
 export async function withRetries<T>(
   io: Io,
@@ -26,12 +26,12 @@ export async function withRetries<T>(
   }
 }
 
-/** Whether the service said "not now". */
+/** Whether the service said "not now": 429 or 503. */
 export function isBusy(error: unknown): error is ApiError {
   return error instanceof ApiError && (error.status === 429 || error.status === 503);
 }
 
-/** What a wait or a call that was aborted throws. */
+/** The error that an aborted wait or call throws. */
 export function interrupted(): AppError {
   return new AppError('interrupted');
 }

@@ -44,7 +44,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
       if (isHelp || error.exitCode === 0) {
         await printHelp();
         await context.out.flush();
-        // A noun without its verb: the help is the answer, but nothing was done.
+        // A noun without a verb prints its help, but nothing was done, so this is a usage error.
         return error.exitCode === 0 ? 0 : errorCatalogue.usage_invalid.exit;
       }
     }
@@ -75,7 +75,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** What commander says about a command line, as one of our errors. */
+/** Turns what commander says about a command line into an error of the catalogue. */
 function usageFailure(program: Command, argv: readonly string[], error: CommanderError): Failure {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const didYouMean = suggestion?.replace(/^\((.*)\)$/, '$1');

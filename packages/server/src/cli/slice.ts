@@ -1,7 +1,7 @@
 import { addDays } from '../kernel/day.ts';
 import { AppError } from '../kernel/errors.ts';
 
-/** Options that say which days: one month, or whole days inclusive at both ends. */
+/** Options that say which days: one month, or a range of whole days, inclusive at both ends. */
 export type Days = {
   month?: string | undefined;
   from?: string | undefined;
@@ -28,7 +28,7 @@ export function checkDays({ month, from, to }: Days): void {
   if (from !== undefined && to !== undefined && from > to) throw usage('--from lies after --to.');
 }
 
-/** The months a slice covers as a whole, or null when it begins or ends within one. */
+/** The months that a slice covers completely; null when it begins or ends within a month. */
 export function wholeMonths({ month, from, to }: Days): string[] | null {
   if (month !== undefined) return [month];
   if (from === undefined || to === undefined) return null;
@@ -40,7 +40,7 @@ export function wholeMonths({ month, from, to }: Days): string[] | null {
   return months;
 }
 
-/** 2001-01-01 … 2001-03-31, "all days", "from 2001-01-01 on" */
+/** Days in words: `2001-01-01 … 2001-03-31`, "all days", or "from 2001-01-01 on". */
 export function windowText({ from, to }: { from: string | null; to: string | null }): string {
   if (from === null) return to === null ? 'all days' : `up to ${to}`;
   if (to === null) return `from ${from} on`;

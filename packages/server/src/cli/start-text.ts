@@ -4,17 +4,17 @@ import type { Io } from './io.ts';
 
 type StartedService = {
   readonly url: string;
-  /** Where people reach it. */
+  /** The address at which people reach the service. */
   readonly publicUrl: string;
   readonly adminTokenPath: string;
   readonly isFirstStart: boolean;
-  /** Signs in to the console once; null when none was made. */
+  /** A link that signs in to the console once; null when none was made. */
   readonly signInLink: string | null;
 };
 
-/** What a person who just started the service wants to know: where it is, and three commands that work. */
+/** The text for a person who has just started the service: where it is, and three commands that work. */
 export function startText(io: Io, service: StartedService, dataDir: string): string {
-  // Started by npm, svcctl is not on the PATH of the terminal.
+  // When npm has started the service, svcctl is not in the PATH of the terminal.
   const svcctl = io.env.npm_lifecycle_event ? 'node_modules/.bin/svcctl' : 'svcctl';
   const isDefaultFolder = relative(io.cwd, dataDir) === 'data';
   const prefix = isDefaultFolder ? svcctl : `SVC_DATA_DIR=${shellQuote(dataDir)} ${svcctl}`;

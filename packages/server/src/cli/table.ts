@@ -1,18 +1,21 @@
 import type { Context } from './context.ts';
 import { styled } from './io.ts';
 
-/** One column of a table: for a terminal as people read it, for a pipe as programs do. */
+/** One column of a table, as people read it on a terminal and as programs read it from a pipe. */
 export type Column<Row> = {
   readonly title: string;
   readonly align?: 'right';
-  /** May be cut when the terminal is narrow, down to so many columns; in its middle, if that says more. */
+  /**
+   * The column may be cut when the terminal is narrow; `leastWidth` says down to how many characters, `isCutInMiddle`
+   * that it is cut in its middle.
+   */
   readonly isElastic?: boolean;
   readonly leastWidth?: number;
   readonly isCutInMiddle?: boolean;
-  /** Left out where the terminal is too narrow for the others, the lowest number first. */
+  /** The column is left out when the terminal is too narrow for the others; those with the lowest number go first. */
   readonly givesWay?: number;
   readonly value: (row: Row) => string | number | null;
-  /** How a terminal shows it, when not as `value`. */
+  /** The text for a terminal, where it differs from `value`. */
   readonly shown?: (row: Row) => string;
 };
 
@@ -24,8 +27,8 @@ const gap = '  ';
 const narrowest = 8;
 
 /**
- * On a terminal: a header, aligned columns. The widths come from the first rows, so that a million
- * rows need no memory; a later row that is wider just sticks out. In a pipe: tab-separated, no header.
+ * Prints a table. On a terminal it has a header and aligned columns. The widths come from the first rows, so that a
+ * million rows need no memory; a later row that is wider sticks out. In a pipe it is tab-separated, without a header.
  */
 export function createTable<Row>(
   context: Context,
@@ -54,7 +57,7 @@ export function createTable<Row>(
   };
 }
 
-/** A table on stderr, aligned also in a pipe: it is for people. */
+/** Prints a table on stderr, where it is for people, and so aligned even in a pipe. */
 export function noteTable<Row>(
   context: Context,
   columns: readonly Column<Row>[],
@@ -74,7 +77,7 @@ function shownText<Row>(column: Column<Row>, row: Row): string {
   return printable(column.shown?.(row) ?? String(column.value(row) ?? '–'));
 }
 
-/** The columns that are shown, and how wide each is. */
+/** The columns that are shown, and their widths. */
 type Layout<Row> = readonly { readonly column: Column<Row>; readonly width: number }[];
 
 function titleLine<Row>(layout: Layout<Row>): string {
@@ -102,8 +105,8 @@ function padded<Row>(
 }
 
 /**
- * Each column as wide as its widest cell; then columns give way until the others fit when cut, and the
- * widest elastic column is cut until the line fits.
+ * Chooses the columns and widths. Each column is as wide as its widest cell. Then columns are left out until the others
+ * fit when they are cut, and the widest elastic column is cut until the line fits.
  */
 function layOut<Row>(
   columns: readonly Column<Row>[],
@@ -134,7 +137,7 @@ function layOut<Row>(
   return shown;
 }
 
-/** Columns a text takes on a terminal: wide East Asian characters two, combining marks none. */
+/** How many columns a text takes on a terminal: wide East Asian characters take two, combining marks none. */
 export function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -142,7 +145,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text in at most `width` columns, its end replaced by … when it is longer. */
+/** The text in at most `width` columns. If it is longer, its end is replaced by …. */
 export function fitText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let fitted = '';
@@ -155,7 +158,7 @@ export function fitText(text: string, width: number): string {
   return `${fitted}…`;
 }
 
-/** The same with … in its middle: of a URL, its beginning and its end tell it from others. */
+/** The same with … in the middle. The beginning and the end of a URL tell it from others. */
 function fitMiddle(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   const start = fitText(text, Math.ceil((width + 1) / 2));
@@ -169,8 +172,8 @@ function fitMiddle(text: string, width: number): string {
 }
 
 /**
- * Text of others without control characters and marks that change the direction of writing: a record's
- * name or an error message must not break a row, send escape sequences to the terminal, or show as another.
+ * Foreign text without control characters, and without marks that change the direction of writing. The name of a record
+ * or an error message must not break a row, send escape sequences to the terminal, or look like another.
  */
 export function printable(text: string): string {
   return text

@@ -4,30 +4,30 @@ import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import type { Io } from './io.ts';
 
-/** A file, or stdin, on its way to the service: never more of it in memory than a few pieces. */
+/** A file, or stdin, that is being sent to the service. Only a few pieces of it are in memory at a time. */
 export type Upload = {
   readonly label: string;
-  /** As it was given; null: stdin. */
+  /** The path as it was given; null means stdin. */
   readonly path: string | null;
   /** Whether it is compressed. */
   readonly isCoded: boolean;
-  /** 0 when unknown. */
+  /** The size; 0 when it is unknown. */
   readonly sizeBytes: number;
   readonly headers: Record<string, string>;
-  /** One JSON batch rather than NDJSON. */
+  /** Whether it is one JSON batch rather than NDJSON. */
   readonly isBatch: boolean;
   /** Whether `read` may be called again from the start. */
   readonly isRepeatable: boolean;
   read(onSent: (sentBytes: number) => void): AsyncIterable<Uint8Array>;
-  /** Lets go of the file: an answer that comes early leaves the rest unread. */
+  /** Closes the file. It is needed when an early answer leaves the rest unread. */
   stop(): void;
-  /** Why reading failed, if it did: the call itself then fails for a reason that says less. */
+  /** Why reading has failed, if it has: the error of the call itself then says less. */
   readFailure(): AppError | undefined;
 };
 
 const pieceBytes = 256 * 1024;
 
-/** `-` is stdin. Throws `file_unreadable`. */
+/** Opens a file; `-` is stdin. Throws `file_unreadable`. */
 export async function openUpload(io: Io, file: string): Promise<Upload> {
   const path = file === '-' ? null : resolve(io.cwd, file);
   const name = file.replace(/\.gz$/, '');
@@ -53,7 +53,7 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
       try {
         for await (const piece of opened ?? io.stdin) {
           const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
-          // fetch never asks for more after an empty piece
+          // After an empty piece fetch never asks for more.
           if (bytes.length === 0) continue;
           yield bytes;
           sent += bytes.length;

@@ -112,7 +112,7 @@ async function run(context: Context, options: Options): Promise<void> {
   await streamExport(context, client, request);
 }
 
-/** Throws `usage_invalid` for what contradicts itself: before anything is asked. */
+/** Throws `usage_invalid` for options that contradict each other, before anything is asked. */
 function check(options: Options): void {
   checkDays(options);
   const { version, month, from, format, async, wait } = options;

@@ -37,11 +37,11 @@ async function printScript(
   }
 }
 
-/** A shell that waits for names longer than this feels broken. */
+/** A shell feels broken when it waits longer than this for completions. */
 const limitMillis = 300;
 const mostNames = 50;
 
-/** Hidden: what the completion scripts call for names that only the service knows. */
+/** A hidden command. The completion scripts call it for names that only the service knows. */
 export function addComplete(program: Command, context: Context): void {
   const command = program
     .command('__complete', { hidden: true })
@@ -61,7 +61,8 @@ async function complete(context: Context, what: string, prefix: string): Promise
   try {
     names = await findTenants({ ...context.io, signal }, context.profile(), prefix);
   } catch {
-    // No service, no token, no time: then there is nothing to offer, and nobody to tell.
+    // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
+    // the command line that is being typed.
     return;
   }
   await context.out.write(names.map((name) => `${printable(name)}\n`).join(''));

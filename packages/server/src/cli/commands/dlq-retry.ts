@@ -86,7 +86,7 @@ async function retryEach(
   assertAllDone(refused);
 }
 
-/** A filter beside ids would seem to narrow them. */
+/** Refuses filters beside ids, because a filter would seem to narrow the ids down. */
 function refuseFilters(options: RetryOptions): void {
   const onlyAll = ['status', 'tenant', 'endpoint', 'class', 'from', 'to', 'rate'] as const;
   const given = onlyAll.find((name) => options[name] !== undefined);

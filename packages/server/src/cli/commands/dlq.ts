@@ -72,7 +72,7 @@ async function listDeadLetters(context: Context, options: LsOptions): Promise<vo
   });
 }
 
-/** 2 of 2 abandoned · retry one: svcctl dlq retry dlv_… · retry all: … */
+/** The line below the table: `2 of 2 abandoned · retry one: svcctl dlq retry dlv_… · retry all: …`. */
 function countLine(
   status: DeadLetterStatus,
   { printed, total, hasMore }: { printed: number; total: number | null; hasMore: boolean },
@@ -83,7 +83,7 @@ function countLine(
   const parts = [`${count} ${status}`];
   if (hasMore) parts.push('more: --limit');
   parts.push('retry one: svcctl dlq retry dlv_…');
-  // A bulk retry knows no --q: offering it would retry more than is shown.
+  // A bulk retry has no filter --q. It is not offered here, because it would retry more than is shown.
   if (options.q === undefined)
     parts.push(`retry all: svcctl dlq retry --all${filterWords(options)}`);
   return parts.join(' · ');
@@ -172,10 +172,10 @@ function linesOf(context: Context, text: string): string[] {
   ];
 }
 
-/** When, how long, what came of it; below, how the answer began. */
+/** The lines about one attempt: when it was, how long it took, what came of it, and how the answer began. */
 function attemptLines(context: Context, attempt: Attempt): string[] {
   const { number, started_at, duration_ms, status, failure_class, error, response } = attempt;
-  // The message of a status begins with it.
+  // The message of a refused status begins with that status.
   const outcome =
     failure_class === null
       ? `${status} delivered`

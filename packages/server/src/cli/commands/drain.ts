@@ -8,7 +8,7 @@ import { interrupted } from '../retry.ts';
 
 type Options = { json?: true };
 
-/** A service that is frozen, which may be why somebody drains, does not hold the command up. */
+/** How long to wait for a service to say what is left. It may be frozen, which may be the very reason to drain. */
 const leftMillis = 3000;
 
 export function addDrain(program: Command, context: Context): void {
@@ -30,7 +30,7 @@ async function drain(context: Context, { json }: Options): Promise<void> {
   const { io } = context;
   const settings = loadSettings(io.env);
   const app = await import('../../app.ts');
-  // Without a wish for more, only what is wrong: the result is a line of its own.
+  // Unless a log level is set, only warnings and errors are logged: the result is printed as a line of its own.
   const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
   const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
   context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
@@ -40,7 +40,9 @@ async function drain(context: Context, { json }: Options): Promise<void> {
   if (left !== null) context.note(left);
 }
 
-/** What is left, as far as a service of this folder tells; another service may have another database. */
+/**
+ * Says how many deliveries are left, if the service of this folder tells. Another service might use another database.
+ */
 async function countLeft(context: Context): Promise<string | null> {
   try {
     const { connection } = await context.connect();
@@ -54,7 +56,7 @@ async function countLeft(context: Context): Promise<string | null> {
     };
     return `left: ${await count('pending')}, ${await count('abandoned')}`;
   } catch {
-    // No service to ask: what was delivered is said, and that was the point.
+    // Without a service to ask, this line is missing; how many were delivered is said in any case.
     return null;
   }
 }

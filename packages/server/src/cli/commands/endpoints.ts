@@ -131,7 +131,7 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
     tenant,
     url,
     event_types,
-    // A new one has the defaults anyway.
+    // A null means the default, which a new endpoint has anyway.
     max_attempts: max_attempts ?? undefined,
     retry_schedule: retry_schedule ?? undefined,
     rate_limit: rate_limit ?? undefined,

@@ -141,7 +141,9 @@ type SendOptions = {
   json?: true;
 };
 
-/** The service takes 256 KiB by default; this only keeps a wrong file out of memory. */
+/**
+ * The service takes at most 256 KiB by default. This limit only keeps a file that was named by mistake out of memory.
+ */
 const maxDataBytes = 32 * 1024 * 1024;
 
 export function addIncidentsSend(incidents: Command, context: Context): void {
@@ -177,11 +179,11 @@ async function send(context: Context, options: SendOptions): Promise<void> {
     idempotency_key: options.key,
   };
   const client = await context.connect();
-  // To the letter: numbers keep their digits.
+  // The data is sent as the text that was given, so that numbers keep their digits.
   const { data: _value, ...rest } = body;
   const bodyText = `${JSON.stringify(rest).slice(0, -1)},"data":${data.text}}`;
   const post = () => client.json('POST /incidents', { body }, bodyText);
-  // Without a key a second try could report it twice.
+  // Without an idempotency key a second try could report the incident twice.
   const answer = await (options.key === undefined ? post() : withRetries(context.io, post));
   await context.out.write(`${options.json ? JSON.stringify(answer) : answer.id}\n`);
   const count = answer.deliveries?.length ?? 0;

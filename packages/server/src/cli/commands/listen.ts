@@ -28,7 +28,7 @@ export function addListen(program: Command, context: Context): void {
     .option('--ndjson', 'print one JSON object a line, as they come')
     .addHelpText('after', modesHelp)
     .action(async (options: ListenOptions) => {
-      // Loaded here: nothing else needs a server.
+      // Loaded only here, because no other command needs an HTTP server.
       const { listen } = await import('../listen/listen.ts');
       await listen(context, options);
     });

@@ -121,7 +121,7 @@ async function set(context: Context, tenant: string, options: SetOptions): Promi
   context.hint('It acts at the next run. What that will do: svcctl retention plan');
 }
 
-/** Tells what a shorter life or a lifted hold would delete, and asks. */
+/** Tells what would be deleted because of a shorter life or a lifted hold, and asks. */
 async function askBeforeMoreGoes(
   context: Context,
   client: Client,
@@ -253,7 +253,10 @@ type Due = { count: number; bytes: number; tenants: number; lastDay: string };
 
 const earliest = '1970-01-01';
 
-/** What a policy that deletes after so many days would delete of a tenant, or of all under the default. */
+/**
+ * Measures what a policy that deletes after this many days would delete: of one tenant, or of all tenants that have the
+ * default policy.
+ */
 async function measureDue(
   context: Context,
   client: Client,
@@ -277,7 +280,7 @@ async function measureDue(
   return due;
 }
 
-/** 1,204 records (611 kB) of 1 tenant, up to 2001-01-31 */
+/** What would be deleted: `1,204 records (611 kB) of 1 tenant, up to 2001-01-31`. */
 function dueText({ count, bytes, tenants, lastDay }: Due): string {
   return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}, up to ${lastDay}`;
 }

@@ -90,7 +90,7 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
   tellEnd(context, receipt);
 }
 
-/** Tells what would go, and asks. */
+/** Tells what would be erased, and asks. */
 async function ask(context: Context, client: Client, request: Request): Promise<void> {
   const preview = await client.json('POST /enrichment/erase', {
     body: { ...request, dry_run: true },

@@ -73,7 +73,7 @@ async function explain(
   error: ApiError,
   { json, upload }: IngestOptions & { upload: Upload },
 ): Promise<void> {
-  // What stdin held is gone: it cannot be sent again as a file can.
+  // What came from stdin cannot be sent again, as a file can.
   if (!upload.isRepeatable && isBusy(error)) {
     error.advice.push(
       `A file is tried again up to ${maxTries} times; stdin cannot be. Send it again: what is stored already does no harm.`,
@@ -87,7 +87,7 @@ async function explain(
   };
   await printAnswer(context, JSON.stringify(progress), progress, { json, upload });
   if (next_line === 0) return;
-  // Editors and tail count lines from 1.
+  // `next_line` counts from 0, editors and `tail` count lines from 1.
   const next = next_line + 1;
   error.advice.push(
     `What comes before line ${next} is stored or rejected: the next attempt may begin there.`,

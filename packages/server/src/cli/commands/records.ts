@@ -99,7 +99,7 @@ const levelNouns: Record<Level, [string, string]> = {
   month: ['leaf', 'leaves'],
 };
 
-/** 42 leaves · 512,991 records · 246 MB · 12 % covered */
+/** The line below the table: `42 leaves · 512,991 records · 246 MB · 12 % covered`. */
 function totalsLine(totals: Totals, level: Level): string {
   if (totals.leaves === 0)
     return 'No records yet that match. Store some: svcctl records ingest FILE';
@@ -166,7 +166,7 @@ type RecordRow = {
   bytes: number;
 };
 
-/** The API's filters, by the names that are also the options'. */
+/** The filters of the API. The options have the same names. */
 const filterNames = [
   'tenant',
   'store',
@@ -274,7 +274,7 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
 }
 
-/** How to get the next rows, ready to paste. */
+/** The command that shows the next rows, ready to be pasted. */
 function moreLine(options: ShowOptions, printed: number, cursor: string): string {
   const words = ['svcctl', 'records', 'show'];
   for (const name of [...filterNames, 'limit'] as const) {

@@ -121,7 +121,7 @@ async function startRun(context: Context, options: RunOptions): Promise<void> {
   await assertDone(client, run);
 }
 
-/** Says what the plan says, and asks before anything is deleted. */
+/** Prints the plan, and asks before anything is deleted. */
 async function announce(context: Context, client: Client, options: RunOptions): Promise<void> {
   for await (const { totals, problem } of walkPlan(context, client, options)) {
     context.note(totalsText(totals));

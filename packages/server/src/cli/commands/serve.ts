@@ -33,7 +33,7 @@ async function serve(context: Context, options: { printSignIn?: true }): Promise
     throw explainStart(error, settings);
   });
   try {
-    // A link that lets anyone in once is for a person to read, not for a log that is collected.
+    // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
     const isWanted = options.printSignIn || io.stdout.isTTY;
     const signInLink = isWanted ? await service.createSignInLink() : null;
     await context.out.write(startText(io, { ...service, signInLink }, settings.dataDir));
@@ -43,7 +43,7 @@ async function serve(context: Context, options: { printSignIn?: true }): Promise
   }
 }
 
-/** What the system refuses, said in terms of the setting that asked for it. */
+/** Explains what the system has refused in terms of the setting that asked for it. */
 function explainStart(error: unknown, settings: Settings): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
   const setting =

@@ -62,7 +62,7 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   const client = createClient(io, { url, token, source: 'profile', profile: name, place: '--url' });
   const me = await client.json('GET /me', {});
   file.profiles[name] = { url, token };
-  // The first one, and the one that is called so, is used when none is named.
+  // The first profile becomes the default, and so does one that is called `default`.
   if (file.default === null || name === 'default') file.default = name;
   await profiles.writeProfiles(io.env, file);
   context.note(`Signed in to ${url} as "${me.name}" with ${me.scopes.join(', ')}.`);

@@ -110,7 +110,10 @@ async function addTag(context: Context, options: AddOptions): Promise<void> {
   await tell(context, tagged, { isJson: options.json === true, verb: 'Tagged' });
 }
 
-/** Data of one purpose used for the other spoils an evaluation: nobody should do that unawares. */
+/**
+ * Warns when records would be in both datasets, and asks: data of one purpose that is used for the other spoils an
+ * evaluation.
+ */
 async function askAboutBoth(
   context: Context,
   planned: Tagged,
@@ -131,7 +134,10 @@ async function askAboutBoth(
   });
 }
 
-/** Tagged 41,022 records (19.7 MB) of TX, store DFW, 2001-01-01 … 2001-01-31, as training data. */
+/**
+ * Prints what was tagged: `Tagged 41,022 records (19.7 MB) of TX, store DFW, 2001-01-01 … 2001-01-31, as training
+ * data.`
+ */
 async function tell(
   context: Context,
   tagged: Tagged,
@@ -187,7 +193,7 @@ const tagFields = [
   'created_by',
 ] as const satisfies readonly (keyof Tag)[];
 
-/** "TX", or "TX, store DFW" */
+/** The place of a tag: "TX", or "TX, store DFW". */
 function placeText({ tenant, store }: { tenant: string; store: string | null }): string {
   return store === null ? tenant : `${tenant}, store ${store}`;
 }

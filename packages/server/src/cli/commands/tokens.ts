@@ -154,7 +154,7 @@ async function createLocally(context: Context, request: TokenRequest) {
 
 const unitMillis: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** An RFC 3339 time, or a span from now, as an RFC 3339 time. */
+/** When a token expires, as an RFC 3339 time. The option takes such a time, or a span from now. */
 function expiry(text: string, nowMillis: number): string {
   const [, amount, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   if (amount !== undefined && unit !== undefined) {

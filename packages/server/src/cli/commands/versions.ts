@@ -127,7 +127,7 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
   tell(context, version);
 }
 
-/** ✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1 */
+/** Prints a counted version: `✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1`. */
 function tell(context: Context, version: Version): void {
   const { io } = context;
   const isReady = version.state === 'ready';

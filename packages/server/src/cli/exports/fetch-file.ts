@@ -14,15 +14,16 @@ import type { Sink } from './resumable-file.ts';
 const firstWaitMillis = 500;
 const longestWaitMillis = 30_000;
 const mostVainTries = 10;
-/** A network that gives a little and breaks each time: somebody should look. */
+/** Most tries in all: if a network breaks so often, somebody should look at it. */
 const mostTries = 200;
 
+/** `resumedAt`: bytes that were there already; `breaks`: how often the connection broke. */
 export type Fetched = { resumedAt: number; breaks: number };
 
 /**
- * Fetches what of a job's file is not in the sink yet, and goes on by itself when the connection breaks:
- * ten tries in a row that bring nothing, 200 in all. Throws `export_mismatch` when the bytes are not the
- * job's, and what the last try failed with.
+ * Fetches the rest of a job's file into the sink, and goes on by itself when the connection breaks. It gives up after
+ * ten tries in a row without a new byte, or 200 in all. Throws `export_mismatch` when the bytes are not those of the
+ * job, else the error of the last try.
  */
 export async function fetchFile(
   context: Context,
@@ -64,7 +65,7 @@ export async function fetchFile(
 
 type Rest = { job: ExportJob; sink: Sink; onPiece: (sizeBytes: number) => void };
 
-/** One connection. Throws `Broken` when it ends too early. */
+/** Fetches over one connection. Throws `Broken` when it ends too early. */
 async function fetchRest(
   { io }: Context,
   connection: Connection,
@@ -78,7 +79,7 @@ async function fetchRest(
     path: `/exports/${encodeURIComponent(job.id)}/file`,
     headers: etag === null || start === 0 ? {} : { range: `bytes=${start}-`, 'if-range': etag },
   }).catch(async (error: unknown) => {
-    // The file has no such bytes: what is there is not of it.
+    // The file has no such bytes, so what the sink holds is not a part of it.
     if (error instanceof ApiError && error.status === 416 && start > 0) await sink.begin(null);
     throw error;
   });
@@ -86,7 +87,7 @@ async function fetchRest(
     if (answer.status === 206) {
       assertRange(answer.headers['content-range'], start, job.bytes);
     } else {
-      // The first time, or the file is not what it was.
+      // This is the first request, or the file is no longer the one that was begun.
       await sink.begin(answer.headers.etag ?? null);
     }
     for await (const piece of pieces(answer.pieces)) {
@@ -102,10 +103,10 @@ async function fetchRest(
   }
 }
 
-/** The connection broke, or stood still. */
+/** The connection broke, or no bytes came for too long. */
 class Broken extends Error {}
 
-/** Tells what the network did from what the disk did. */
+/** Marks errors of the network, to tell them from those of the disk. */
 async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const iterator = source[Symbol.asyncIterator]();
   try {
@@ -139,7 +140,7 @@ function mayPass(error: unknown): boolean {
   return error instanceof AppError && error.code === 'service_unreachable';
 }
 
-/** 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */
+/** The wait before the next try: 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */
 function waitMillis(error: unknown, vainTries: number): number {
   const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
   const ours = firstWaitMillis * 2 ** Math.max(0, vainTries - 1);
@@ -169,7 +170,7 @@ function differs(difference: string): AppError {
   });
 }
 
-/** Of the whole file; speed and time left of this run alone. */
+/** Shows the progress of the whole file. Speed and time left are those of this run alone. */
 function createDownloadProgress(
   { io }: Context,
   job: ExportJob,

@@ -15,15 +15,15 @@ import { safeName, shortSha256 } from './stream-export.ts';
 type Manifest = RouteAnswer<'GET /exports/:id/manifest'>;
 
 export type DownloadRequest = {
-  /** The file, `-` for stdout, null for the name the service suggests. */
+  /** The name of the file; `-` means stdout, null the name that the service suggests. */
   out: string | null;
   mayReplace: boolean;
-  /** Where the manifest goes; null: it is only compared. */
+  /** The name of a file for the manifest; null means that it is only compared. */
   manifest: string | null;
   isJson: boolean;
 };
 
-/** Throws `file_unreadable` when a name is taken: before anything is waited for. */
+/** Throws `file_unreadable` when a name is taken. This is checked before anything is waited for. */
 export async function checkNames({ io }: Context, request: DownloadRequest): Promise<void> {
   for (const name of [request.out, request.manifest]) {
     if (name !== null && name !== '-') await checkTarget(resolve(io.cwd, name), request.mayReplace);
@@ -31,8 +31,8 @@ export async function checkNames({ io }: Context, request: DownloadRequest): Pro
 }
 
 /**
- * Downloads the file of a finished job, going on with what an earlier run left, and keeps it only when
- * size, SHA-256 and manifest are the job's. Throws `export_mismatch` otherwise.
+ * Downloads the file of a finished job, and goes on with what an earlier run has left. Keeps the file only when size,
+ * SHA-256 and manifest are those of the job. Throws `export_mismatch` otherwise.
  */
 export async function getFile(
   context: Context,
@@ -81,7 +81,8 @@ async function fetchKept(context: Context, client: Client, target: Target): Prom
     await sink.keep();
     return fetched;
   } catch (error) {
-    // A whole file that cannot have its name has lost against another run, or the disk.
+    // If a complete file cannot get its name, another run was faster or the disk has failed: either way it is of no
+    // use.
     const isOfNoUse = isWhole || (error instanceof AppError && error.code === 'export_mismatch');
     if (isOfNoUse || sink.sizeBytes() === 0) await sink.discard();
     const left = await sink.leave();
@@ -133,7 +134,7 @@ function summaryOf(job: ExportJob, path: string | null, elapsedMillis: number): 
   };
 }
 
-/** ✓ tx.parquet: 512,991 rows · 24 MB · sha-256 9f3c…e1 and manifest equal · 1.9 s */
+/** Prints the result: `✓ tx.parquet: 512,991 rows · 24 MB · sha-256 9f3c…e1 and manifest equal · 1.9 s`. */
 function tell(
   context: Context,
   job: ExportJob,

@@ -47,7 +47,7 @@ export const exportFields = [
   'error',
 ] as const satisfies readonly (keyof ExportJob)[];
 
-/** Asks for an export as a job. */
+/** Creates an export job. */
 export async function startExport(
   client: Client,
   format: ExportFormat,
@@ -62,11 +62,14 @@ export async function startExport(
   });
 }
 
+/** Whether a job has not ended yet. */
 export function isUnderWay({ state }: ExportJob): boolean {
   return state === 'queued' || state === 'running';
 }
 
-/** Shows the progress of an export job until it ends; the work itself is the service's. */
+/**
+ * Shows the progress of an export job until it ends. The service does the work, whether or not this command goes on.
+ */
 export async function followExport(
   context: Context,
   client: Client,
@@ -92,18 +95,18 @@ export async function followExport(
   });
 }
 
-/** How to go on with a job that this command leaves at work. */
+/** The command by which to go on with a job that this command leaves running. */
 export function goesOnText(id: string): string {
   return `The export goes on without this command. Get its file: svcctl exports get ${id} --wait · stop it: svcctl exports cancel ${id}`;
 }
 
-/** What slice a job was asked for. */
+/** The slice that a job exports. */
 export function askedOf({ tenant, request, version }: ExportJob): AskedSlice {
   const asked: Omit<AskedSlice, 'tenant'> = request;
   return { ...asked, tenant, version: version ?? undefined };
 }
 
-/** Throws unless the job has a file: `export_failed`, or what the service would say. */
+/** Throws unless the job has a file: `export_failed`, or the error that the service would give. */
 export function assertHasFile(context: Context, job: ExportJob): void {
   const { id, state } = job;
   switch (state) {
@@ -138,7 +141,7 @@ function agoText(context: Context, instant: string | null): string {
   return ` ${formatRelative(instant, now)}`;
 }
 
-/** "running, 71 %", "completed, its file was removed" */
+/** The state in words: "running, 71 %", "completed, its file was removed". */
 export function stateText(job: ExportJob): string {
   if (job.state === 'running' && job.percent !== null) return `running, ${percentText(job)}`;
   if (job.state === 'completed' && !job.has_file) return 'completed, file removed';
@@ -149,7 +152,7 @@ function percentText({ percent }: ExportJob): string {
   return percent === null ? '–' : `${Math.floor(percent)} %`;
 }
 
-/** 364,120 of 512,991 rows */
+/** The rows that are done: `364,120 of 512,991 rows`. */
 export function rowsText(job: ExportJob): string {
   const { rows_done: done, rows_total: total } = job;
   if (total === null) return 'rows are being counted';
@@ -158,7 +161,7 @@ export function rowsText(job: ExportJob): string {
     : `${formatCount(done)} of ${formatNumberOf(total, 'row')}`;
 }
 
-/** 122,000 rows/s   0:01 left */
+/** Speed and time left: `122,000 rows/s   0:01 left`. */
 export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): string {
   const parts: string[] = [];
   if (rate !== null) parts.push(`${formatNumberOf(rate, 'row')}/s`);
@@ -196,7 +199,7 @@ export function exportJobColumns(nowMillis: number): Column<ExportJob>[] {
   ];
 }
 
-/** Name and value of all that a person asks about a job. */
+/** All details of a job, as names and values. */
 export function exportDetails(
   job: ExportJob,
   nowMillis: number,

@@ -5,20 +5,20 @@ import type { Connection } from '../connection.ts';
 import type { Io } from '../io.ts';
 import { interrupted } from '../retry.ts';
 
-/** A file on its way: what the service says of it, then its bytes. */
+/** A file that is being downloaded: what the service says about it, then its bytes. */
 export type FileAnswer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The bytes, as they come; throws when the connection is cut or stands still. */
+  /** The bytes as they come. Throws when the connection is cut, or no bytes come for too long. */
   readonly pieces: AsyncIterable<Buffer>;
-  /** What stood behind the last byte. */
+  /** A trailer of the answer; known only after the last byte. */
   trailer(name: string): string | undefined;
   cancel(): void;
 };
 
 export type FileCall = {
   method: 'GET' | 'POST';
-  /** Below the base path. */
+  /** The path, without the base path. */
   path: string;
   headers?: Record<string, string>;
   /** Sent as JSON. */
@@ -28,8 +28,8 @@ export type FileCall = {
 const longestProblemBytes = 1_000_000;
 
 /**
- * Asks for a file. Uses node:http because fetch hides trailers. Throws `ApiError` for what the service
- * refuses, `service_unreachable` when there is no answer.
+ * Requests a file. It uses node:http, because fetch hides trailers. Throws an `ApiError` for what the service refuses,
+ * and `service_unreachable` when there is no answer.
  */
 export async function openAnswer(
   io: Io,
@@ -61,13 +61,13 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
   const payload = call.body === undefined ? null : JSON.stringify(call.body);
   const options: RequestOptions = {
     method: call.method,
-    // One connection, closed afterwards: nothing to keep alive.
+    // The connection is used once and then closed: nothing needs to be kept alive.
     agent: false,
     signal: io.signal,
     headers: {
       ...baseHeaders(connection),
       accept: '*/*',
-      // The digest is that of the uncoded file, and Node would not uncode it.
+      // The digest is that of the file without HTTP compression, which Node would not undo.
       'accept-encoding': 'identity',
       te: 'trailers',
       connection: 'close, TE',
@@ -92,7 +92,7 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
       clearTimeout(timer);
       resolve(response);
     });
-    // Stays for good: an abort during the body is told here as well as by the body.
+    // This listener is never removed: an abort during the body is reported here as well as by the body.
     outgoing.on('error', (error) => {
       clearTimeout(timer);
       reject(error);
@@ -103,7 +103,7 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
 
 async function* readPieces(response: IncomingMessage, idleMillis: number): AsyncGenerator<Buffer> {
   let isWaiting = true;
-  // Only our waiting for the service counts, not the time that a slow disk or pipe takes.
+  // Only the time that we wait for the service counts, not the time that a slow disk or pipe takes.
   const timer = setTimeout(() => {
     if (isWaiting) response.destroy(new Error(`nothing came for ${idleMillis / 1000} s`));
     else timer.refresh();
@@ -131,7 +131,7 @@ async function readProblem(response: IncomingMessage): Promise<ApiError> {
       if (text.length > longestProblemBytes) break;
     }
   } catch {
-    // A cut problem document: the status alone still says what happened.
+    // The problem document was cut. The status alone still says what happened.
   }
   return new ApiError(response.statusCode ?? 0, headers, text);
 }

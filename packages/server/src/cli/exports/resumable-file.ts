@@ -12,33 +12,33 @@ import {
   unwritable,
 } from '../part-file.ts';
 
-/** Where a download goes that may break off and go on. */
+/** Takes the bytes of a download that may break off and go on. */
 export type Sink = {
-  /** Bytes that are there. */
+  /** How many bytes it holds. */
   sizeBytes(): number;
-  /** The ETag of what they are a part of; null: nothing is there. */
+  /** The ETag of the file to which these bytes belong; null when there are none. */
   etag(): string | null;
-  /** Drops what is there: from now on it is a part of this. */
+  /** Drops all bytes, and begins with the file that has this ETag. */
   begin(etag: string | null): Promise<void>;
   write(piece: Uint8Array): Promise<void>;
-  /** Of all bytes that are there, in hex. */
+  /** The SHA-256 of all bytes, in hex. */
   sha256(): string;
-  /** On disk for good, and under its name. */
+  /** Makes sure that the bytes are on the disk, and gives the file its name. */
   keep(): Promise<void>;
-  /** Leaves nothing behind. */
+  /** Removes everything. */
   discard(): Promise<void>;
-  /** Leaves what is there for a later run: answers how many bytes. None after `keep` and `discard`. */
+  /** Keeps the bytes for a later run, and answers how many they are. 0 after `keep` and `discard`. */
   leave(): Promise<number>;
 };
 
-/** What FILE.part.json says of FILE.part. */
+/** The content of FILE.part.json: to which file the bytes of FILE.part belong. */
 type Note = { etag: string; sha256: string };
 
 const readBytes = 1 << 20;
 
 /**
- * A file that appears under its name when it is whole. Until then it is FILE.part, with FILE.part.json
- * beside it: a later run goes on with it if the whole has the same SHA-256 still.
+ * Opens a file that gets its name only when it is complete. Until then it is FILE.part, with FILE.part.json beside it.
+ * A later run goes on with it if the complete file still has the same SHA-256.
  */
 export async function openResumableFile(
   path: string,
@@ -69,7 +69,7 @@ export async function openResumableFile(
     async begin(next) {
       try {
         await close();
-        // First, so that who comes too late for it leaves the other's note alone.
+        // This comes first, so that a second run, which fails here, does not touch the note of the first.
         handle = await openPart(part);
         const written: Note | null = next === null ? null : { etag: next, sha256: options.sha256 };
         if (written === null) await rm(note, { force: true });
@@ -113,7 +113,7 @@ export async function openResumableFile(
   };
 }
 
-/** Stdout: what was printed cannot be dropped. */
+/** A sink that prints to stdout. What was printed cannot be dropped. */
 export function createStdoutSink(out: Writer): Sink {
   const hash = createHash('sha256');
   let etag: string | null = null;
@@ -142,7 +142,9 @@ export function createStdoutSink(out: Writer): Sink {
   };
 }
 
-/** At its place: two downloads of the same file write the same bytes, whoever is first. */
+/**
+ * Every piece is written at its own position: two downloads of the same file write the same bytes, whichever is first.
+ */
 async function writeAll(
   handle: FileHandle | undefined,
   piece: Uint8Array,
@@ -160,12 +162,12 @@ async function readNote(path: string): Promise<Note | null> {
     const { etag, sha256 } = JSON.parse(await readFile(path, 'utf8')) as Partial<Note>;
     return typeof etag === 'string' && typeof sha256 === 'string' ? { etag, sha256 } : null;
   } catch {
-    // None, or half-written: then there is nothing to go on with.
+    // There is no note, or only half of one: there is nothing to go on with.
     return null;
   }
 }
 
-/** What lies on the disk is hashed anew: after a power cut it may not be what was written. */
+/** Hashes what is on the disk. It is read again, because after a power cut it may not be what was written. */
 async function addAll(hash: Hash, handle: FileHandle, signal: AbortSignal): Promise<number> {
   const buffer = Buffer.allocUnsafe(readBytes);
   let size = 0;

@@ -1,18 +1,21 @@
 import { createGunzip } from 'node:zlib';
 import type { Compression, ExportFormat } from '../../exports/values.ts';
 
-/** Counts the rows of a file while it passes. */
+/** Counts the rows of a file while it passes through. */
 type RowCounter = {
   add(piece: Uint8Array): Promise<void>;
-  /** When the last piece has passed. Throws when the compression is broken or cut. */
+  /** To be called after the last piece. Throws when the compression is broken or cut. */
   end(): Promise<void>;
-  /** So far; null where rows cannot be told from bytes that pass. */
+  /** The rows so far; null where they cannot be counted in the bytes. */
   rows(): number | null;
 };
 
 type Layout = { format: ExportFormat; compression: Compression; hasHeader: boolean };
 
-/** Rows of Parquet stand in its footer, and this Node may know no zstd: there the digest alone speaks. */
+/**
+ * Makes a counter for a file. Rows are not counted in Parquet, which has their number in its footer, nor in zstd, which
+ * this Node may not know: there only the digest proves the file.
+ */
 export function createRowCounter({ format, compression, hasHeader }: Layout): RowCounter {
   const counter =
     format === 'csv'
@@ -33,7 +36,7 @@ export function createRowCounter({ format, compression, hasHeader }: Layout): Ro
 
 type Counter = { add(piece: Uint8Array): void; rows(): number };
 
-/** A string in JSON has no line feed: a line is a record. */
+/** Counts lines of NDJSON. A string in JSON contains no line feed, so a line is a record. */
 function createLineCounter(): Counter {
   let rows = 0;
   return {
@@ -58,7 +61,7 @@ function unzipped(counter: Counter): RowCounter {
   return {
     async add(piece) {
       if (failure !== undefined) throw failure;
-      // A write that fails is not always answered; what it failed with is thrown next time.
+      // A write that fails does not always call back. Its error is thrown by the next write.
       const written = new Promise<void>((resolve) => gunzip.write(piece, () => resolve()));
       await Promise.race([written, ended]);
     },
@@ -74,17 +77,16 @@ function unzipped(counter: Counter): RowCounter {
 const quote = 0x22;
 const lineFeed = 0x0a;
 
-/** Counts the records of a CSV while it passes. */
+/** Counts the records of a CSV file while it passes through. */
 type CsvCounter = {
   add(chunk: Uint8Array): void;
-  /** Records so far, the header not counted. */
+  /** The records so far, without the header. */
   rows(): number;
 };
 
 /**
- * Counts records, not lines: a line feed between quotes belongs to a cell (RFC 4180). A doubled quote
- * leaves and enters the quotes at once, so a single flag is enough. A last record without a line feed
- * counts too.
+ * Counts records, not lines: a line feed between quotes belongs to a cell (RFC 4180). A doubled quote leaves and enters
+ * the quotes at once, so a single flag is enough. A last record without a line feed counts, too.
  */
 export function createCsvCounter(hasHeader: boolean): CsvCounter {
   let ended = 0;
@@ -95,7 +97,7 @@ export function createCsvCounter(hasHeader: boolean): CsvCounter {
       let position = 0;
       while (position < chunk.length) {
         if (isQuoted) {
-          // indexOf is far faster than a loop, and quoted text is most of a CSV
+          // indexOf is far faster than a loop, and most of a CSV is quoted text.
           const end = chunk.indexOf(quote, position);
           if (end === -1) return;
           isQuoted = false;

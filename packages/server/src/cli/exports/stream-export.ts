@@ -20,24 +20,24 @@ export type StreamRequest = {
   slice: Days & { tenant: string; store: string | undefined };
   format: ExportFormat;
   compression: Compression;
-  /** What else the call says. */
+  /** The other fields of the request. */
   body: Pick<AskedSlice, 'kind' | 'version' | 'split'> & { dataset?: DatasetName | undefined };
-  /** Rows that the dataset version should give; null where there is none, or it cannot tell. */
+  /** How many rows the dataset version should have; null without a version, or when that is not known. */
   versionRows: number | null;
   hasHeader: boolean;
-  /** The file, `-` for stdout, null for the name the service suggests. */
+  /** The name of the file; `-` means stdout, null the name that the service suggests. */
   out: string | null;
   mayReplace: boolean;
   isJson: boolean;
 };
 
-/** What passed through. */
+/** What was received. */
 type Received = { rows: number; sizeBytes: number; sha256: string };
 
 /**
- * Downloads an export as it is made, counts and hashes it as it passes, and keeps it only when both are
- * what the service announced. Throws `export_mismatch` otherwise, `file_unreadable` when the file cannot
- * be written.
+ * Downloads an export while the service makes it. It counts and hashes what passes through, and keeps the file only
+ * when both are what the service announced. Throws `export_mismatch` otherwise, and `file_unreadable` when the file
+ * cannot be written.
  */
 export async function streamExport(
   context: Context,
@@ -47,7 +47,7 @@ export async function streamExport(
   const { io } = context;
   const startedAt = io.now();
   const named = request.out === null || request.out === '-' ? null : resolve(io.cwd, request.out);
-  // Before the service works for nothing.
+  // Checked first, so that the service does not work for nothing.
   if (named !== null) await checkTarget(named, request.mayReplace);
   const answer = await openAnswer(io, client.connection, {
     method: 'POST',
@@ -99,12 +99,12 @@ type Target = {
   request: StreamRequest;
   rowCount: number;
   label: string;
-  /** What to do when the export is not whole. */
+  /** What to do when the export is not complete. */
   advice: string;
   write: (piece: Uint8Array) => Promise<void>;
 };
 
-/** Moves the bytes. Answers only when rows and digest are what was announced. */
+/** Moves the bytes to the target. Resolves only when rows and digest are what was announced. */
 async function receive(context: Context, answer: FileAnswer, target: Target): Promise<Received> {
   const { io } = context;
   const { rowCount } = target;
@@ -168,7 +168,9 @@ type Report = {
   startedAt: number;
 };
 
-/** ✓ tx-q1.csv: 512,991 rows, as many as its leaves hold · 246 MB · sha-256 9f3c…e1 equal · 1.9 s */
+/**
+ * Prints the result: `✓ tx-q1.csv: 512,991 rows, as many as its leaves hold · 246 MB · sha-256 9f3c…e1 equal · 1.9 s`.
+ */
 async function report(context: Context, client: Client, done: Report): Promise<void> {
   const { io } = context;
   const { request, received, path } = done;
@@ -180,7 +182,7 @@ async function report(context: Context, client: Client, done: Report): Promise<v
     );
     return;
   }
-  // Printed to a pipe, the data speaks for itself: only a person gets the line.
+  // When the data goes to a pipe and stderr is no terminal, nobody would read the line.
   if (path === null && io.stderr.isTTY !== true) return;
   const line = [
     `${path === null ? 'stdout' : basename(path)}: ${formatNumberOf(received.rows, 'row')}, ${await comparison(context, client, done)}`,
@@ -191,7 +193,7 @@ async function report(context: Context, client: Client, done: Report): Promise<v
   context.note(`${styled(io, io.stderr, 'green', '✓')} ${line}`);
 }
 
-/** 9f3c…e1 */
+/** A SHA-256 shortened to its two ends: `9f3c…e1`. */
 export function shortSha256(sha256: string): string {
   return `${sha256.slice(0, 4)}…${sha256.slice(-2)}`;
 }
@@ -207,17 +209,17 @@ async function comparison(context: Context, client: Client, done: Report): Promi
   const held = isFiltered ? null : await countLeaves(context.io, client, slice);
   if (held === null) return 'as many as announced';
   if (held === done.received.rows) return 'as many as its leaves hold';
-  // Records came in since the export's snapshot.
+  // Records have come in since the export took its snapshot.
   return `as many as announced (its leaves hold ${formatCount(held)} by now)`;
 }
 
-/** `sha-256=:…:` (RFC 9530) in hex; null when there is none. */
+/** The SHA-256 of the header Repr-Digest (`sha-256=:…:`, RFC 9530) in hex; null when it has none. */
 export function parseReprDigest(value: string | undefined): string | null {
   const base64 = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]+):/.exec(value ?? '')?.[1];
   return base64 === undefined ? null : Buffer.from(base64, 'base64').toString('hex');
 }
 
-/** The file name of Content-Disposition, with nothing in it that could lead elsewhere. */
+/** The file name of the header Content-Disposition, made safe as by `safeName`. */
 export function suggestedName(header: string | undefined): string | null {
   const encoded = /filename\*=UTF-8''([^;\s]+)/i.exec(header ?? '')?.[1];
   const plain = /filename="((?:[^"\\]|\\.)*)"|filename=([^;\s"]+)/i.exec(header ?? '');
@@ -226,7 +228,10 @@ export function suggestedName(header: string | undefined): string | null {
   return name === undefined ? null : safeName(name);
 }
 
-/** A name from elsewhere as that of a file in this folder; null when nothing of it is left. */
+/**
+ * A foreign name as one for a file in this folder, without anything that could lead elsewhere; null when nothing is
+ * left of it.
+ */
 export function safeName(name: string): string | null {
   const safe = name.replace(/[\u0000-\u001f\u007f-\u009f/\\]/g, '_').replace(/^\.+/, '');
   return safe === '' ? null : safe.slice(0, 200);
@@ -243,8 +248,8 @@ function decode(text: string): string | undefined {
 const mostMonths = 36;
 
 /**
- * How many records the leaves of a slice hold, or null when leaves do not tell: a slice that cuts
- * through months, too many months, or a token that may export but not browse.
+ * How many records the leaves of a slice hold. Null when leaves cannot tell: the slice cuts through months or has too
+ * many of them, or the token may export but not browse.
  */
 export async function countLeaves(
   io: Io,
@@ -264,7 +269,7 @@ export async function countLeaves(
       });
     } catch (error) {
       if (io.signal.aborted) throw error;
-      // The export itself is proved by count and digest; this only says so in other words.
+      // Failing here does no harm: the export is proved by count and digest, and this only says so in other words.
       return null;
     }
     for (const row of parsePage(page).rows) sum += (JSON.parse(row) as { count: number }).count;

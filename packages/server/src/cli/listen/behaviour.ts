@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { JsonOption } from '../output.ts';
 
-/** What one delivery is answered with. */
+/** The answer to one delivery. */
 export type Answer = {
   readonly mode: Exclude<Mode, 'flaky' | 'slow'>;
   readonly status: number;
@@ -12,7 +12,7 @@ export type Answer = {
 };
 
 type Arrival = {
-  /** From 1. */
+  /** The number of the delivery, counted from 1. */
   readonly number: number;
   readonly isDuplicate: boolean;
 };
@@ -22,7 +22,7 @@ type Told = Pick<ListenOptions, 'mode' | 'status' | 'failFirst' | 'delay'>;
 const slowMillis = 5000;
 const bombBytes = 64 * 1024 * 1024;
 
-/** Decides what a delivery is answered with, by what was told and what came before. */
+/** Decides how a delivery is answered, by the options and by what came before. */
 export function chooseAnswer(told: Told, { number, isDuplicate }: Arrival): Answer {
   const { mode, failFirst } = told;
   const isOver = failFirst !== undefined && number > failFirst;
@@ -30,7 +30,7 @@ export function chooseAnswer(told: Told, { number, isDuplicate }: Arrival): Answ
   switch (mode) {
     case 'ok':
     case 'slow':
-      // A status of one's own is the answer, --fail-first or not.
+      // A status that was asked for is the answer, also to the deliveries that --fail-first makes fail.
       return failFirst === undefined || told.status !== undefined
         ? accept(told, told.status)
         : fail(told);
@@ -49,18 +49,18 @@ export function chooseAnswer(told: Told, { number, isDuplicate }: Arrival): Answ
   }
 }
 
-/** How the line of a delivery names its answer. */
+/** The word for the answer in the line of a delivery. */
 export function answerText({ mode, status }: Answer): string {
   if (mode === 'hang' || mode === 'reset') return mode;
   return mode === 'bomb' ? `${status} bomb` : String(status);
 }
 
-/** Whether the service takes this answer for a delivery. */
+/** Whether the service takes this answer as a success. */
 export function isAccepting({ mode, status }: Answer): boolean {
   return (mode === 'ok' || mode === 'fail') && status >= 200 && status < 300;
 }
 
-/** Answers. Resolves when the exchange is over, by whoever ended it. */
+/** Sends the answer. Resolves when the exchange is over, whichever side ended it. */
 export async function give(
   answer: Answer,
   { response, socket }: { response: ServerResponse; socket: Socket },
@@ -128,7 +128,7 @@ export type ListenOptions = {
   mode: Mode;
   status?: number;
   failFirst?: number;
-  /** Milliseconds. */
+  /** How long to wait before the answer, in milliseconds. */
   delay?: number;
   once?: number | true;
   json?: JsonOption;
@@ -137,7 +137,7 @@ export type ListenOptions = {
 
 const mostIds = 100_000;
 
-/** Remembers ids, the latest hundred thousand, so that a receiver may run for days. */
+/** Remembers the latest hundred thousand ids, so that a receiver can run for days. */
 export function createSeen(most = mostIds): { has(id: string): boolean; add(id: string): void } {
   const ids = new Set<string>();
   return {

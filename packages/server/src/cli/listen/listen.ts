@@ -10,7 +10,7 @@ import { shortId } from '../webhooks/deliveries.ts';
 import { answerText, isAccepting, type ListenOptions } from './behaviour.ts';
 import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
 
-/** Receives webhooks until Ctrl-C, or until as many came as `once` says. */
+/** Receives webhooks until Ctrl-C, or until the number that `once` asks for has come. */
 export async function listen(context: Context, options: ListenOptions): Promise<void> {
   const { tenant } = options;
   if (options.register && tenant === undefined) {
@@ -58,11 +58,11 @@ export async function listen(context: Context, options: ListenOptions): Promise<
 type Registration = {
   readonly id: string;
   readonly secret: string;
-  /** Also after an interruption. */
+  /** Deletes the endpoint, even after the command was interrupted. */
   remove(): Promise<void>;
 };
 
-/** Makes a receiver here an endpoint of the tenant. */
+/** Registers this receiver as an endpoint of the tenant. */
 async function register(context: Context, url: string, tenant: string): Promise<Registration> {
   const client = await context.connect();
   const body = { tenant, url, description: 'svcctl listen' };
@@ -71,7 +71,7 @@ async function register(context: Context, url: string, tenant: string): Promise<
     id,
     secret,
     async remove() {
-      // The signal of the command may have aborted already, which is why it ends.
+      // The command may be ending because its signal has aborted, so this call gets another one.
       const io = { ...context.io, signal: new AbortController().signal };
       await createClient(io, client.connection).json('DELETE /webhook/endpoints/:id', {
         params: { id },
@@ -134,7 +134,7 @@ const fields = [
   'answered',
 ] as const satisfies readonly (keyof Row)[];
 
-/** Prints deliveries in the order in which they came, and sums them up. */
+/** Prints deliveries in the order in which they came, and a summary at the end. */
 function createReport(context: Context, options: ListenOptions) {
   const { json } = options;
   const isNdjson = options.ndjson === true;
@@ -145,7 +145,7 @@ function createReport(context: Context, options: ListenOptions) {
   const broken = new Promise<never>((_resolve, reject) => {
     fail = reject;
   });
-  // Whoever waits hears it; before anyone does, it must not end the process.
+  // Whoever waits for this promise gets the error. Before somebody does, it must not end the process.
   broken.catch(() => {});
   return {
     /** Rejects when the reader of stdout has gone. */

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { AppError } from '../../kernel/errors.ts';
 import { type Answer, chooseAnswer, createSeen, give, type ListenOptions } from './behaviour.ts';
 
-/** One delivery as it came, and what it is answered with. */
+/** One delivery as it was received, and how it is answered. */
 export type Delivery = {
   readonly at: number;
   readonly id: string;
   readonly type: string;
-  /** What is wrong with its signature; null = nothing, undefined = not checked. */
+  /** What is wrong with its signature: null when nothing is, undefined when it was not checked. */
   readonly fault: string | null | undefined;
   readonly isDuplicate: boolean;
   readonly bytes: number;
@@ -18,22 +18,22 @@ export type Delivery = {
 
 type Receiver = {
   readonly url: string;
-  /** From now on signatures are checked with this. */
+  /** From now on signatures are checked with this secret. */
   setSecret(secret: Buffer): void;
   close(): Promise<void>;
 };
 
 type Handlers = {
   now: () => number;
-  /** Told before the answer goes out. */
+  /** Called before the answer is sent. */
   onDelivery: (delivery: Delivery) => void;
-  /** Told once the exchange is over. */
+  /** Called once the exchange is over. */
   onOver: () => void;
 };
 
 const maxBodyBytes = 32 * 1024 * 1024;
 
-/** A receiver of webhooks that behaves as it is told. Throws `usage_invalid` when the port is taken. */
+/** Starts a receiver of webhooks that answers as the options say. Throws `usage_invalid` when the port is taken. */
 export async function startReceiver(
   options: ListenOptions,
   { now, onDelivery, onOver }: Handlers,
@@ -67,7 +67,7 @@ export async function startReceiver(
     readBody(request)
       .then((body) => give(note(request, body), { response, socket }, closing.signal))
       .then(onOver)
-      // A peer that hangs up, or the end of all: there is nobody left to answer.
+      // The sender has hung up, or the receiver is ending: nobody is left to be answered.
       .catch(() => socket.destroy());
   });
   await new Promise<void>((resolve, reject) => {
@@ -120,18 +120,20 @@ function refusal({ host, port = 0 }: ListenOptions, error: Error): AppError {
   });
 }
 
-/** Older or newer deliveries are refused, so that none can be replayed for long. */
+/**
+ * Deliveries that are older, or further in the future, than this are refused, so that none can be replayed for long.
+ */
 const toleranceSeconds = 5 * 60;
 
 type SignedRequest = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** To the byte, as it came. */
+  /** The body, byte by byte as it was received. */
   readonly body: Buffer;
 };
 
 /**
- * Checks a delivery after Standard Webhooks 1.0.0: any of its v1 signatures may be the one. Answers what is
- * wrong in a word or two, null when nothing is.
+ * Checks the signature of a delivery as Standard Webhooks 1.0.0 says: any of its v1 signatures may match. Answers in a
+ * word or two what is wrong, or null when nothing is.
  */
 export function findSignatureFault(
   { headers, body }: SignedRequest,
@@ -144,7 +146,7 @@ export function findSignatureFault(
   if (id === '' || timestamp === '' || signatures === '') return 'unsigned';
   if (!/^\d{1,12}$/.test(timestamp)) return 'no timestamp';
   const expected = createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(body).digest();
-  // All are compared, so that the time taken tells nothing.
+  // All signatures are compared, so that the time that it takes reveals nothing.
   const matches = signatures.split(' ').filter((signature) => isSame(signature, expected));
   if (matches.length === 0) return 'wrong signature';
   const ageSeconds = nowMillis / 1000 - Number(timestamp);

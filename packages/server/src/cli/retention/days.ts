@@ -1,13 +1,13 @@
 import { AppError } from '../../kernel/errors.ts';
 import { checkDays } from '../slice.ts';
 
-/** 2001-01-05, or 2001-01-05 … 2001-01-31 */
+/** Days in words: `2001-01-05`, or `2001-01-05 … 2001-01-31`. */
 export function formatDays(first: string | null, last: string | null): string {
   if (first === null || last === null) return '–';
   return first === last ? first : `${first} … ${last}`;
 }
 
-/** Throws `usage_invalid` unless it is a date. */
+/** Throws `usage_invalid` unless the value of the option is a date or missing. */
 export function checkDate(flag: string, date: string | undefined): void {
   if (date === undefined) return;
   try {

@@ -65,12 +65,12 @@ export const moveColumns: readonly Column<Move>[] = [
   { title: 'ERROR', isElastic: true, value: errorText },
 ];
 
-/** What it was about: the records that moved or merged, or those that went for good. */
+/** How many records a move was about: those that moved or were merged, or those that were deleted. */
 function recordsOf({ kind, source, gone }: Move): number {
   return kind === 'delete' || kind === 'erase' ? gone.count : (source?.count ?? 0);
 }
 
-/** Whether the objects, read back, hold what the source held; empty as long as there is nothing to compare. */
+/** Whether the objects, read back, hold what the source held; '' while there is nothing to compare. */
 export function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
   if (source === null || object === null) return '';
   const isEqual =
@@ -80,18 +80,19 @@ export function digestWord({ source, object }: Move): 'equal' | 'differs' | '' {
   return isEqual ? 'equal' : 'differs';
 }
 
-/** Until no read found the records in their old place, or until it failed. */
+/** How long a move took: until reads no longer used the source, or until it failed. Null before that. */
 function tookMillis({ planned_at, switched_at, failed_at }: Move): number | null {
   const end = switched_at ?? failed_at;
   return end === null ? null : Math.max(0, Date.parse(end) - Date.parse(planned_at));
 }
 
+/** Why a move failed, with its code; null when it did not. */
 export function errorText({ error_code, error }: Move): string | null {
   if (error_code === null) return error;
   return error === null ? error_code : `${error_code}: ${error}`;
 }
 
-/** Both triples, one below the other, and whether they are equal. */
+/** The two triples, one below the other, and whether they are equal. */
 export function tripleLines(context: Context, move: Move): string[] {
   const { source, object, gone } = move;
   const rows = [

@@ -13,18 +13,18 @@ export type PlanRow = Plan['data'][number];
 export type PlanTotals = Plan['totals'];
 type PlanStore = Plan['store'];
 
-/** What of the plan: a tenant, days before one. */
+/** Which part of the plan: that of one tenant, and of days before a date. */
 export type PlanScope = { tenant?: string; before?: string };
 
 export type PlanPage = {
   rows: string[];
   totals: PlanTotals;
   hotSpace: Plan['hot_space'];
-  /** Why nothing can be moved or deleted. */
+  /** Why nothing can be moved or deleted; null when it can. */
   problem: string | null;
 };
 
-/** Page by page; the totals of all rows stand on each. */
+/** Walks through the plan page by page. The totals of all rows are on each page. */
 export async function* walkPlan(
   { io }: Context,
   client: Client,
@@ -47,7 +47,7 @@ export async function* walkPlan(
   }
 }
 
-/** 3 tenants · 512,991 records (246 MB) would move · 1,204 records (611 kB) would be deleted */
+/** The totals: `3 tenants · 512,991 records (246 MB) would move · 1,204 records (611 kB) would be deleted`. */
 export function totalsText(totals: PlanTotals): string {
   const { move, delete: gone, held, versioned } = totals;
   const parts: string[] = [];
@@ -58,7 +58,7 @@ export function totalsText(totals: PlanTotals): string {
   return parts.length === 0 ? 'Nothing to move or delete.' : parts.join(' · ');
 }
 
-/** 254 MB of 1.1 GB of hot space is dead: the end of a run gives it back */
+/** How much hot space is dead: `254 MB of 1.1 GB of hot space is dead: the end of a run gives it back`. */
 export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
   const { size_bytes: size, dead_bytes: dead, snapshot_since: since } = space;
   const held =
@@ -68,7 +68,7 @@ export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
   return `${formatBytes(dead)} of ${formatBytes(size)} of hot space is dead${dead === 0 ? '' : ': the end of a run gives it back'}${held}`;
 }
 
-/** 512,991 records (246 MB) of 3 tenants */
+/** An amount of records: `512,991 records (246 MB) of 3 tenants`. */
 export function amount({ tenants, count, bytes }: PlanTotals['move']): string {
   return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}`;
 }
@@ -119,7 +119,7 @@ export const planColumns: readonly Column<PlanRow>[] = [
   },
 ];
 
-/** 1,204 of 2026-q1, 2026-q2 */
+/** How many records versions keep, and which: `1,204 of 2026-q1, 2026-q2`. */
 function keptText({ versioned_count: count, versions }: PlanRow): string {
   return count === 0 ? '–' : `${formatCount(count)} of ${versions.join(', ')}`;
 }

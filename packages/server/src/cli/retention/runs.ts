@@ -30,7 +30,7 @@ export const runFields = [
   'error',
 ] as const satisfies readonly (keyof Run)[];
 
-/** Shows the progress of a run until it ends; the run itself is the service's. */
+/** Shows the progress of a run until it ends. The service does the work, whether or not this command goes on. */
 export async function followRun(context: Context, client: Client, started: Run): Promise<Run> {
   const bar: ProgressOptions = {
     label: started.id,
@@ -52,7 +52,10 @@ export async function followRun(context: Context, client: Client, started: Run):
   });
 }
 
-/** ✓ 512,991 records (246 MB) moved to the cold tier, 122,000 records/s · 1,204 deleted · 4.2 s */
+/**
+ * Prints how a run ended: `✓ 512,991 records (246 MB) moved to the cold tier, 122,000 records/s · 1,204 deleted · 4.2
+ * s`.
+ */
 export function tellRunEnd(context: Context, run: Run): void {
   const { moved_count: moved, deleted_count: deleted, busy_tenants: busy } = run;
   const ms = workedMillis(run);
@@ -84,7 +87,7 @@ export function tellRunEnd(context: Context, run: Run): void {
 
 const toldMoves = 20;
 
-/** Throws `move_failed` with the moves that failed and why. */
+/** Throws `move_failed` if moves of the run have failed, and names them with the reasons. */
 export async function assertDone(client: Client, run: Run): Promise<void> {
   if (run.state === 'completed' && run.failed_moves === 0) return;
   const lines: string[] = [];

@@ -30,7 +30,9 @@ export const verificationFields = [
   'error',
 ] as const satisfies readonly (keyof Verification)[];
 
-/** Shows the progress of a verification until it ends; the work itself is the service's. */
+/**
+ * Shows the progress of a verification until it ends. The service does the work, whether or not this command goes on.
+ */
 export async function followVerification(
   context: Context,
   client: Client,
@@ -55,7 +57,7 @@ export async function followVerification(
   });
 }
 
-/** Each problem: for people in two lines, in a pipe as a row. */
+/** Prints the problems: two lines each for people, one row each in a pipe. */
 export async function printProblems(context: Context, problems: readonly Problem[]): Promise<void> {
   if (!context.isTerminal) {
     await createTable<Problem>(context, problemColumns).write(problems);
@@ -75,9 +77,9 @@ const problemColumns = (
 ).map((name) => ({ title: name, value: (problem: Problem) => problem[name] }));
 
 /**
- * ✓ 12 objects (1.2 GB) read back, 3,000,000 records: objects, catalogue and counters agree · 3.2 s
+ * Prints `✓ 12 objects (1.2 GB) read back, 3,000,000 records: objects, catalogue and counters agree · 3.2 s`.
  *
- * Throws `verify_failed` when they do not.
+ * Throws `verify_failed` when they do not agree.
  */
 export function assertAgrees(context: Context, verification: Verification): void {
   const { state, error, problem_count: count, problems, segments_done: done } = verification;

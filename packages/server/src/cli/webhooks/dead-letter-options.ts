@@ -8,7 +8,7 @@ import {
 } from '../../webhooks/values.ts';
 import { shellQuote } from '../format.ts';
 
-/** Which rows of the dead-letter queue, as options. */
+/** Options that choose rows of the dead-letter queue. */
 export type DeadLetterOptions = {
   status?: DeadLetterStatus;
   tenant?: string;
@@ -20,6 +20,7 @@ export function addStatus(command: Command, help: string): Command {
   return command.addOption(new Option('--status <status>', help).choices(deadLetterStatuses));
 }
 
+/** Adds the options that limit the queue to a tenant or an endpoint. */
 export function addReach(command: Command): Command {
   return command
     .option('--tenant <tenant>', 'only of this tenant')
@@ -32,7 +33,7 @@ export function addClass(command: Command): Command {
   );
 }
 
-/** Throws `usage_invalid` that names both. */
+/** The status, which must be given. Throws `usage_invalid`, and names both, when it is not. */
 export function requiredStatus(status: DeadLetterStatus | undefined): DeadLetterStatus {
   if (status !== undefined) return status;
   throw new AppError('usage_invalid', {
@@ -40,12 +41,12 @@ export function requiredStatus(status: DeadLetterStatus | undefined): DeadLetter
   });
 }
 
-/** The filter under the API's names. */
+/** The filter, by the names of the API. */
 export function deadLetterFilter({ status, tenant, endpoint, class: failure }: DeadLetterOptions) {
   return { status, tenant, endpoint_id: endpoint, failure_class: failure };
 }
 
-/** The same filter as words of a command line, to be pasted. */
+/** The same filter as words of a command line that can be pasted. */
 export function filterWords(options: DeadLetterOptions): string {
   return (['status', 'tenant', 'endpoint', 'class'] as const)
     .flatMap((name) => {

@@ -27,7 +27,7 @@ export const deliveryFields = [
   'finished_at',
 ] as const satisfies readonly (keyof DeliveryRow)[];
 
-/** The id stands whole: it is what `dlq retry` wants pasted. */
+/** The id is never cut, because it is pasted into `dlq retry`. */
 const id: Column<DeliveryRow> = { title: 'ID', value: (row) => row.id };
 const target: Column<DeliveryRow> = targetColumn('TARGET', (row) => row.target);
 const attempts: Column<DeliveryRow> = {
@@ -50,7 +50,7 @@ const error: Column<DeliveryRow> = {
   value: (row) => row.error,
 };
 
-/** A URL, cut in its middle; https goes without saying. */
+/** A column with a URL, cut in its middle, without https://, which nearly all begin with. */
 export function targetColumn<Row>(title: string, value: (row: Row) => string): Column<Row> {
   return {
     title,
@@ -62,7 +62,10 @@ export function targetColumn<Row>(title: string, value: (row: Row) => string): C
   };
 }
 
-/** Columns of the dead-letter queue; what is scheduled says when, what is parked since when. */
+/**
+ * The columns of the dead-letter queue. Pending rows show when they are tried next, abandoned ones since when they
+ * wait.
+ */
 export function deadLetterColumns(
   status: DeadLetterStatus,
   nowMillis: number,
@@ -90,7 +93,7 @@ export function deadLetterColumns(
   ];
 }
 
-/** Columns of the history. */
+/** The columns of the history of deliveries. */
 export function deliveryColumns(nowMillis: number): readonly Column<DeliveryRow>[] {
   return [
     id,
@@ -109,7 +112,7 @@ export function deliveryColumns(nowMillis: number): readonly Column<DeliveryRow>
   ];
 }
 
-/** `dlv_0712…7Kq2` as `dlv…7Kq2`. */
+/** An id shortened to its two ends: `dlv…7Kq2`. */
 export function shortId(text: string): string {
   return text.length <= 12 ? text : `${text.slice(0, 3)}…${text.slice(-4)}`;
 }

@@ -3,7 +3,7 @@ import { styled } from '../io.ts';
 import { type JsonOption, printObject } from '../output.ts';
 import { printable } from '../table.ts';
 
-/** One thing in words for a terminal, as JSON for --json and in a pipe. */
+/** Prints one thing: in words on a terminal, as JSON with --json and in a pipe. */
 export async function printDetails(
   context: Context,
   object: string,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../help.ts';
 
-/** What an endpoint may be made with and changed to. commander makes '' of a null: so it is a word here. */
+/** The settings of an endpoint as options. commander turns null into '', so a default is asked for by a word here. */
 export type EndpointOptions = {
   url?: string;
   event?: string[];
@@ -11,6 +11,7 @@ export type EndpointOptions = {
   rateLimit?: number | 'default';
 };
 
+/** Adds these options to a command. */
 export function addEndpointOptions(command: Command, urlHelp: string): Command {
   return command
     .option('--url <url>', urlHelp)
@@ -33,7 +34,7 @@ export function addEndpointOptions(command: Command, urlHelp: string): Command {
     );
 }
 
-/** The same under the API's names. */
+/** The same settings, by the names of the API. */
 export function endpointBody(options: EndpointOptions) {
   return {
     url: options.url,

@@ -23,7 +23,7 @@ export const endpointFields = [
   'updated_at',
 ] as const satisfies readonly (keyof Endpoint)[];
 
-/** Whether it is sent to now, and if not, why. */
+/** Whether deliveries are sent to an endpoint now, and if not, why. */
 export function stateOf(
   { enabled, disabled_reason, breaker }: Endpoint,
   nowMillis: number,
@@ -39,7 +39,7 @@ export function stateOf(
   }
 }
 
-/** What is queued or pending of it: `1,204`, `10,000+`. */
+/** How many deliveries of an endpoint are queued or pending: `1,204`, or `10,000+`. */
 export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
   const { count, is_exact, is_discarding } = backlog;
   return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;

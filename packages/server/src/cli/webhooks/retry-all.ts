@@ -26,7 +26,7 @@ type Request = RouteInput<'POST /webhook/dlq/retry'>['body'];
 type Answer = RouteAnswer<'POST /webhook/dlq/retry'>;
 type Preview = Extract<Answer, { groups: unknown }>;
 
-/** Re-arms all rows that a filter finds: shows which, asks, and follows the job that does it. */
+/** Retries all deliveries that a filter finds: shows which, asks, and follows the job that does it. */
 export async function retryAll(context: Context, options: RetryAllOptions): Promise<void> {
   if (!options.dryRun && !options.yes) assertCanAsk(context, 'Retry');
   const nowMillis = context.io.now();
@@ -143,8 +143,8 @@ const groupColumns: readonly Column<Preview['groups'][number]>[] = [
 const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * A time that an option gives: RFC 3339, a day (`edge` says which end of it), or a span ago such as 2h.
- * Throws `usage_invalid`.
+ * Reads the time of an option: an RFC 3339 time, a day (`edge` says which end of it), or a span ago such as 2h. Throws
+ * `usage_invalid`.
  */
 export function moment(
   flag: string,
@@ -167,9 +167,9 @@ export function moment(
 }
 
 /**
- * Does the same with each id, one after the other. What the service refuses for one id (404, 409) is noted
- * and the next is tried; anything else would befall them all and is thrown. Answers how many were refused;
- * throws when all were.
+ * Does the same with each id, one after the other. What the service refuses for one id (404, 409) is printed, and the
+ * next is tried. Any other error would happen to all of them, and is thrown. Answers how many were refused; throws when
+ * all were.
  */
 export async function tryEachId(
   context: Context,
@@ -194,6 +194,7 @@ export async function tryEachId(
   return refused;
 }
 
+/** How many of how many ids the service has refused. */
 export type Refused = { count: number; of: number };
 
 /** Throws `partly_done` when some were refused. */

@@ -29,8 +29,8 @@ export const retryJobFields = [
 const pollMillis = 500;
 
 /**
- * Shows the progress of a bulk re-arm until it ends, and says how it ended; the job itself is the service's.
- * Throws `partly_done` when it was cancelled.
+ * Shows the progress of a bulk retry until it ends, and prints how it ended. The service does the work, whether or not
+ * this command goes on. Throws `partly_done` when it was cancelled.
  */
 export async function followRetryJob(
   context: Context,
@@ -70,7 +70,7 @@ export async function followRetryJob(
   return job;
 }
 
-/** Says how a job ended. Throws `partly_done` when it was cancelled. */
+/** Prints how a job ended. Throws `partly_done` when it was cancelled. */
 export function tellRetryEnd(context: Context, job: RetryJob): void {
   const { id, state, rows_done: done, rows_skipped: skipped } = job;
   if (state === 'cancelled') {
@@ -84,7 +84,7 @@ export function tellRetryEnd(context: Context, job: RetryJob): void {
   );
 }
 
-/** "3 left alone, because their endpoint is disabled" */
+/** The deliveries that were skipped: "3 left alone, because their endpoint is disabled". */
 export function leftAlone(count: number): string {
   return `${formatCount(count)} left alone, because their endpoint is disabled`;
 }
