@@ -222,6 +222,7 @@ function parse<T>({ text, requestId }: Answer): T {
   }
 }
 
+/** The text as an object; empty when it is no JSON object, for instance the HTML of a proxy. */
 function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

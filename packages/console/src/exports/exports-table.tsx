@@ -44,6 +44,7 @@ export function ExportsTable(props: {
   );
 }
 
+/** The columns of the list. They depend on the cancellations, because a row shows that its own is under way. */
 function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
   return [
     ...factColumns,
@@ -105,6 +106,7 @@ function Quiet({ text }: { text: string }): ReactNode {
   return text === '–' ? <span className={classes.muted}>–</span> : text;
 }
 
+/** When the file of a completed export will be removed, or that it is gone. */
 function Expiry({ job }: { job: ExportJob }): ReactNode {
   if (job.state !== 'completed') return <Quiet text="–" />;
   return job.has_file ? (
@@ -114,6 +116,7 @@ function Expiry({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
+/** The button of a row: CANCEL while the job is open, DOWNLOAD once there is a file. */
 function Action(props: { job: ExportJob; tabIndex: number; cancelling: Cancelling }): ReactNode {
   const { job, tabIndex, cancelling } = props;
   if (isOpen(job)) {

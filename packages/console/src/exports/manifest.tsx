@@ -46,6 +46,7 @@ export function ManifestPart({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
+/** The comparison that proves the file: rows and digest of the slice beside those of the file. */
 function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): ReactNode {
   const slice = job.rows_total === null ? null : formatCount(job.rows_total);
   return (
@@ -71,6 +72,7 @@ function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): React
   );
 }
 
+/** One number of the slice beside that of the file, and whether they are equal. */
 function ProofLine(props: { name: string; slice: string | null; file: string }): ReactNode {
   const { name, slice, file } = props;
   const isEqual = slice === file;

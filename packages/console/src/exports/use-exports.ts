@@ -124,6 +124,7 @@ function show(client: QueryClient, job: ExportJob): void {
   );
 }
 
+/** The message after a cancellation, which may have come too late. */
 function toastOf({ id, state, file_name: name }: ExportJob): Toast {
   if (state === 'completed') {
     const href = exportHref(id);

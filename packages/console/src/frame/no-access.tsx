@@ -13,6 +13,7 @@ export function RequireScope(props: { scope: Scope; children: ReactNode }): Reac
   return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;
 }
 
+/** The page that a token without the scope sees instead: it says who can help. */
 function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const { actor, signOut } = useSession();
   const { history } = useRouter();

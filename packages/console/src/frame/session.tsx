@@ -65,6 +65,7 @@ function ToSignIn(): null {
   return null;
 }
 
+/** The session of an actor; null while nobody is signed in. */
 function useSessionOf(actor: Actor | undefined): Session | null {
   const client = useQueryClient();
   const navigate = useNavigate();

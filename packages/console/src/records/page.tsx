@@ -164,6 +164,7 @@ export function RecordsPage(): ReactNode {
 
 type Facts = { count: number; first_at: string | null; last_at: string | null };
 
+/** The export panel for the chosen slice. */
 function Export(props: {
   search: RecordsSearch;
   facts: Facts | null;
@@ -189,6 +190,7 @@ function Export(props: {
   );
 }
 
+/** One of the page's drawers, which the hash opens by the id of what it shows. */
 function useDrawer(
   kind: 'record' | 'version',
   search: RecordsSearch,
@@ -237,6 +239,7 @@ function withNode(before: RecordsSearch, path: NodePath): RecordsSearch {
   return withOpen(search, keys, true);
 }
 
+/** Opens or closes these nodes of the tree. */
 function withOpen(before: RecordsSearch, keys: readonly string[], isOpen: boolean): RecordsSearch {
   const open = decodeOpen(before.open);
   for (const key of keys) {

@@ -144,6 +144,7 @@ function Field(props: {
   );
 }
 
+/** The enrichment, indented and, unless it is long, in colours. */
 function Json({ source }: { source: string }): ReactNode {
   const pieces = useMemo((): JsonPiece[] => {
     if (source.length <= colouredChars) return printPieces(visibleJson(source));

@@ -211,6 +211,7 @@ export function unsettled<M extends Key & Pick<RetentionMove, 'id' | 'state'>>(
   return open.filter((move) => !open.some((each) => isAfter(each, move)));
 }
 
+/** Whether a move came after another one, with the same tenant and kind, and over some of the same days. */
 function isAfter(later: Key, earlier: Key): boolean {
   return (
     later.tenant === earlier.tenant &&

@@ -86,6 +86,7 @@ function shareOf(sums: Sums) {
 
 type Sum = { tenants: number; count: number; bytes: number };
 
+/** What a run would do now, in figures. */
 function PlanFigures({ plan }: { plan: Plan | undefined }): ReactNode {
   const totals = plan?.totals;
   return (

@@ -53,6 +53,7 @@ export function useVerifications(): Jobs<Verification> {
 
 type JobsOptions<J extends Job> = { name: string; path: string; toastOf: (job: J) => Toast };
 
+/** Follows jobs of one kind: reads the list, reads the running one more often, and shows a message when it ends. */
 function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J> {
   const client = useQueryClient();
   const [id, setId] = useState<string | null>(null);
@@ -172,6 +173,7 @@ function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void 
   );
 }
 
+/** What a run is about, and who asked for it. */
 function scopeText({ tenant, before, requested_by }: RetentionRun): string {
   const parts = [
     tenant === null ? 'all tenants' : `tenant ${tenant}`,
@@ -181,6 +183,7 @@ function scopeText({ tenant, before, requested_by }: RetentionRun): string {
   return parts.filter((part) => part !== '').join(' · ');
 }
 
+/** How far a run is, or what it did, with everything that went wrong. */
 function runText(run: RetentionRun, total: number): string {
   if (run.state === 'queued') return 'waits for its turn';
   const parts = [

@@ -100,6 +100,7 @@ function Fault({ move }: { move: RetentionMove }): ReactNode {
   );
 }
 
+/** The states of the move with their times. */
 function Timeline({ move }: { move: RetentionMove }): ReactNode {
   const steps = stepsOf(move);
   return (
@@ -122,6 +123,7 @@ const stepWords = {
   open: 'not yet',
 } as const;
 
+/** One state: when it was reached, and how long it took since the one before. */
 function StepLine(props: { step: Step; before: string | null; move: RetentionMove }): ReactNode {
   const [zone] = useZone();
   const { step, before } = props;

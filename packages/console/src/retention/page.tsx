@@ -115,6 +115,7 @@ function useDrawer(search: RetentionSearch, update: Update) {
   return { place, ...step };
 }
 
+/** Starts verifications; without a tenant everything is verified. */
 function useVerify(verifications: Jobs<Verification>) {
   const start = useMutation({
     mutationFn: (tenant: string | undefined) =>

@@ -156,6 +156,7 @@ function Totals({ totals }: { totals: PlanTotals | undefined }): ReactNode {
   );
 }
 
+/** Says that the plan has more rows than are listed. */
 function MoreText({ plan }: { plan: Plan | undefined }): ReactNode {
   const isMore = plan !== undefined && plan.next_cursor !== null;
   return (

@@ -112,6 +112,7 @@ function Facts({ verification }: { verification: Verification }): ReactNode {
   );
 }
 
+/** The problems that were found. The service lists only some of them if they are many. */
 function Problems({ verification }: { verification: Verification }): ReactNode {
   const { problems, problem_count: count } = verification;
   if (count === 0) return null;

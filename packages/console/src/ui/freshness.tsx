@@ -181,6 +181,7 @@ function Updated({ at }: { at: number }): ReactNode {
   return <span className={classes.quiet}>updated {age}</span>;
 }
 
+/** The line while the API fails, with the age of the data and the time until the next try. */
 function Failing({
   outage,
   dataOf,

@@ -29,6 +29,10 @@ export function readElements(source: string): string[] {
   return elements;
 }
 
+/**
+ * Goes through an object or array and calls `readOne` at the start of each member. `readOne` answers where the member
+ * ends.
+ */
 function walkContainer(
   source: string,
   start: number,
@@ -68,6 +72,7 @@ function skipValue(source: string, start: number): number {
   throw new SyntaxError('The JSON ends too early.');
 }
 
+/** The end of a string. A quote is escaped when an odd number of backslashes stands before it. */
 function stringEnd(source: string, start: number): number {
   expect(source, start, '"');
   let at = start + 1;

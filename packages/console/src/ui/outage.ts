@@ -20,6 +20,7 @@ export type Outage = {
    * way.
    */
   readonly delayMillis: number | null;
+  /** When it is tried next, in milliseconds; null when it is not tried again. */
   readonly nextTryAt: number | null;
   readonly dataUpdatedAt: number;
   readonly errorUpdateCount: number;

@@ -95,6 +95,7 @@ export function DeliveriesPage(): ReactNode {
 type Deliveries = UseQueryResult<Page<Delivery>>;
 type Update = UpdateSearch<DeliveriesSearch>;
 
+/** Reads a page of deliveries. */
 function useDeliveries(search: DeliveriesSearch): Deliveries {
   const { status, tenant, endpoint, incident, cursor } = search;
   const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };

@@ -87,6 +87,7 @@ export function useRetries(endpointOf: (id: string) => string | undefined): Retr
   return { leaving, retry };
 }
 
+/** Retries all of them, a few at a time; answers those that were refused, with the reasons. */
 async function sendAll(ids: readonly string[]): Promise<Map<string, Error>> {
   const failures = new Map<string, Error>();
   const queue = ids.values();
@@ -113,6 +114,7 @@ async function forget(client: QueryClient, ids: readonly string[]): Promise<void
   });
 }
 
+/** Shows how many retries were queued, and which were refused. */
 function tell(
   queued: readonly string[],
   failures: ReadonlyMap<string, Error>,

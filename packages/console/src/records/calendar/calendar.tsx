@@ -19,6 +19,7 @@ export type CalendarProps = {
   rows: ReadonlyMap<string, DayRow>;
   /** Number of records on the busiest day. */
   most: number;
+  /** The chosen days; null when none are chosen. */
   range: DayRange | null;
   label: string;
   onRange: (range: DayRange | null) => void;

@@ -22,6 +22,7 @@ export type DaysViewProps = {
   /** Null when nothing is stored; undefined while that is not known. */
   span: CalendarSpan | null | undefined;
   days: UseQueryResult<DayRow[]>;
+  /** The chosen days; null when none are chosen. */
   range: DayRange | null;
   tagButton: ReactNode;
   onRange: (range: DayRange | null) => void;

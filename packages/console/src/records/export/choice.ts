@@ -19,6 +19,7 @@ export type ExportChoice = {
   dataset?: DatasetName | undefined;
   /** A dataset version. It replaces store, days, kind and dataset, because a version belongs to a whole tenant. */
   version?: { id: string; name: string } | undefined;
+  /** One split of the version; undefined means all of it. */
   split?: SplitName | undefined;
   format: ExportFormat;
   /** Ignored for Parquet, which compresses by itself. */
@@ -179,6 +180,7 @@ export function exportLine(
   ]);
 }
 
+/** The options of the command line that say which records. */
 function selectionOptions(choice: ExportChoice, days: [string, string] | null): string[] {
   const { slice, kind, dataset, version, split } = choice;
   const { tenant, store, month } = slice;

@@ -135,6 +135,7 @@ function isUsable({ state }: DatasetVersion): boolean {
 
 type Sizes = { rows: number; bytes: number; files: Record<ExportFormat, number> };
 
+/** Reads how large the export would be. An estimate of another choice is never shown. */
 function useEstimate(choice: ExportChoice) {
   const selection = selectionOf(choice);
   return useQuery({
@@ -163,6 +164,7 @@ function jobState(error: Error | null): ExportState {
   return error === null ? { step: 'ready' } : { step: 'failed', error };
 }
 
+/** A running export, made small: its progress, and a button that opens the panel again. */
 function SmallExport(props: { state: ExportState; onShow: () => void }): ReactNode {
   const { state } = props;
   return (
@@ -276,6 +278,7 @@ function useWhenChanged(key: string, act: () => void): void {
   }, [key]);
 }
 
+/** Moves the focus to the heading when the panel opens, and back when it closes. */
 function useFocusOnce() {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -68,6 +68,7 @@ export function useExport(): {
 
 type SetState = (state: ExportState) => void;
 
+/** Streams the export into a file that the person picks. */
 async function toFile(order: ExportOrder, signal: AbortSignal, setState: SetState): Promise<void> {
   const file = await pickFile(order.fileName, order.format);
   if (file === null) return;
@@ -101,6 +102,7 @@ async function byLink(order: ExportOrder, signal: AbortSignal, setState: SetStat
   setState({ step: 'downloading', rowCount: link.row_count });
 }
 
+/** Makes the browser ask before it leaves the page while an export runs. */
 function useWarningBeforeLeaving(isRunning: boolean): void {
   useEffect(() => {
     if (!isRunning) return;
@@ -164,6 +166,7 @@ function typeOf(name: string, format: ExportFormat) {
   return name.endsWith('.zst') ? zipped['.zst'] : types[format];
 }
 
+/** Opens the picked file for writing. */
 async function openFile(handle: FileHandle): Promise<ExportTarget> {
   // The browser writes to a temporary file, and replaces the file of that name only at `close`.
   const stream = await handle.createWritable();
@@ -261,6 +264,7 @@ async function runExport(run: ExportRun): Promise<ExportResult> {
   }
 }
 
+/** Asks for the export. Throws an ApiError when the service refuses it. */
 async function request(run: ExportRun, signal: AbortSignal): Promise<Response> {
   const response = await fetch(`/api/v1/exports/${run.format}`, {
     method: 'POST',
@@ -348,6 +352,7 @@ export function createRowCounter(options: {
   };
 }
 
+/** A counter for files in which rows cannot be counted: it counts only bytes. */
 function createByteCounter(): RowCounter {
   let sizeBytes = 0;
   return {

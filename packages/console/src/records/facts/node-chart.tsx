@@ -17,6 +17,7 @@ type NodeChartProps = {
   from: string | undefined;
   to: string | undefined;
   onChoose: (path: NodePath) => void;
+  /** Called with the chosen days; both undefined means all days of the node. */
   onDays: (from: string | undefined, to: string | undefined) => void;
 };
 

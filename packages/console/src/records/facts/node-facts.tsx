@@ -121,6 +121,7 @@ function Digest({ digest }: { digest: string }): ReactNode {
   );
 }
 
+/** Placeholders for the figures while they load, or why there are none. */
 function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }): ReactNode {
   if (facts.data === null) {
     return <p className={classes.gone}>Nothing is stored here, or your token may not see it.</p>;

@@ -101,6 +101,7 @@ export function TimeChart({ bars, of, onChoose }: TimeChartProps): ReactNode {
 
 const enterText = { month: 'opens the month', day: 'shows that day only' } as const;
 
+/** The same numbers as a table, for those who cannot see the chart. */
 function BarTable({ bars, of }: { bars: readonly Bar[]; of: 'month' | 'day' }): ReactNode {
   return (
     <table className="visually-hidden">

@@ -162,6 +162,7 @@ function DayFilter({ name, value, first, last, onChange }: DayFilterProps): Reac
   );
 }
 
+/** What is wrong with a day, as a sentence; null when nothing is. `first` and `last` are those of the node. */
 function faultOf(text: string, first: string | undefined, last: string | undefined): string | null {
   const date = new Date(`${text}T00:00:00Z`);
   const isDay =

@@ -41,6 +41,7 @@ export function readRecordsPage(text: string): RecordsPage {
   };
 }
 
+/** A row out of the source text of a record. */
 function readLine(source: string): RecordLine {
   const members = readMembers(source);
   const confidence = members.get('confidence') ?? 'null';
@@ -61,6 +62,7 @@ function readLine(source: string): RecordLine {
   };
 }
 
+/** The value of a member, or `absent`. Only for members that JSON.parse does not change. */
 function value<T extends string | number | null>(
   members: ReadonlyMap<string, string>,
   name: string,

@@ -185,6 +185,7 @@ function Text(props: { text: string | null; className?: string | undefined }): R
   );
 }
 
+/** Says why there are no rows. A filtered page may be empty although more follow. */
 function NoRecords({ page, isFiltered, onClearFilters }: RecordsTableProps): ReactNode {
   if (page.data?.next_cursor) {
     return (

@@ -76,6 +76,7 @@ function read(params: Record<string, string | number>, cursor: string | null, si
   return api.get<DatasetPage>('/enrichment/datasets', query, signal);
 }
 
+/** The parameters for the children of a node. The search applies to the level on which it was made. */
 function branchParams({ branch, q }: BranchPage): Record<string, string> {
   const [tenant, store] = branch === '' ? [] : branch.split('/');
   if (tenant === undefined) {
@@ -87,6 +88,7 @@ function branchParams({ branch, q }: BranchPage): Record<string, string> {
   return { level: 'store', tenant, ...(q === '' ? {} : { q }) };
 }
 
+/** The rows that are new or have changed since. Nothing counts as changed at the first load. */
 function changedRows(before: readonly DatasetRow[], after: readonly DatasetRow[]): DatasetRow[] {
   if (before.length === 0) return [];
   const known = new Map(before.map((row) => [rowName(row), row]));

@@ -108,6 +108,10 @@ export function nodeAt(flat: FlatTree, position: number): VisibleNode | undefine
   return rowAt(flat, openRow + offset - tree.length, false);
 }
 
+/**
+ * The node of a row, or of what stands behind the last row of a branch. `siblings` is -1 while their number is not
+ * known.
+ */
 function rowAt(flat: FlatTree, index: number, isOpen: boolean): VisibleNode {
   const { branch, level, parent } = flat;
   const row = branch.rows[index];

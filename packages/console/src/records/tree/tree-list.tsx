@@ -252,6 +252,7 @@ function findTyped(flat: FlatTree, at: number, typed: string): number {
   return found < 0 && isRepeated ? findByPrefix(flat, at + 1, typed.slice(0, 1)) : found;
 }
 
+/** The keys of a node and the siblings below it, at most `maxOpened`. */
 function siblingsOf(flat: FlatTree, at: number): string[] {
   const node = nodeAt(flat, at);
   if (node?.type !== 'row') return [];

@@ -67,6 +67,7 @@ function TreeSkeleton(): ReactNode {
   );
 }
 
+/** The totals of all tenants that are loaded; a + says that there are more. */
 function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
   if (rows.length === 0) return <div className={classes.totals} />;

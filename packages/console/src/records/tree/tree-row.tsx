@@ -60,6 +60,10 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
   );
 }, isSameRow);
 
+/**
+ * Whether a row would be drawn the same again. Rows are compared by identity: the cache keeps those that did not
+ * change.
+ */
 function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
   if (before.top !== after.top) return false;
   if (before.isActive !== after.isActive || before.isChosen !== after.isChosen) return false;
@@ -83,6 +87,7 @@ function LeafTier({ tier }: { tier: 'cold' | 'mixed' }): ReactNode {
   );
 }
 
+/** The line at the end of a branch that is not complete: it loads, or has failed and can be tried again. */
 function TailRow(props: {
   node: Extract<VisibleNode, { type: 'tail' }>;
   style: { transform: string };

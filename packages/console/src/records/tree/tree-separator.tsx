@@ -97,6 +97,7 @@ function limit(px: number, maxPx: number): number {
   return Math.round(Math.max(minPx, Math.min(px, maxPx)));
 }
 
+/** The width after a key press; null for a key that means nothing here. */
 function widthByKey(key: string, width: number, maxPx: number): number | null {
   switch (key) {
     case 'ArrowLeft':

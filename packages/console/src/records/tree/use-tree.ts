@@ -178,6 +178,7 @@ function groupsOf(pages: readonly LoadedPage[]): LoadedPage[][] {
   return groups;
 }
 
+/** The rows of all pages of a branch, and what follows them. */
 function toBranch(group: readonly LoadedPage[]): Branch {
   const rows: DatasetRow[] = group.flatMap(({ state }) => state?.data?.data ?? []);
   const end = group.at(-1)?.state;
@@ -188,6 +189,7 @@ function toBranch(group: readonly LoadedPage[]): Branch {
   return { rows, tail: end.data.next_cursor === null ? 'none' : 'more' };
 }
 
+/** Whether two lists of pages would make the same branch. */
 function isSame(a: readonly LoadedPage[], b: readonly LoadedPage[]): boolean {
   return (
     a.length === b.length &&

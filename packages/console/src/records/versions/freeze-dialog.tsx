@@ -31,6 +31,7 @@ export function FreezeDialog(props: FreezeDialogProps): ReactNode {
   );
 }
 
+/** The form of the dialog. */
 function FreezeForm({ tenant, onFrozen, onClose }: FreezeDialogProps): ReactNode {
   const [values, setValues] = useState(firstValues);
   const freeze = useFreeze(onFrozen);

@@ -120,6 +120,7 @@ function Field({ name, children }: { name: string; children: ReactNode }): React
   );
 }
 
+/** The command line that exports the version. */
 function Export({ version }: { version: DatasetVersion }): ReactNode {
   const line = shellLine([
     ...['svcctl', 'analytics', 'export', '--tenant', version.tenant],
@@ -171,6 +172,7 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
+/** The tags from which the version was frozen, as they were then. */
 function Slices({ version }: { version: DatasetVersion }): ReactNode {
   return (
     <table className={classes.small}>

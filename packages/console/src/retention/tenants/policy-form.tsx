@@ -133,6 +133,7 @@ function nameOf(tenant: string): string {
   return tenant === '*' ? 'all tenants without their own' : tenant;
 }
 
+/** The button that removes a tenant's own policy. */
 function BackToDefault({ tenant }: { tenant: string }): ReactNode {
   const client = useQueryClient();
   const remove = useMutation({

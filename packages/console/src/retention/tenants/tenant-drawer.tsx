@@ -174,6 +174,7 @@ function PolicyFacts({ policy }: { policy: RetentionPolicy }): ReactNode {
   );
 }
 
+/** What a run would do now with the tenant. */
 function Due({ tenant }: { tenant: string }): ReactNode {
   const plan = usePlan({ tenant });
   const rows = plan.isPlaceholderData ? undefined : plan.data?.data;

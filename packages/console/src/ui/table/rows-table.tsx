@@ -51,6 +51,7 @@ type RowsTableProps<Row> = {
   onOpen: (key: string) => void;
   /** Called with the key of a row, for the key r and for a click on what has `data-retry`. */
   onRetry?: ((key: string) => void) | undefined;
+  /** The selected rows; undefined where rows cannot be selected. */
   selection?: Selection | undefined;
   className?: string | undefined;
 };

@@ -72,6 +72,7 @@ function tipOf(element: HTMLElement | null): Tip | null {
   return { text, left: Math.max(8, Math.min(left, window.innerWidth - 280)), top: bottom };
 }
 
+/** Hides the full text on Esc, wherever the focus is. */
 function useEscape(isShown: boolean, hide: () => void): void {
   const current = useRef(hide);
   current.current = hide;

@@ -117,6 +117,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
   );
 }
 
+/** What the retry would find, by endpoint and failure class. */
 function PreviewGroups({ preview }: { preview: RetryPreview | undefined }): ReactNode {
   return (
     <div className={classes.previewGroups}>
@@ -137,6 +138,7 @@ function PreviewGroups({ preview }: { preview: RetryPreview | undefined }): Reac
   );
 }
 
+/** The filters of a bulk retry in words. */
 function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest): string {
   const parts = [
     status === undefined ? 'Abandoned and pending' : `Only ${status}`,

@@ -127,6 +127,7 @@ function isEmpty({ data }: UseQueryResult<DeadLetters>): boolean {
   return data?.data.length === 0;
 }
 
+/** Says that the queue is empty, and when that was last checked. */
 function Clean({ at }: { at: number }): ReactNode {
   const [zone] = useZone();
   return (
@@ -140,6 +141,7 @@ function Clean({ at }: { at: number }): ReactNode {
 
 const keyOf = ({ id }: Delivery) => id;
 
+/** The rows by status. Rows whose retry is under way are left out. */
 function useRowGroups(
   lists: Lists,
   only: DeadLetterStatus | undefined,

@@ -168,6 +168,7 @@ export function toChange(before: FormValues, values: FormValues): EndpointChange
   return Object.fromEntries(fields);
 }
 
+/** The fields of the form, in the types of the API. */
 function parsed(values: FormValues) {
   const types = words(values.event_types);
   const schedule = words(values.retry_schedule).map(numeral);
