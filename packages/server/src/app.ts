@@ -3,51 +3,33 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import sql from 'sql-template-tag';
 import {
-  addAccessRoutes,
   auditLocally,
-  authenticate,
-  createAudit,
-  createRateLimit,
   createSignInCode,
-  createSignInGuard,
   createToken,
   describeToken,
   findOrMakeSigningKey,
   makeFirstAdminToken,
   type NewToken,
 } from './access/index.ts';
-import { type ColdTier, openColdTier } from './app/cold-tier.ts';
-import { addExports, createExportJobs, type ExportJobs } from './app/exports.ts';
-import { addRetention, createRetention, type Retention } from './app/retention.ts';
-import { cursorKey, type State } from './app/state.ts';
-import { addVersions, type Counting, createCounting } from './app/versions.ts';
-import { addWebhooks, createBulkJobs, startDelivery } from './app/webhooks.ts';
+import { openColdTier } from './app/cold-tier.ts';
+import { createExportJobs } from './app/exports.ts';
+import { createHttp } from './app/http.ts';
+import { createRetention } from './app/retention.ts';
+import type { State } from './app/state.ts';
+import { createCounting } from './app/versions.ts';
+import { createBulkJobs, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
-import { AppError, errorCatalogue } from './kernel/errors.ts';
-import { isLoopback, isWithin } from './platform/http/client-address.ts';
-import { addConsole } from './platform/http/console-files.ts';
-import { addOriginRoutes } from './platform/http/origin-routes.ts';
-import { createHttpServer, type HttpServer } from './platform/http/server.ts';
+import { AppError } from './kernel/errors.ts';
 import type { Log } from './platform/log.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { migrate } from './platform/postgres/migrate.ts';
-import type { Work } from './platform/work/repeat.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
-import { rejectCodes } from './records/contract.ts';
-import { addRecordsRoutes, addTagRoutes, createIngest } from './records/index.ts';
 import { countFailedTenants } from './retention/index.ts';
-import {
-  createSecretBox,
-  createWakeUp,
-  findSecretKey,
-  startForgetting,
-  type WakeUp,
-} from './webhooks/index.ts';
+import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
 
 export { createLog } from './platform/log.ts';
 
@@ -206,7 +188,7 @@ export async function drainOnce(
   return sum;
 }
 
-/** Opens the database of `SVC_DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. */
+/** Opens the database of `DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. */
 async function openOwnDatabase(
   settings: Settings,
   log: Log,
@@ -263,112 +245,6 @@ function observeDatabase(db: Database, storeState: () => string): Metrics {
   });
 }
 
-function createHttp(parts: {
-  settings: Settings;
-  log: Log;
-  db: Database;
-  state: State;
-  metrics: Metrics;
-  wakeUp: WakeUp;
-  cold: ColdTier;
-  retention: Retention;
-  counting: Counting;
-  jobs: ExportJobs;
-  bulkJobs: Work;
-  closers: Closers;
-}): HttpServer {
-  const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
-  const { retention, counting, jobs, bulkJobs } = parts;
-  const isTrusted = isWithin(settings.trustedProxies);
-  const http = createHttpServer({
-    log,
-    authenticate: (request) => authenticate(db, request, settings.publicUrl),
-    admit: createRateLimit(settings.rateLimit, systemClock),
-    // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
-    jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
-    connections: {
-      total: settings.connections,
-      perAddress: settings.connectionsPerAddress,
-      isShared: (address) => isLoopback(address) || isTrusted(address),
-      bodySeconds: settings.bodySeconds,
-    },
-    isTrusted,
-    isSecure: settings.publicUrl?.startsWith('https:') ?? false,
-    assertReady: () => assertReady(state),
-  });
-  if (settings.roles.includes('api')) {
-    addApi(http, db, { settings, log, state, cold, closers });
-    addVersions(http, db, { state, counting });
-    addExports(http, db, { settings, log, state, cold, jobs });
-    addRetention(http, db, { state, log, cold, retention, closers });
-    addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
-  }
-  addOriginRoutes(http, {
-    metrics,
-    assertReady: async () => {
-      assertReady(state);
-      await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
-    },
-    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
-    // without it, so a load balancer must not take this process out for it.
-    warnings: () => {
-      const { problem } = cold.watch.state();
-      return problem === null ? [] : [{ code: problem.code }];
-    },
-    errors: errorCatalogue,
-    rejectCodes,
-  });
-  addConsole(http);
-  observe(http, metrics);
-  return http;
-}
-
-function addApi(
-  http: HttpServer,
-  db: Database,
-  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; closers: Closers },
-): void {
-  const { settings, log, state, cold, closers } = parts;
-  const guard = createSignInGuard(db, { clock: systemClock, log });
-  closers.push(() => guard.flush());
-  addAccessRoutes(http, db, {
-    clock: systemClock,
-    cursorKey: () => cursorKey(state),
-    audit: createAudit(),
-    guard,
-    publicUrl: settings.publicUrl,
-  });
-  addRecordsRoutes(http, db, {
-    cursorKey: () => cursorKey(state),
-    cold,
-    ingest: createIngest(db, {
-      cold,
-      maxRecords: settings.ingestMaxRecords,
-      maxBatchBytes: settings.ingestMaxBytes,
-      maxEnrichmentBytes: settings.enrichmentMaxBytes,
-      inFlightBytes: settings.ingestInFlightBytes,
-      // Ingest may use a third of the connections, so that pages and exports always find one.
-      writers: Math.max(1, Math.floor(settings.databaseConnections / 3)),
-      clock: systemClock,
-    }),
-  });
-  addTagRoutes(http, db, { cursorKey: () => cursorKey(state), audit: createAudit() });
-}
-
-function assertReady(state: State): void {
-  cursorKey(state);
-}
-
-function observe(http: HttpServer, metrics: Metrics): void {
-  http.fastify.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'none';
-    metrics.observeRequest(
-      { method: request.method, route, status: reply.statusCode },
-      reply.elapsedTime / 1000,
-    );
-  });
-}
-
 /**
  * Waits for a database that does not answer yet, because both may be started at the same time. Any other fault is
  * thrown.
@@ -388,12 +264,6 @@ async function untilReachable<T>(
       await setTimeout(1000, undefined, { signal });
     }
   }
-}
-
-/** Limits the readiness probe: without it a database that hangs would hang the probe as well. */
-async function tooLate(millis: number): Promise<never> {
-  await setTimeout(millis, undefined, { ref: false });
-  throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
 }
 
 /**

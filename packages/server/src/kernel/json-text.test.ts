@@ -1,7 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compactJson } from './json-text.ts';
+import { type JsonFault, JsonScanner } from './json-text.ts';
+
+type CompactReading =
+  | { compact: string; sizeBytes: number; fault: null }
+  | { compact: null; fault: JsonFault };
+
+/**
+ * Reads a text that is one JSON value, with or without white space around it. The result keeps the source: the spelling
+ * of numbers, the order of keys and the escapes stay, and only white space between tokens is removed. `sizeBytes` is
+ * the UTF-8 length of the compact text.
+ */
+function compactJson(text: string): CompactReading {
+  const scanner = new JsonScanner(text);
+  const start = scanner.skipSpace(0);
+  scanner.beginValue();
+  const end = scanner.scanValue(start);
+  const sizeBytes = scanner.compactBytes(start, end);
+  const compact = scanner.fault === null ? scanner.compact(start, end) : '';
+  const rest = end < 0 ? end : scanner.skipSpace(end);
+  if (rest >= 0 && rest < scanner.sizeBytes) scanner.refuse(rest, 'nothing after the value');
+  if (scanner.fault !== null) return { compact: null, fault: scanner.fault };
+  return { compact, sizeBytes, fault: null };
+}
 
 const codeOf = (text: string) => compactJson(text).fault?.code ?? 'accepted';
 

@@ -16,28 +16,6 @@ const refusals = {
   json_too_deep: `objects and arrays may be nested at most ${maxNesting} deep`,
 } as const;
 
-export type CompactReading =
-  | { compact: string; sizeBytes: number; fault: null }
-  | { compact: null; fault: JsonFault };
-
-/**
- * Reads a text that is one JSON value, with or without white space around it. The result keeps the source: the spelling
- * of numbers, the order of keys and the escapes stay, and only white space between tokens is removed. `sizeBytes` is
- * the UTF-8 length of the compact text.
- */
-export function compactJson(text: string): CompactReading {
-  const scanner = new JsonScanner(text);
-  const start = scanner.skipSpace(0);
-  scanner.beginValue();
-  const end = scanner.scanValue(start);
-  const sizeBytes = scanner.compactBytes(start, end);
-  const compact = scanner.fault === null ? scanner.compact(start, end) : '';
-  const rest = end < 0 ? end : scanner.skipSpace(end);
-  if (rest >= 0 && rest < scanner.sizeBytes) scanner.refuse(rest, 'nothing after the value');
-  if (scanner.fault !== null) return { compact: null, fault: scanner.fault };
-  return { compact, sizeBytes, fault: null };
-}
-
 /**
  * Walks through JSON text without building values. A scan takes an offset and returns the offset after what it read, or
  * -1 when the text is not JSON there. What svcctl refuses beyond the grammar (duplicate keys, U+0000, lone surrogates,

@@ -1,0 +1,143 @@
+import { setTimeout } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import {
+  addAccessRoutes,
+  authenticate,
+  createAudit,
+  createRateLimit,
+  createSignInGuard,
+} from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { AppError, errorCatalogue } from '../kernel/errors.ts';
+import { isLoopback, isWithin } from '../platform/http/client-address.ts';
+import { addConsole } from '../platform/http/console-files.ts';
+import { addOriginRoutes } from '../platform/http/origin-routes.ts';
+import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { Work } from '../platform/work/repeat.ts';
+import type { Closers } from '../platform/work/stop.ts';
+import { rejectCodes } from '../records/contract.ts';
+import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
+import type { WakeUp } from '../webhooks/index.ts';
+import type { ColdTier } from './cold-tier.ts';
+import { addExports, type ExportJobs } from './exports.ts';
+import { addRetention, type Retention } from './retention.ts';
+import { cursorKey, type State } from './state.ts';
+import { addVersions, type Counting } from './versions.ts';
+import { addWebhooks } from './webhooks.ts';
+
+/** Returns what the service serves: the routes of its roles, health, the reference and the console. */
+export function createHttp(parts: {
+  settings: Settings;
+  log: Log;
+  db: Database;
+  state: State;
+  metrics: Metrics;
+  wakeUp: WakeUp;
+  cold: ColdTier;
+  retention: Retention;
+  counting: Counting;
+  jobs: ExportJobs;
+  bulkJobs: Work;
+  closers: Closers;
+}): HttpServer {
+  const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
+  const { retention, counting, jobs, bulkJobs } = parts;
+  const isTrusted = isWithin(settings.trustedProxies);
+  const http = createHttpServer({
+    log,
+    authenticate: (request) => authenticate(db, request, settings.publicUrl),
+    admit: createRateLimit(settings.rateLimit, systemClock),
+    // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
+    jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
+    connections: {
+      total: settings.connections,
+      perAddress: settings.connectionsPerAddress,
+      isShared: (address) => isLoopback(address) || isTrusted(address),
+      bodySeconds: settings.bodySeconds,
+    },
+    isTrusted,
+    isSecure: settings.publicUrl?.startsWith('https:') ?? false,
+    assertReady: () => assertReady(state),
+  });
+  if (settings.roles.includes('api')) {
+    addApi(http, db, { settings, log, state, cold, closers });
+    addVersions(http, db, { state, counting });
+    addExports(http, db, { settings, log, state, cold, jobs });
+    addRetention(http, db, { state, log, cold, retention, closers });
+    addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
+  }
+  addOriginRoutes(http, {
+    metrics,
+    assertReady: async () => {
+      assertReady(state);
+      await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
+    },
+    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
+    // without it, so a load balancer must not take this process out for it.
+    warnings: () => {
+      const { problem } = cold.watch.state();
+      return problem === null ? [] : [{ code: problem.code }];
+    },
+    errors: errorCatalogue,
+    rejectCodes,
+  });
+  addConsole(http);
+  observe(http, metrics);
+  return http;
+}
+
+function addApi(
+  http: HttpServer,
+  db: Database,
+  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; closers: Closers },
+): void {
+  const { settings, log, state, cold, closers } = parts;
+  const guard = createSignInGuard(db, { clock: systemClock, log });
+  closers.push(() => guard.flush());
+  addAccessRoutes(http, db, {
+    clock: systemClock,
+    cursorKey: () => cursorKey(state),
+    audit: createAudit(),
+    guard,
+    publicUrl: settings.publicUrl,
+  });
+  addRecordsRoutes(http, db, {
+    cursorKey: () => cursorKey(state),
+    cold,
+    ingest: createIngest(db, {
+      cold,
+      maxRecords: settings.ingestMaxRecords,
+      maxBatchBytes: settings.ingestMaxBytes,
+      maxEnrichmentBytes: settings.enrichmentMaxBytes,
+      inFlightBytes: settings.ingestInFlightBytes,
+      // Ingest may use a third of the connections, so that pages and exports always find one.
+      writers: Math.max(1, Math.floor(settings.databaseConnections / 3)),
+      clock: systemClock,
+    }),
+  });
+  addTagRoutes(http, db, { cursorKey: () => cursorKey(state), audit: createAudit() });
+}
+
+function assertReady(state: State): void {
+  cursorKey(state);
+}
+
+function observe(http: HttpServer, metrics: Metrics): void {
+  http.fastify.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none';
+    metrics.observeRequest(
+      { method: request.method, route, status: reply.statusCode },
+      reply.elapsedTime / 1000,
+    );
+  });
+}
+
+/** Limits the readiness probe: without it a database that hangs would hang the probe as well. */
+async function tooLate(millis: number): Promise<never> {
+  await setTimeout(millis, undefined, { ref: false });
+  throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
+}
