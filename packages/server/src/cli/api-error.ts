@@ -57,6 +57,7 @@ function unexplained(status: number, headers: Headers): string {
   return `The answer is a ${status} with ${type}, not one of svcctl's. Is this the right URL?`;
 }
 
+/** The problem document; empty when the body is no JSON object. */
 function parseProblem(body: string): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(body);

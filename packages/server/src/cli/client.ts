@@ -72,6 +72,7 @@ type Call = {
   body?: string | AsyncIterable<Uint8Array>;
 };
 
+/** Makes one call and answers the text of the answer. */
 async function request(io: Io, connection: Connection, call: Call): Promise<string> {
   // fetch itself would give up after 10 s without a connection, and 300 s without a byte of the body.
   const timer = new AbortController();
@@ -148,6 +149,7 @@ const reasons: Record<string, string | undefined> = {
   ETIMEDOUT: 'no connection in time',
 };
 
+/** The method of a route, and its path with parameters and query filled in. */
 function target(route: string, params: LooseInput['params'], query: LooseInput['query']) {
   const [method = '', template = ''] = route.split(' ');
   const path = template.replace(/:(\w+)/g, (_, name: string) =>

@@ -12,6 +12,7 @@ export type Connection = {
   readonly url: string;
   readonly token: string;
   readonly source: 'environment' | 'profile' | 'local service';
+  /** The name of the profile; null when no profile was used. */
   readonly profile: string | null;
   /** `source` in words, for people. */
   readonly place: string;
@@ -58,6 +59,7 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
   });
 }
 
+/** The connection of a profile, or else of the service on this machine; null when there is neither. */
 async function findStored(io: Io, profileFlag: string | undefined): Promise<Connection | null> {
   const named = profileFlag ?? (io.env.SVC_PROFILE || undefined);
   const file = await readProfiles(io.env);

@@ -33,6 +33,9 @@ export async function noteEmptySlice(
   context.note(`note: no record matches.${reason === '' ? '' : ` ${reason}`}`);
 }
 
+/**
+ * Why a slice is empty: the tenant or the store does not exist for this token, or the other conditions match nothing.
+ */
 async function findReason(client: Client, slice: AskedSlice): Promise<string> {
   const { tenant, store, version, split } = slice;
   if (version !== undefined) {

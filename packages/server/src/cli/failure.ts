@@ -14,6 +14,7 @@ export type Failure = {
   detail: string;
   /** The HTTP status if the service refused; null if the command itself did. */
   status: number | null;
+  /** The id under which the service has logged the request; null when it did not answer. */
   requestId: string | null;
   errors: readonly InputFault[];
   exitCode: number;
@@ -138,6 +139,7 @@ function scopeHints(detail: string): string[] {
   return [`svcctl tokens create --name NAME --preset ${preset}`];
 }
 
+/** What to do about a token that was refused: this depends on where the token was found. */
 function tokenHints(connection: Connection): string[] {
   switch (connection.source) {
     case 'environment':

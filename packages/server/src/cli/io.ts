@@ -50,6 +50,7 @@ export function createWriter(stream: TextStream): Writer {
   };
 }
 
+/** The error of a stream, as `OutputClosed` when its reader hung up. */
 function translate(error: Error): Error {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new OutputClosed();

@@ -14,6 +14,7 @@ const maxDeadLetterRows = 200;
 /** One page of a list: its rows as the API wrote them, and the cursor of the next page. */
 export type Page = {
   rows: string[];
+  /** Null on the last page. */
   nextCursor: string | null;
   /** Number of rows on all pages; null for lists that do not tell. */
   total: number | null;

@@ -14,6 +14,7 @@ export type Column<Row> = {
   readonly isCutInMiddle?: boolean;
   /** The column is left out when the terminal is too narrow for the others; those with the lowest number go first. */
   readonly givesWay?: number;
+  /** The plain value. For null a pipe gets nothing, and a terminal –. */
   readonly value: (row: Row) => string | number | null;
   /** The text for a terminal, where it differs from `value`. */
   readonly shown?: (row: Row) => string;

@@ -188,7 +188,7 @@ type TreeMove =
   | { type: 'choose'; key: string }
   | null;
 
-/** `*` opens all siblings, but at most this many, because each takes a request. */
+/** `*` opens a row and the siblings below it, but at most this many, because each takes a request. */
 const maxOpened = 50;
 
 type TreeKeyPress = {

@@ -141,6 +141,7 @@ function check(options: Options): void {
   }
 }
 
+/** What to export, from the options. A version that is named is looked up in the service. */
 async function requestOf(
   context: Context,
   client: Client,
@@ -182,6 +183,10 @@ async function versionOf(
   return { id: version.id, rows: versionRows(version, split) };
 }
 
+/**
+ * Lets a job make the file. With `waits` it follows the job and downloads the file, otherwise it prints the id of the
+ * job.
+ */
 async function exportAsJob(
   context: Context,
   client: Client,

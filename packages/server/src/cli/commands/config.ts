@@ -24,6 +24,7 @@ export function addConfig(program: Command, context: Context): void {
   withExamples(command, ['svcctl config', 'SVC_PORT=9000 svcctl config --json name,value']);
 }
 
+/** Prints all settings of the service and where each value comes from. Secrets are masked. */
 async function printSettings(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   const settings: Record<string, SettingValue['value'] | undefined> = loadSettings(context.io.env);
   const values = Object.entries(settingRows).map(([name, row]): SettingValue => {

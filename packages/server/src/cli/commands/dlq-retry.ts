@@ -44,6 +44,7 @@ export function addDlqRetry(dlq: Command, context: Context): void {
   ]);
 }
 
+/** Retries either the given ids, or with --all whatever the filter finds. */
 async function retry(
   context: Context,
   ids: readonly string[],
@@ -63,6 +64,7 @@ async function retry(
   await retryEach(context, ids, options);
 }
 
+/** Retries ids one by one, and prints which were refused. */
 async function retryEach(
   context: Context,
   ids: readonly string[],

@@ -271,6 +271,9 @@ async function enable(context: Context, id: string): Promise<void> {
   context.note(`Enabled ${id} (${url}). ${rest}`);
 }
 
+/**
+ * Asks, then has the backlog discarded and the endpoint enabled. A large backlog is discarded by a job of the service.
+ */
 async function discard(context: Context, id: string, { yes }: EnableOptions): Promise<void> {
   const client = await context.connect();
   const { backlog } = await client.json('GET /webhook/endpoints/:id', { params: { id } });

@@ -120,6 +120,10 @@ export function addExportsGet(exports: Command, context: Context): void {
   ]);
 }
 
+/**
+ * Downloads the file of a job; with --wait it first waits until the job has ended. Without --out the file goes to
+ * stdout, or on a terminal into a file of the suggested name.
+ */
 async function get(context: Context, id: string, options: GetOptions): Promise<void> {
   if (options.json && (options.out === undefined || options.out === '-')) {
     throw new AppError('usage_invalid', {

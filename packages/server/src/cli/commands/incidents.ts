@@ -194,6 +194,7 @@ async function send(context: Context, options: SendOptions): Promise<void> {
   );
 }
 
+/** The data of an incident, parsed and as the text that was given. Throws `usage_invalid` unless it is JSON. */
 async function readData(context: Context, data: string): Promise<{ value: unknown; text: string }> {
   const text = await readText(context, data);
   try {
@@ -206,6 +207,7 @@ async function readData(context: Context, data: string): Promise<{ value: unknow
   }
 }
 
+/** The value of --data: `@file` reads a file, `-` reads stdin, anything else is the text itself. */
 async function readText(context: Context, data: string): Promise<string> {
   if (data.startsWith('@')) {
     const path = resolve(context.io.cwd, data.slice(1));

@@ -95,6 +95,7 @@ export function addPolicySet(policy: Command, context: Context): void {
   ]);
 }
 
+/** Changes the policy of a tenant. What no option names keeps its present value. */
 async function set(context: Context, tenant: string, options: SetOptions): Promise<void> {
   const { hotDays, deleteDays, hold } = options;
   if (hotDays === undefined && deleteDays === undefined && hold === undefined) {

@@ -230,6 +230,7 @@ export function addRecordsShow(records: Command, context: Context): void {
   ]);
 }
 
+/** Prints one record, which takes all four options that identify it. */
 async function showOne(context: Context, options: ShowOptions): Promise<void> {
   const { tenant, store, at, event } = options;
   if (tenant === undefined || store === undefined || at === undefined || event === undefined) {

@@ -101,6 +101,10 @@ export function addRetentionRun(retention: Command, context: Context): void {
   ]);
 }
 
+/**
+ * Starts a run after a question, and follows it unless --no-wait was given. Throws `move_failed` when a move of it
+ * failed.
+ */
 async function startRun(context: Context, options: RunOptions): Promise<void> {
   const { tenant, before, json } = options;
   checkDate('--before', before);
@@ -171,6 +175,7 @@ export function addRetentionVerify(retention: Command, context: Context): void {
   ]);
 }
 
+/** Starts a verification, or shows the one with this id, and follows it unless --no-wait was given. */
 async function verify(
   context: Context,
   id: string | undefined,

@@ -108,6 +108,7 @@ export function addTokensCreate(tokens: Command, context: Context): void {
   ]);
 }
 
+/** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
 async function create(context: Context, options: CreateOptions): Promise<void> {
   if ((options.preset === undefined) === (options.scope === undefined)) {
     throw new AppError('usage_invalid', { detail: 'Give either --preset or --scope.' });

@@ -113,6 +113,7 @@ export function addVersionsCreate(versions: Command, context: Context): void {
   ]);
 }
 
+/** Freezes a version, and waits until it is counted unless --no-wait was given. */
 async function create(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;

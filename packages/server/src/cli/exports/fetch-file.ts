@@ -155,6 +155,7 @@ function told(error: unknown): unknown {
   });
 }
 
+/** Throws `export_mismatch` unless size and SHA-256 are those of the job. */
 function assertSame(job: ExportJob, sink: Sink): void {
   const size = sink.sizeBytes();
   if (size !== job.bytes) throw differs(`it has ${size} bytes, ${job.bytes} were announced`);

@@ -72,6 +72,7 @@ export async function getFile(
 
 type Target = { job: ExportJob; sink: Sink; label: string; path: string | null };
 
+/** Fetches the file and gives it its name. After a failure it keeps what can be used by a later run. */
 async function fetchKept(context: Context, client: Client, target: Target): Promise<Fetched> {
   const { job, sink, path } = target;
   let isWhole = false;
@@ -95,6 +96,7 @@ async function fetchKept(context: Context, client: Client, target: Target): Prom
   }
 }
 
+/** Throws `export_mismatch` unless the manifest agrees with the job, and its parts add up. */
 function assertManifest(job: ExportJob, manifest: Manifest): void {
   const rowsOfParts = manifest.parts.reduce((sum, part) => sum + part.rows, 0);
   const pairs = [

@@ -101,6 +101,7 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
   });
 }
 
+/** The bytes of the answer. Throws when none come for `idleMillis`, or the connection is cut. */
 async function* readPieces(response: IncomingMessage, idleMillis: number): AsyncGenerator<Buffer> {
   let isWaiting = true;
   // Only the time that we wait for the service counts, not the time that a slow disk or pipe takes.

@@ -47,6 +47,7 @@ function createLineCounter(): Counter {
   };
 }
 
+/** Counts in a gzip file, by decompressing it beside the download. */
 function unzipped(counter: Counter): RowCounter {
   const gunzip = createGunzip();
   let failure: Error | undefined;

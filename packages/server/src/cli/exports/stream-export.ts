@@ -85,6 +85,7 @@ function announcedRows(client: Client, { headers }: FileAnswer): number {
   });
 }
 
+/** The name for the file: what the service suggests, or one made of the slice. */
 function suggestName(answer: FileAnswer, request: StreamRequest): string {
   const suggested = suggestedName(answer.headers['content-disposition']);
   if (suggested !== null) return suggested;
@@ -200,6 +201,7 @@ export function shortSha256(sha256: string): string {
 
 const narrowing = ['kind', 'dataset', 'version', 'split'];
 
+/** Says with what the number of rows was compared. */
 async function comparison(context: Context, client: Client, done: Report): Promise<string> {
   const { slice, body, versionRows } = done.request;
   if (versionRows === done.received.rows) return 'as many as the version holds';

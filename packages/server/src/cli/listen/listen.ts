@@ -80,6 +80,7 @@ async function register(context: Context, url: string, tenant: string): Promise<
   };
 }
 
+/** Throws the error again. If the service may not send to this machine, it adds how to allow that. */
 function explain(error: unknown): never {
   if (error instanceof ApiError && ['target_blocked', 'target_invalid'].includes(error.code)) {
     error.advice.push(
@@ -90,6 +91,7 @@ function explain(error: unknown): never {
   throw error;
 }
 
+/** Deletes the endpoint when the command ends; one that is gone already is fine. */
 async function removeEndpoint(context: Context, made: Registration): Promise<void> {
   const { id } = made;
   try {
@@ -116,6 +118,7 @@ type Row = {
   at: string;
   id: string;
   type: string;
+  /** Whether the signature is right; null when it was not checked. */
   verified: boolean | null;
   fault: string | null;
   duplicate: boolean;

@@ -78,6 +78,7 @@ async function wait(
   tellRetryEnd(context, job);
 }
 
+/** Prints the id of the job, which goes on without this command. */
 async function leave(context: Context, job: RetryJob, { json }: RetryAllOptions): Promise<void> {
   if (json) await printJson(context, job);
   else await context.out.write(`${job.id}\n`);
@@ -94,6 +95,7 @@ async function endWithNothing(
   context.note(`Nothing to retry${left}.`);
 }
 
+/** Prints what --dry-run would retry, and the command that does it. */
 async function printPreview(
   context: Context,
   preview: Preview,
