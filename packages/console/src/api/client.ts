@@ -39,7 +39,9 @@ export type ApiErrorFields = {
   readonly code: string;
   /** What to do next, for people. */
   readonly detail: string;
+  /** The id under which the service has logged the request. */
   readonly requestId?: string | null;
+  /** How long the service asks to wait. */
   readonly retryAfterSeconds?: number | null;
   readonly errors?: readonly InputFault[];
 };

@@ -21,6 +21,7 @@ const keyOf = ({ id }: ExportJob) => id;
 /** The list of export jobs, latest first. */
 export function ExportsTable(props: {
   rows: readonly ExportJob[];
+  /** Id of the job that the drawer shows. */
   open: string | undefined;
   place: string;
   isWaiting: boolean;

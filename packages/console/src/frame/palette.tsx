@@ -163,6 +163,7 @@ function usePasted(text: string): Entry[] {
 /** Tenants, stores or months below the typed path. A name is searched as it was typed, then in capitals. */
 function useSlices(text: string): {
   entries: Entry[];
+  /** What to say below the entries: that the search runs, or why it failed. Null says how many there are. */
   state: string | null;
   isSearching: boolean;
 } {

@@ -61,6 +61,7 @@ export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
 
 type PlanScope = {
   readonly tenant?: string | undefined;
+  /** Plans only days before this one; undefined plans all days that are due. */
   readonly before?: string | undefined;
 };
 

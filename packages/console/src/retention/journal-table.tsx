@@ -60,6 +60,7 @@ const keyOf = ({ id }: RetentionMove) => id;
 /** A page of the journal of moves. */
 export function JournalTable(props: {
   rows: readonly RetentionMove[];
+  /** Id of the move that the drawer shows. */
   open: string | undefined;
   place: string;
   isWaiting: boolean;

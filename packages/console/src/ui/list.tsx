@@ -69,6 +69,7 @@ export function Empty(props: {
  */
 export function Pager(props: {
   list: UseQueryResult<Page<unknown>>;
+  /** The cursor of this page; undefined on the first one. */
   cursor: string | undefined;
   onCursor: (cursor: string | undefined) => void;
   /** The words for one row and for several. */

@@ -7,6 +7,7 @@ export type QueryState = {
   readonly dataUpdatedAt: number;
   readonly errorUpdatedAt: number;
   readonly errorUpdateCount: number;
+  /** The last failure; null when the last answer was good, or a first load is tried again. */
   readonly error: Error | null;
 };
 

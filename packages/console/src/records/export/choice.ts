@@ -100,7 +100,9 @@ export type Choices = {
   pathText: string;
   profile: Profile;
   header: boolean;
+  /** Undefined means records with any tags or none. */
   dataset: DatasetName | undefined;
+  /** Undefined means that no version is chosen, so that `dataset` counts. */
   versionId: string | undefined;
   split: SplitName | undefined;
   /** Undefined means the way that is recommended for the number of rows. */

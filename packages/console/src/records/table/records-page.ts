@@ -27,7 +27,9 @@ export type RecordLine = {
 /** A page of records with the cursors to its neighbours; null where there is none. */
 export type RecordsPage = {
   lines: RecordLine[];
+  /** Null on the last page. */
   next_cursor: string | null;
+  /** Null on the first page. */
   prev_cursor: string | null;
 };
 

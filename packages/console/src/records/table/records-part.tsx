@@ -19,6 +19,7 @@ type RecordsPartProps = {
   search: RecordsSearch;
   update: ChangeSearch<RecordsSearch>;
   records: ReturnType<typeof useRecords>;
+  /** The counters of the node: null when it has no records, undefined while they load. */
   facts: DatasetRow | null | undefined;
   onOpen: (key: string) => void;
 };

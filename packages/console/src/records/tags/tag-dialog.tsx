@@ -148,6 +148,7 @@ function DayInput(props: {
 /** The preview. Its height never changes, so that nothing moves when the answer comes. */
 function Preview(props: {
   fault: string | null;
+  /** What the tag would cover; undefined while that is not known. */
   known: Tagged | undefined;
   preview: UseQueryResult<Tagged>;
   dataset: DatasetName;

@@ -9,6 +9,7 @@ type WindowKind = (typeof windowKinds)[number];
 /** Where a new tag begins: the tenant or store, and the days that are chosen on the page. */
 export type TagPlace = {
   readonly tenant: string;
+  /** Undefined for a tag of the whole tenant. */
   readonly store?: string | undefined;
   readonly month?: string | undefined;
   readonly from?: string | undefined;

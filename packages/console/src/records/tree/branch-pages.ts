@@ -124,6 +124,7 @@ type Totals = {
   isAllHot: boolean;
   covered: number;
   by_dataset: { training: number; fine_tuning: number };
+  /** The share of covered records; null without records. */
   coverage: number | null;
 };
 

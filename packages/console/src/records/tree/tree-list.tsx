@@ -21,6 +21,7 @@ const typingMillis = 700;
 
 export type TreeListProps = {
   tree: Tree;
+  /** Key of the chosen node. */
   chosen: string | null;
   onChoose: (key: string) => void;
   onOpen: (keys: readonly string[], isOpen: boolean) => void;

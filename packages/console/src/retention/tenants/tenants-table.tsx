@@ -91,6 +91,7 @@ const keyOf = ({ tenant }: TenantState) => tenant;
 /** A page of tenants with their policies and the shares of their tiers. */
 export function TenantsTable(props: {
   rows: readonly TenantState[];
+  /** The tenant that the drawer shows. */
   open: string | undefined;
   place: string;
   isWaiting: boolean;

@@ -45,6 +45,7 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
 type EndpointFormProps = {
   /** The endpoint to change; undefined for a new one. */
   endpoint: Endpoint | undefined;
+  /** The tenant that a new endpoint begins with. */
   tenant: string | undefined;
   onMade: (endpoint: EndpointWithSecret) => void;
 };
@@ -208,6 +209,7 @@ function numeral(text: string): number {
 
 /** Shows the secret of an endpoint, which can never be seen again: so a click beside the dialog does not close it. */
 export function SecretDialog(props: {
+  /** The endpoint whose secret is shown; null closes the dialog. */
   endpoint: EndpointWithSecret | null;
   onClose: () => void;
 }): ReactNode {
