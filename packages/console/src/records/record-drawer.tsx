@@ -1,22 +1,19 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core';
-import { useClipboard } from '@mantine/hooks';
+import { ActionIcon, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { api, pathWith } from '../api/client.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
-import { formatBytes, formatCount, formatInstant, visibleJson, visibleText } from '../ui/format.ts';
+import { formatBytes, formatCount, formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
-import { type JsonPiece, printJson, printPieces, readMembers } from '../ui/json-source.ts';
+import { printJson, readMembers } from '../ui/json-source.ts';
+import { JsonText } from '../ui/json-text.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
 import { noPlaceholder } from '../ui/poll.tsx';
 import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from './search.ts';
-
-/** A longer enrichment is shown without colours: each coloured piece costs an element. */
-const colouredChars = 40_000;
 
 export type RecordDrawerProps = { recordKey: string; onClose: () => void };
 
@@ -114,7 +111,7 @@ function RecordBody({ identity, source }: { identity: RecordIdentity; source: st
           <Field name="bytes" value={bytesText(bytes)} />
         </dl>
         <h3 className={classes.title}>ENRICHMENT</h3>
-        <Json source={enrichment} />
+        <JsonText source={enrichment} />
       </section>
     </>
   );
@@ -141,37 +138,6 @@ function Field(props: {
         )}
       </dd>
     </div>
-  );
-}
-
-/** The enrichment, indented and, unless it is long, in colours. */
-function Json({ source }: { source: string }): ReactNode {
-  const pieces = useMemo((): JsonPiece[] => {
-    if (source.length <= colouredChars) return printPieces(visibleJson(source));
-    return [{ kind: 'mark', text: printJson(visibleJson(source)) }];
-  }, [source]);
-  return (
-    <pre className={classes.json}>
-      {pieces.map((piece, index) =>
-        piece.kind === 'mark' ? (
-          piece.text
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a record never changes
-          <span key={index} data-kind={piece.kind}>
-            {piece.text}
-          </span>
-        ),
-      )}
-    </pre>
-  );
-}
-
-function CopyText({ label, value }: { label: string; value: () => string }): ReactNode {
-  const { copied, copy } = useClipboard({ timeout: 1500 });
-  return (
-    <Button size="compact-xs" onClick={() => copy(value())}>
-      <span aria-live="polite">{copied ? 'Copied' : label}</span>
-    </Button>
   );
 }
 

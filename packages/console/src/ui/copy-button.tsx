@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from '@mantine/core';
+import { ActionIcon, Button, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 import classes from './cli-block.module.css';
@@ -17,6 +17,16 @@ export function CopyButton({ value, label }: { value: string; label: string }): 
         </span>
       </ActionIcon>
     </Tooltip>
+  );
+}
+
+/** A button in words that copies what `value` makes when it is pressed. */
+export function CopyText({ label, value }: { label: string; value: () => string }): ReactNode {
+  const { copied, copy } = useClipboard({ timeout: 1500 });
+  return (
+    <Button size="compact-xs" onClick={() => copy(value())}>
+      <span aria-live="polite">{copied ? 'Copied' : label}</span>
+    </Button>
   );
 }
 

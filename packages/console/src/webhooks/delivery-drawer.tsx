@@ -1,15 +1,15 @@
 import { Button, Modal } from '@mantine/core';
-import { useClipboard } from '@mantine/hooks';
 import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import { DrawerShell } from '../ui/drawer-shell.tsx';
-import { formatInstant, visibleJson, visibleText } from '../ui/format.ts';
+import { formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
-import { type JsonPiece, printJson, printPieces } from '../ui/json-source.ts';
+import { printJson } from '../ui/json-source.ts';
+import { JsonText } from '../ui/json-text.tsx';
 import classes from '../ui/lines.module.css';
 import { SkeletonRows } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
@@ -86,7 +86,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
         <h3 className={drawerClasses.title}>ATTEMPTS</h3>
         <Attempts attempts={delivery.attempt_log} />
         <h3 className={drawerClasses.title}>PAYLOAD</h3>
-        <Payload body={delivery.body} />
+        <JsonText source={delivery.body} />
       </section>
     </>
   );
@@ -176,15 +176,6 @@ function Fact(props: { name: string; copy?: string; children: ReactNode }): Reac
   );
 }
 
-function CopyText({ label, value }: { label: string; value: () => string }): ReactNode {
-  const { copied, copy } = useClipboard({ timeout: 1500 });
-  return (
-    <Button size="compact-xs" onClick={() => copy(value())}>
-      <span aria-live="polite">{copied ? 'Copied' : label}</span>
-    </Button>
-  );
-}
-
 /** The attempts, newest first, with what came of each. */
 function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
   if (attempts.length === 0) return <p className={classes.note}>No attempt yet.</p>;
@@ -223,31 +214,6 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
         </details>
       )}
     </li>
-  );
-}
-
-/** A longer body is shown without colours: each coloured piece costs an element. */
-const colouredChars = 40_000;
-
-/** The body of a delivery, indented. Only its white space differs from what is sent. */
-function Payload({ body }: { body: string }): ReactNode {
-  const pieces = useMemo((): JsonPiece[] => {
-    if (body.length <= colouredChars) return printPieces(visibleJson(body));
-    return [{ kind: 'mark', text: printJson(visibleJson(body)) }];
-  }, [body]);
-  return (
-    <pre className={drawerClasses.json}>
-      {pieces.map((piece, index) =>
-        piece.kind === 'mark' ? (
-          piece.text
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a body never changes
-          <span key={index} data-kind={piece.kind}>
-            {piece.text}
-          </span>
-        ),
-      )}
-    </pre>
   );
 }
 

@@ -1,9 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { memo, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { formatBytes, formatInstant, visibleText, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { useKeys } from '../../ui/keys.ts';
 import { SkeletonRows } from '../../ui/list.tsx';
+import { hasSelectedText, useFocusBack } from '../../ui/table/rows-table.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import type { RecordLine, RecordsPage } from './records-page.ts';
 import classes from './table.module.css';
@@ -79,7 +80,7 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
           ref={body}
           onClick={(event) => {
             const key = keyOf(event.target);
-            if (key === undefined || hasSelection()) return;
+            if (key === undefined || hasSelectedText()) return;
             setActive(key);
             props.onOpen(key);
           }}
@@ -208,27 +209,6 @@ function NoRecords({ page, isFiltered, onClearFilters }: RecordsTableProps): Rea
   );
 }
 
-/** When the drawer closes, returns the focus to the row from which it was opened. */
-function useFocusBack(
-  open: string | undefined,
-  body: { current: HTMLTableSectionElement | null },
-): void {
-  const last = useRef(open);
-  useEffect(() => {
-    const before = last.current;
-    last.current = open;
-    if (before === undefined || open !== undefined) return;
-    const focused = document.activeElement;
-    if (focused !== null && focused !== document.body && !focused.closest('[data-drawer]')) return;
-    body.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(before)}"]`)?.focus();
-  }, [open, body]);
-}
-
 function keyOf(target: EventTarget): string | undefined {
   return (target as Element).closest<HTMLElement>('[data-key]')?.dataset.key;
-}
-
-/** Whether text is selected: the click that ends a selection must not open the drawer. */
-function hasSelection(): boolean {
-  return (window.getSelection()?.toString() ?? '') !== '';
 }

@@ -261,7 +261,7 @@ function rowOf(table: HTMLTableElement | null, key: string): HTMLElement | null 
 }
 
 /** Whether text is selected: the click that ends a selection must not open the drawer. */
-function hasSelectedText(): boolean {
+export function hasSelectedText(): boolean {
   return (window.getSelection()?.toString() ?? '') !== '';
 }
 
@@ -298,7 +298,7 @@ function useFocusKept(props: {
 }
 
 /** When the drawer closes, returns the focus to the row from which it was opened. */
-function useFocusBack(open: string | undefined, table: Table): void {
+export function useFocusBack(open: string | undefined, table: RefObject<HTMLElement | null>): void {
   const last = useRef(open);
   useEffect(() => {
     const before = last.current;

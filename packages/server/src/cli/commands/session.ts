@@ -31,21 +31,15 @@ export function addLogin(program: Command, context: Context): void {
 
 async function login(context: Context, options: LoginOptions): Promise<void> {
   const { io } = context;
-  const [
-    { findLocalService, parseServiceUrl },
-    { createClient },
-    profiles,
-    prompt,
-    { isAccessToken },
-  ] = await Promise.all([
+  const [connection, { createClient }, prompt, { isAccessToken }] = await Promise.all([
     import('../connection.ts'),
     import('../client.ts'),
-    import('../connection.ts'),
     import('../confirm.ts'),
     import('../../kernel/ids.ts'),
   ]);
+  const { findLocalService, parseServiceUrl } = connection;
   const name = options.profile ?? context.profile() ?? 'default';
-  const file = await profiles.readProfiles(io.env);
+  const file = await connection.readProfiles(io.env);
   const given = options.url ?? (io.env.SVC_URL || undefined) ?? file.profiles[name]?.url;
   const url = parseServiceUrl(given ?? (await findLocalService(io))?.url ?? defaultUrl, '--url');
 
@@ -64,10 +58,10 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   file.profiles[name] = { url, token };
   // The first profile becomes the default, and so does one that is called `default`.
   if (file.default === null || name === 'default') file.default = name;
-  await profiles.writeProfiles(io.env, file);
+  await connection.writeProfiles(io.env, file);
   context.note(`Signed in to ${url} as "${me.name}" with ${me.scopes.join(', ')}.`);
   const use = file.default === name ? 'svcctl records ls' : `svcctl --profile ${name} records ls`;
-  context.hint(`Profile ${name} in ${profiles.profilePath(io.env)} · use it: ${use}`);
+  context.hint(`Profile ${name} in ${connection.profilePath(io.env)} · use it: ${use}`);
 }
 
 type LogoutOptions = { profile?: string };
@@ -84,10 +78,7 @@ export function addLogout(program: Command, context: Context): void {
 
 async function logout(context: Context, options: LogoutOptions): Promise<void> {
   const { io } = context;
-  const [{ readProfiles, writeProfiles }, { unknownProfile }] = await Promise.all([
-    import('../connection.ts'),
-    import('../connection.ts'),
-  ]);
+  const { readProfiles, unknownProfile, writeProfiles } = await import('../connection.ts');
   const file = await readProfiles(io.env);
   const name =
     options.profile ??
