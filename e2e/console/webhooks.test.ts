@@ -230,6 +230,25 @@ test('shows the four newest messages, and keeps the one that has the focus', asy
   await close();
 });
 
+test('shows nobody the messages of whoever was signed in before', async () => {
+  const { service, endpoints } = webhooks;
+  const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openQueue(page, '/dlq?tenant=globex');
+  await service.call('PATCH', path, { body: { enabled: false } });
+  await rowsOf(page).first().getByRole('button', { name: 'RETRY' }).click();
+  const refused = messages(page).getByText('Not retried');
+  await refused.waitFor();
+  await page.getByRole('button', { name: 'Signed in as' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, service.token);
+  await page.getByRole('button', { name: 'Signed in as' }).waitFor();
+  expect(await refused.count()).toBe(0);
+  await service.call('PATCH', path, { body: { enabled: true } });
+  expectQuiet([/409 \(Conflict\)/]);
+  await close();
+});
+
 test('retries a row, which leaves at once, and follows it until it is delivered', async () => {
   const { service, receiver } = webhooks;
   const { page, expectQuiet, close } = await openPage(browser, service);

@@ -44,7 +44,7 @@ export function List(props: {
 /** Says why there are no rows; if filters are set, it offers to remove them. */
 export function Empty(props: {
   title: string;
-  /** void) => Removes the filters; undefined when none is set. */
+  /** Removes the filters; undefined when none is set. */
   onClear?: (() => void) | undefined;
   children?: ReactNode;
 }): ReactNode {

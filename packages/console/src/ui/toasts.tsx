@@ -6,7 +6,7 @@ import {
   notifications,
   notificationsStore,
 } from '@mantine/notifications';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import classes from './controls.module.css';
 
 /** A message. `href` is a place of the console, and `linkText` the words that lead there. */
@@ -44,6 +44,11 @@ export function notify(toast: Toast): void {
 
 /** Shows the messages of `notify`. The frame contains it once. */
 export function Toasts(): ReactNode {
+  // The library keeps its messages for as long as the page lives. Whoever signs in next must not see those of before.
+  useEffect(() => {
+    notifications.clean();
+    return () => notifications.clean();
+  }, []);
   return (
     <Portal>
       <div role="status" aria-live="polite" aria-label="Messages">
@@ -54,6 +59,10 @@ export function Toasts(): ReactNode {
           containerWidth="auto"
           limit={mostShown}
           pauseResetOnHover="notification"
+          // A message is shown whole, and its text can be selected with the mouse.
+          notificationMaxHeight="none"
+          allowDragDismiss={false}
+          allowScrollDismiss={false}
         />
       </div>
     </Portal>
