@@ -120,7 +120,7 @@ test('a missing segment answers 500 and names the days', async () => {
   await rm(join(cold.dir, 'records', 'tenant=BIG'), { recursive: true });
   const answer = await service.call('POST', '/exports/csv', { body: { tenant: 'BIG' } });
   expect(answer.json).toMatchObject({ status: 500, code: 'segment_damaged' });
-  expect(answer.json.detail).toContain('2001-03-01 … 2001-03-07');
+  expect(answer.json.detail).toContain('tenant BIG from 2001-03-01 to 2001-03-07');
 });
 
 async function exportFolders(): Promise<string[]> {

@@ -275,7 +275,13 @@ async function writeBody(
   if (!(answer.Body instanceof Readable)) throw new Error('the store answered without a body');
   const file = createWriteStream(path);
   answer.Body.on('data', (chunk: Buffer) => onBytes(chunk.length));
-  await pipeline(answer.Body, file, signal === undefined ? {} : { signal });
+  try {
+    await pipeline(answer.Body, file, signal === undefined ? {} : { signal });
+  } catch (error) {
+    // The body may fail while the file is still being opened. It must not appear after the caller has removed it.
+    if (!file.closed) await new Promise<void>((done) => file.destroy().once('close', () => done()));
+    throw error;
+  }
   if (answer.ContentLength !== undefined && file.bytesWritten !== answer.ContentLength) {
     throw new Error(`the store sent ${file.bytesWritten} of ${answer.ContentLength} bytes`);
   }
