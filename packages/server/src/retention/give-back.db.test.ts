@@ -40,6 +40,24 @@ beforeEach(async () => {
   }
 });
 
+/**
+ * Moves a tenant, and waits until no transaction is left that began before. CLUSTER keeps what one of them might see, in
+ * whatever database of the server: other test files have theirs on it.
+ */
+async function moveOut(name: string): Promise<void> {
+  await mover.move(name, '2001-05-31');
+  const [moved] = await mover.db.query<{ id: string }>(
+    sql`select pg_current_xact_id()::text as id`,
+  );
+  const isPast = async () => {
+    const [row] = await mover.db.query<{ is_past: boolean }>(
+      sql`select pg_snapshot_xmin(pg_current_snapshot()) > ${moved?.id}::text::xid8 as is_past`,
+    );
+    return row?.is_past ?? false;
+  };
+  await vi.waitUntil(isPast, { timeout: 50_000 });
+}
+
 const giveBack = () => giveBackSpace(mover.db, { log, signal: never });
 async function sizeOf(month: string): Promise<number> {
   const spaces = await listMonthSpaces(mover.db);
@@ -54,7 +72,7 @@ test('months whose records have moved give their space back, those with a few re
   const full = { march: await sizeOf(march), april: await sizeOf(april) };
   expect(Math.min(full.march, full.april)).toBeGreaterThan(1_500_000);
   expect((await measureHotSpace(mover.db)).dead_bytes).toBe(0);
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   const { dead_bytes: dead } = await measureHotSpace(mover.db);
   expect(dead).toBeGreaterThan(full.march + full.april - 200_000);
 
@@ -75,7 +93,7 @@ test('a snapshot keeps seeing what has moved; its space comes back when it has e
   await mover.db.transaction(
     async (connection) => {
       await connection.query(sql`select count(*) from leaf_tenants`);
-      await mover.move(tenant, '2001-05-31');
+      await moveOut(tenant);
       const full = await sizeOf(march);
       await giveBack();
       expect(await sizeOf(march)).toBeGreaterThan(full - 200_000);
@@ -99,7 +117,7 @@ test('a month that somebody writes to is left to a later run, and waited for onl
     { serializers },
     { write: (line: string) => void faults.push(JSON.parse(line).err) },
   );
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   await mover.db.transaction(async (connection) => {
     await connection.query(sql`delete from enrichment_records where tenant = ${`${tenant}-late`}
       and store = 'none' and occurred_at >= '2001-04-01Z'`);
@@ -118,12 +136,12 @@ test('a month most of whose records are live is vacuumed and not written anew', 
     mover.db,
     recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),
   );
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   const fileOf = () => mover.db.query(sql`select pg_relation_filenode(${march}::regclass) as file`);
   const before = await fileOf();
   await giveBack();
   expect(await fileOf()).toEqual(before);
-  await mover.move(`${tenant}-own`, '2001-05-31');
+  await moveOut(`${tenant}-own`);
   await giveBack();
 });
 
@@ -142,7 +160,7 @@ async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>)
 }
 
 test('months with few records are written anew where a vacuum of them takes long', async () => {
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   await withVacuum(100, (db) => giveBackSpace(db, { log, signal: never }));
   expect(await sizeOf(march)).toBeLessThan(100_000);
   expect(await sizeOf(april)).toBeLessThan(100_000);
@@ -153,7 +171,7 @@ test('a vacuum may take longer than a statement, and an abort ends it', async ()
     mover.db,
     recordsOf(`${tenant}-own`, { days: ['2001-03-11'], perDay: 3500, stores: ['DFW'] }),
   );
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   const vacuums = async () => {
     const [row] = await mover.db.query<{ count: number }>(
       sql`select pg_stat_get_vacuum_count(${march}::regclass) as count`,
@@ -176,12 +194,12 @@ test('a vacuum may take longer than a statement, and an abort ends it', async ()
   expect(await vacuums()).toBe(before);
   await withVacuum(7, (db) => giveBackSpace(db, { log, signal: never }));
   expect(await vacuums()).toBe(before + 1);
-  await mover.move(`${tenant}-own`, '2001-05-31');
+  await moveOut(`${tenant}-own`);
   await giveBack();
 });
 
 test('an abort ends it and changes nothing', async () => {
-  await mover.move(tenant, '2001-05-31');
+  await moveOut(tenant);
   const reason = new Error('enough');
   const gone = giveBackSpace(mover.db, { log, signal: AbortSignal.abort(reason) });
   await expect(gone).rejects.toBe(reason);

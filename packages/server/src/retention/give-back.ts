@@ -19,8 +19,6 @@ export const rewriteBytes = 32 * 2 ** 20;
 const readBytes = 8 * rewriteBytes;
 const workMillis = 3000;
 const tries = 5;
-/** As many as that where a vacuum, which blocks nobody, can do the work instead. */
-const triesBeforeVacuum = 3;
 const pauseMillis = 200;
 
 /**
@@ -89,9 +87,9 @@ function isMostlyDead({ dead_bytes, live_bytes }: MonthSpace): boolean {
 }
 
 /**
- * Writes a month with few records among many dead ones anew, in a few tries. That spares it a long vacuum, which the
- * server may have been told to do slowly. A vacuum afterwards is short. If all tries fail, the vacuum finds the month as
- * it would have found it anyway.
+ * Writes a month with few records among many dead ones anew, in one try. That spares it a long vacuum, which the server
+ * may have been told to do slowly. A vacuum afterwards is short. If the try fails, the vacuum finds the month as it
+ * would have found it anyway.
  */
 export async function rewriteInstead(session: Session, space: MonthSpace): Promise<void> {
   const isQuick = space.live_bytes <= rewriteBytes && space.size_bytes <= readBytes;
@@ -99,23 +97,19 @@ export async function rewriteInstead(session: Session, space: MonthSpace): Promi
   // What an old snapshot sees would be written anew, too, in run after run.
   if ((await queries.findOldSnapshot(session)) !== null) return;
   try {
-    await rewriteSoon(session, space.name, triesBeforeVacuum);
+    await queries.rewrite(session, space.name, { workMillis });
   } catch (error) {
     if (!isPassing(error)) throw error;
   }
 }
 
 /** Writes a table anew, in several tries. Between two tries, whoever waits behind the lock gets through. */
-export async function rewriteSoon(
-  session: Session,
-  table: string,
-  mostTries = tries,
-): Promise<void> {
+export async function rewriteSoon(session: Session, table: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await queries.rewrite(session, table, { workMillis });
     } catch (error) {
-      if (attempt === mostTries || sqlState(error) !== '55P03') throw error;
+      if (attempt === tries || sqlState(error) !== '55P03') throw error;
       await setTimeout(pauseMillis, undefined, { signal: session.lost });
     }
   }
