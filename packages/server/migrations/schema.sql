@@ -672,3 +672,11 @@ AS $function$
     coalesce(confidence, e'\x01'), enrichment::text
   )), 16))::bit(64)::bigint
 $function$;
+
+CREATE OR REPLACE FUNCTION public.refuse(code text, detail text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using errcode = code, message = 'refused: ' || code, detail = detail;
+end $function$;

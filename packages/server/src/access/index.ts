@@ -3,5 +3,10 @@ export { accessContract } from './contract.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
-export { actorOfToken, authenticate, type Credentials, createSignInCode } from './sessions.ts';
+export {
+  actorOfToken,
+  type Credentials,
+  createAuthenticate,
+  createSignInCode,
+} from './sessions.ts';
 export { createToken, describeToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

@@ -25,17 +25,17 @@ const state = sql`id, name, scopes, tenants,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
 /**
- * Returns the token with this hash; undefined when there is none. It may be revoked or expired, so the caller must
- * check.
+ * Returns the tokens with these hashes, in the order of the hashes; undefined where there is none. They may be revoked
+ * or expired, so the caller must check.
  */
-export async function findTokenByHash(
+export async function findTokensByHash(
   db: Queryable,
-  hash: Buffer,
-): Promise<TokenState | undefined> {
-  const rows = await db.query<TokenState>(
-    sql`select ${state} from access_tokens where hash = ${hash}`,
+  hashes: readonly Buffer[],
+): Promise<(TokenState | undefined)[]> {
+  const rows = await db.query<TokenState & { hash: Buffer }>(
+    sql`select hash, ${state} from access_tokens where hash = any(${hashes}::bytea[])`,
   );
-  return rows[0];
+  return hashes.map((hash) => rows.find((row) => row.hash.equals(hash)));
 }
 
 export async function findTokenById(db: Queryable, id: string): Promise<TokenState | undefined> {

@@ -7,7 +7,7 @@ import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
-import { actorOf, authenticateToken, toActor } from './tokens.ts';
+import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
 
 /** What is needed to write down a request that changes a session. */
 type Audited = {
@@ -29,24 +29,26 @@ const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
 
 /**
- * Finds the caller of a request: by the access token in its header, or else by its console session. Throws 401, and 403
- * `cross_site_refused` when another site's page used the session.
+ * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
+ * session. It throws 401, and 403 `cross_site_refused` when another site's page used the session.
  */
-export async function authenticate(
+export function createAuthenticate(
   db: Database,
-  request: Credentials,
   publicUrl?: PublicUrl,
-): Promise<Actor> {
-  const { authorization } = request.headers;
-  const secret = readCookie(request, publicUrl);
-  if (authorization !== undefined || secret === undefined) {
-    return authenticateToken(db, authorization);
-  }
-  if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
-  const row = await queries.findTokenBySession(db, hashSecret(secret));
-  if (row === undefined) throw sessionEnded();
-  const actor = await toActor(db, row);
-  return { ...actor, session: { confirmedUntil: row.confirmed_until } };
+): (request: Credentials) => Promise<Actor> {
+  const findToken = createFindToken(db);
+  return async (request) => {
+    const { authorization } = request.headers;
+    const secret = readCookie(request, publicUrl);
+    if (authorization !== undefined || secret === undefined) {
+      return authenticateToken(db, authorization, findToken);
+    }
+    if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
+    const row = await queries.findTokenBySession(db, hashSecret(secret));
+    if (row === undefined) throw sessionEnded();
+    const actor = await toActor(db, row);
+    return { ...actor, session: { confirmedUntil: row.confirmed_until } };
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Actor, requireScope } from '../kernel/actor.ts';
+import { createBatcher } from '../kernel/batcher.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
@@ -84,12 +85,30 @@ function expiryOf(
 }
 
 /**
- * Returns the caller behind an `Authorization` header. The token is looked up in the database at every request, so that
- * a revoked token is refused at once in every process. Throws 401 `token_*`.
+ * Finds a token by its hash; undefined when there is none. The token is looked up in the database for every request,
+ * after the request has come, so that a revoked token is refused at once in every process.
  */
+export type FindToken = (hash: Buffer) => Promise<queries.TokenState | undefined>;
+
+/** Looks the tokens of requests that come at the same time up with one statement. */
+export function createFindToken(db: Database): FindToken {
+  type Found = { token: queries.TokenState | undefined };
+  const batch = async (hashes: readonly Buffer[]): Promise<Found[]> =>
+    (await queries.findTokensByHash(db, hashes)).map((token) => ({ token }));
+  const lookUps = createBatcher<Buffer, Found>({
+    alone: async (hash) => (await batch([hash]))[0] ?? { token: undefined },
+    together: batch,
+    weigh: () => 1,
+    mostWeight: 1000,
+  });
+  return async (hash) => (await lookUps.run(hash)).token;
+}
+
+/** Returns the caller behind an `Authorization` header. Throws 401 `token_*`. */
 export async function authenticateToken(
   db: Database,
   authorization: string | undefined,
+  findToken: FindToken = createFindToken(db),
 ): Promise<Actor> {
   const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (token === undefined) {
@@ -102,8 +121,7 @@ export async function authenticateToken(
       detail: 'The token is mistyped or cut off: copy it again, all 50 characters.',
     });
   }
-  const row = await queries.findTokenByHash(db, hashSecret(token));
-  return toActor(db, row);
+  return toActor(db, await findToken(hashSecret(token)));
 }
 
 function requireAlive(row: queries.TokenState | undefined): asserts row is queries.TokenState {

@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
-  authenticate,
   createAudit,
+  createAuthenticate,
   createRateLimit,
   createSignInGuard,
 } from '../access/index.ts';
@@ -49,7 +49,7 @@ export function createHttp(parts: {
   const isTrusted = isWithin(settings.trustedProxies);
   const http = createHttpServer({
     log,
-    authenticate: (request) => authenticate(db, request, settings.publicUrl),
+    authenticate: createAuthenticate(db, settings.publicUrl),
     admit: createRateLimit(settings.rateLimit, systemClock),
     // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),

@@ -1,17 +1,32 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomFillSync } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const tokenPattern = /^svc_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/;
 
+const pool = Buffer.alloc(8192);
+let used = pool.length;
+
+/** Returns a random byte. They are drawn by the thousand, because each draw takes as long as a hundred bytes. */
+function randomByte(): number {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const byte = pool[used] as number;
+  // What was given out is not kept: it may be part of a secret.
+  pool[used] = 0;
+  used += 1;
+  return byte;
+}
+
 /** `length` random characters of base62, each worth 5.95 bits. */
 export function randomText(length: number): string {
   let text = '';
   while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      // 248 is 4 × 62. Bytes from there on are skipped, because they would make the first letters more likely.
-      if (byte < 248 && text.length < length) text += alphabet[byte % 62];
-    }
+    const byte = randomByte();
+    // 248 is 4 × 62. Bytes from there on are skipped, because they would make the first letters more likely.
+    if (byte < 248) text += alphabet[byte % 62];
   }
   return text;
 }

@@ -9,10 +9,15 @@ type Row = Record<string, unknown>;
 /** Whatever can run one statement: the pool, or the one connection of a transaction. */
 export type Queryable = {
   /**
-   * Runs a statement, which each connection prepares once for each text. Throws an AppError such as
+   * Runs a statement, which each connection prepares once for each text unless told otherwise. Throws an AppError such as
    * `database_unavailable`, `database_full` or `query_timeout` when the database cannot answer now.
    */
-  query<R extends Row>(statement: Sql): Promise<R[]>;
+  query<R extends Row>(statement: Sql, options?: QueryOptions): Promise<R[]>;
+};
+
+type QueryOptions = {
+  /** Plans the statement for these very values, instead of preparing it. */
+  isPlannedAnew?: boolean;
 };
 
 export type Database = Queryable & {
@@ -132,8 +137,8 @@ export function openDatabase(options: {
 
   const database: Database = {
     pool,
-    query: (statement) =>
-      lend(pool, (connection) => connection.query(statement), { canGoOn: hasAnswered }),
+    query: (statement, options) =>
+      lend(pool, (connection) => connection.query(statement, options), { canGoOn: hasAnswered }),
     withConnection: (work) => lend(pool, work, { canGoOn: () => false }),
     async transaction(work, { isolation = 'read committed' } = {}) {
       const run = async (connection: Connection) => {
@@ -193,7 +198,7 @@ async function lend<T>(
   let isSpent = false;
   const connection: Connection = {
     client,
-    query: (statement) => run(client, statement),
+    query: (statement, options) => run(client, statement, options),
     async cancel() {
       isSpent = true;
       const { processID } = client as unknown as { processID: number };
@@ -271,7 +276,7 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
   lost.signal.addEventListener('abort', () => clearInterval(beat), { once: true });
   return {
     lost: lost.signal,
-    query: (statement) => run(client, statement),
+    query: (statement, options) => run(client, statement, options),
     onNotification: (handler) => client.on('notification', ({ payload }) => handler(payload ?? '')),
     async close() {
       lost.abort();
@@ -294,10 +299,14 @@ async function endWhenSilent(client: pg.Client, silenceSeconds: number): Promise
   );
 }
 
-async function run<R extends Row>(on: pg.ClientBase, statement: Sql): Promise<R[]> {
+async function run<R extends Row>(
+  on: pg.ClientBase,
+  { text, values }: Sql,
+  { isPlannedAnew = false }: QueryOptions = {},
+): Promise<R[]> {
   try {
-    const { text, values } = statement;
-    const result = await on.query<R>({ text, values, name: statementName(text) });
+    const name = isPlannedAnew ? {} : { name: statementName(text) };
+    const result = await on.query<R>({ text, values, ...name });
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);
@@ -312,7 +321,8 @@ export function sqlState(error: unknown): string | undefined {
   return databaseError(error)?.code;
 }
 
-function databaseError(error: unknown): pg.DatabaseError | undefined {
+/** Returns the error of PostgreSQL, whether it is the error itself or the cause of one of ours. */
+export function databaseError(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof pg.DatabaseError) return error;
   return error instanceof Error ? databaseError(error.cause) : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Actor } from '../../kernel/actor.ts';
+import { createBatcher } from '../../kernel/batcher.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Budget, createBudget, createGate } from '../../kernel/gate.ts';
@@ -7,8 +8,10 @@ import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
 import { type Body, Content } from './body.ts';
+import { createNovelties, type Novelty } from './novelty.ts';
 import { Part } from './part.ts';
-import { createPartitions, type PartOutcome, storePart } from './store-part.ts';
+import { fewRows } from './queries.ts';
+import { createPartitions, type PartOutcome, storePart, storeTogether } from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
 import { Tally } from './tally.ts';
 
@@ -40,6 +43,13 @@ export type Ingest = {
  */
 const lateChecksAtOnce = 2;
 
+/** A larger part is stored alone. */
+const smallPartBytes = 256 * 1024;
+/** So many bytes of a part weigh as much as one of its rows when small parts are stored together. */
+const bytesOfRow = 1024;
+
+type Sent = { part: Part; novelty: Novelty };
+
 export function createIngest(db: Database, options: IngestOptions): Ingest {
   const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
   const budget = createBudget(options.inFlightBytes);
@@ -52,7 +62,25 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   const limits = () => ({ nowMicros: options.clock() * 1000, maxEnrichmentBytes });
   // In the body each character may be spelled with several bytes, and the other fields come on top.
   const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
-  const store = (part: Part): Promise<PartOutcome> => storePart(db, part, storing);
+  const noveltyOf = createNovelties();
+  const storeAlone = ({ part, novelty }: Sent) => storePart(db, part, novelty, storing);
+  const small = createBatcher<Sent, PartOutcome>({
+    alone: storeAlone,
+    together: (sent) =>
+      storeTogether(
+        db,
+        sent.map(({ part }) => part),
+        storing,
+      ),
+    weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
+    mostWeight: 2 * fewRows,
+  });
+  const storerFor = (actor: Actor) => (part: Part) => {
+    const sent = { part, novelty: noveltyOf(actor.tokenId) };
+    return part.count <= fewRows && part.sizeBytes <= smallPartBytes
+      ? small.run(sent)
+      : storeAlone(sent);
+  };
 
   return {
     batch: (body, actor) =>
@@ -73,7 +101,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
           },
           onBlanks: (bytes) => content.addBlanks(bytes),
         }).catch(refuseEnvelope);
-        if (part.count > 0) tally.add(await store(part));
+        if (part.count > 0) tally.add(part, await storerFor(actor)(part));
         return tally.answer();
       }),
 
@@ -82,7 +110,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
         reserve(streamShareBytes);
         const maxLineBytes = maxRecordBytes;
         return storeStream(body, {
-          ...{ actor, budget, maxRecords, maxLineBytes, limits, store },
+          ...{ actor, budget, maxRecords, maxLineBytes, limits, store: storerFor(actor) },
         });
       }),
   };

@@ -5,13 +5,21 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../segments/damage.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
-import {
-  type ColdDay,
-  type ColdPlace,
-  isLiveSegment,
-  listColdPlaces,
-  type StagedRecord,
-} from './queries.ts';
+import type { Part } from './part.ts';
+import { type ColdDay, type ColdPlace, isLiveSegment, listColdPlaces } from './queries.ts';
+
+/** What is needed to find a record again in a segment. */
+export type LateRecord = {
+  ordinal: number;
+  tenant: string;
+  store: string;
+  day: string;
+  /** The time in microseconds since 1970. */
+  occurred_at: number;
+  event_id: string;
+  /** Decimal text, 0 to 2^64 − 1. */
+  digest: string;
+};
 
 /** What is known about the records of a part that are late for days which are cold. */
 export type LateCheck = {
@@ -29,12 +37,6 @@ export const nothingChecked: LateCheck = {
   conflicts: new Set(),
 };
 
-/** Returns whether the day still has the cold records that the check has seen. Count and digest tell it. */
-export function hasChecked({ days }: LateCheck, day: ColdDay): boolean {
-  const seen = days.get(dayKey(day));
-  return seen?.cold_count === day.cold_count && seen.cold_digest === day.cold_digest;
-}
-
 /** Joins two checks. What was found earlier stays found: it was stored when it was looked for. */
 export function addFindings(before: LateCheck, now: LateCheck): LateCheck {
   return {
@@ -44,22 +46,20 @@ export function addFindings(before: LateCheck, now: LateCheck): LateCheck {
   };
 }
 
-/**
- * Looks up the staged records of cold days in the segments. Throws 500 `segment_damaged` or 503
- * `cold_tier_unavailable`.
- */
+/** Looks up the records of cold days in the segments. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`. */
 export async function checkLate(
   db: Database,
   cold: ColdReader,
-  { days, staged }: { days: readonly ColdDay[]; staged: readonly StagedRecord[] },
+  { part, days }: { part: Part; days: readonly ColdDay[] },
 ): Promise<LateCheck> {
+  const records = lateRecords(part, days);
   const places = await listColdPlaces(db, days);
   const seen = daysOf(places);
   const found = new Set<number>();
   const conflicts = new Set<number>();
   for (const segment of bySegment(places)) {
     const held = new Set(segment.map(dayKey));
-    const late = staged.filter((record) => held.has(dayKey(record)));
+    const late = records.filter((record) => held.has(dayKey(record)));
     const hits = await lookUp(db, cold, { places: segment, late });
     if (hits === 'replaced') return nothingChecked;
     for (const { ordinal, is_same } of hits) {
@@ -68,6 +68,21 @@ export async function checkLate(
     }
   }
   return { days: seen, found, conflicts };
+}
+
+/** Returns the records of the part that fall on these days. */
+function lateRecords(part: Part, days: readonly ColdDay[]): LateRecord[] {
+  const touched = new Set(days.map(dayKey));
+  const records = part.rows.map(({ record, occurredAt, digest }, ordinal) => ({
+    ordinal,
+    tenant: record.tenant,
+    store: record.store,
+    day: occurredAt.slice(0, 10),
+    occurred_at: record.occurredAtMicros,
+    event_id: record.eventId,
+    digest: BigInt.asUintN(64, digest).toString(),
+  }));
+  return records.filter((record) => touched.has(dayKey(record)));
 }
 
 /** Returns a key for maps. It is unique, because names hold no "/". */
@@ -111,7 +126,7 @@ function bySegment(places: readonly ColdPlace[]): ColdPlace[][] {
 async function lookUp(
   db: Database,
   { objects, duckdb }: ColdReader,
-  { places, late }: { places: readonly ColdPlace[]; late: readonly StagedRecord[] },
+  { places, late }: { places: readonly ColdPlace[]; late: readonly LateRecord[] },
 ): Promise<LateHit[] | 'replaced'> {
   const [place] = places;
   if (place === undefined) return [];
@@ -162,14 +177,14 @@ type LateHit = { ordinal: number; is_same: boolean };
 function findLateSql(
   path: string,
   ranges: readonly RowRange[],
-  staged: readonly StagedRecord[],
+  late: readonly LateRecord[],
 ): string {
   const columns = {
-    late_ordinal: staged.map((record) => record.ordinal),
-    late_store: staged.map((record) => record.store),
-    late_at: staged.map((record) => record.occurred_at),
-    late_id: staged.map((record) => record.event_id),
-    late_digest: staged.map((record) => record.digest),
+    late_ordinal: late.map((record) => record.ordinal),
+    late_store: late.map((record) => record.store),
+    late_at: late.map((record) => record.occurred_at),
+    late_id: late.map((record) => record.event_id),
+    late_digest: late.map((record) => record.digest),
   };
   const lists = Object.keys(columns).map((name) => `unnest(lists.${name}) as ${name}`);
   const rows = mergeRanges(ranges).map(

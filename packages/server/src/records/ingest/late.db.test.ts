@@ -1,7 +1,7 @@
 import { mkdtemp, open, rename, rm, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { Actor } from '../../kernel/actor.ts';
@@ -230,38 +230,6 @@ test('a move that switches between the look and the counting is noticed', async 
   });
   expect(await hotIds('raced')).toEqual(['e14']);
   expect(await counted('raced')).toEqual({ days: 7, tenant: 7, cold: 6 });
-});
-
-test('a hot record that becomes cold while its content is compared is a conflict all the same', async () => {
-  await batch(...records('left', 2));
-  let isMoved = false;
-  const moving: typeof db = {
-    ...db,
-    transaction: (work, options) =>
-      db.transaction(
-        (connection) =>
-          work({
-            ...connection,
-            async query<R>(statement: Sql): Promise<R[]> {
-              if (!isMoved && statement.text.includes('join lateral')) {
-                isMoved = true;
-                await freezer.freeze('left');
-              }
-              return connection.query<never>(statement);
-            },
-          }),
-        options,
-      ),
-  };
-  const meanwhile = createIngest(moving, { ...ingestOptions, cold: freezer });
-  const sent = [record('left', 0, { kind: 'other' }), record('left', 1)];
-  const answer = await meanwhile.batch(body(JSON.stringify({ records: sent }), false), actor);
-  expect(isMoved).toBe(true);
-  expect(answer).toMatchObject({
-    ...{ accepted: 0, duplicates: 1 },
-    rejected: [{ index: 0, code: 'conflict' }],
-  });
-  expect(await counted('left')).toEqual({ days: 2, tenant: 2, cold: 2 });
 });
 
 test.each(['before', 'after'])(

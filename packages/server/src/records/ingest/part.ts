@@ -1,61 +1,114 @@
 import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
+import { compareText } from '../read/tier.ts';
 import type { IncomingRecord } from './record-reader.ts';
 
-/** Records that will be stored in one transaction, encoded as rows of the stage table. */
+/** A record of a part, with what is computed of it once. */
+export type PartRow = {
+  readonly record: IncomingRecord;
+  /** The position of the record in its request. */
+  readonly index: number;
+  readonly occurredAt: string;
+  /** The digest as a signed number of 64 bits. */
+  readonly digest: bigint;
+};
+
+/** Records that will be stored in one transaction. A row is named by its ordinal, its position in the part. */
 export class Part {
-  readonly #rows: string[] = [];
-  /** For each row, the position of its record in the request. */
-  readonly indexes: number[] = [];
-  /** The months that occur, as `YYYY-MM`. */
-  readonly months = new Set<string>();
-  readonly tenants = new Set<string>();
-  #length = 0;
+  readonly rows: PartRow[] = [];
+  /** The ordinals of each store of a tenant, in the order in which they came. */
+  readonly #leaves = new Map<string, number[]>();
+  #sizeBytes = 0;
   readonly #scratch = Buffer.alloc(8);
 
+  /** Returns a part with the rows of all these parts, one part after the other. */
+  static join(parts: Iterable<Part>): Part {
+    const joined = new Part();
+    for (const part of parts) for (const row of part.rows) joined.#push(row);
+    return joined;
+  }
+
   get count(): number {
-    return this.#rows.length;
+    return this.rows.length;
   }
 
   /** Roughly the bytes that the part takes in memory. */
   get sizeBytes(): number {
-    return this.#length;
+    return this.#sizeBytes;
   }
 
   add(index: number, record: IncomingRecord): void {
     const occurredAt = formatMicros(record.occurredAtMicros);
-    const row = encodeRow(this.#rows.length, record, occurredAt, this.#scratch);
-    this.#rows.push(row);
-    this.indexes.push(index);
-    this.months.add(occurredAt.slice(0, 7));
-    this.tenants.add(record.tenant);
-    this.#length += row.length;
+    this.#push({ record, index, occurredAt, digest: signedDigest(record, this.#scratch) });
   }
 
-  /** Yields the text for `COPY … FROM STDIN`, in pieces of about a quarter of a megabyte. */
-  *copyText(): Generator<Buffer> {
-    for (let start = 0; start < this.#rows.length; ) {
-      let end = start;
-      for (let size = 0; end < this.#rows.length && size < pieceLength; end += 1) {
-        size += this.#rows[end]?.length ?? 0;
+  #push(row: PartRow): void {
+    const { tenant, store, bytes } = row.record;
+    // The key is unique, because names hold no "/".
+    const key = `${tenant}/${store}`;
+    const leaf = this.#leaves.get(key);
+    if (leaf === undefined) this.#leaves.set(key, [this.rows.length]);
+    else leaf.push(this.rows.length);
+    this.rows.push(row);
+    this.#sizeBytes += bytes;
+  }
+
+  tenants(): string[] {
+    return [...new Set(Array.from(this.#leaves.keys(), (key) => key.slice(0, key.indexOf('/'))))];
+  }
+
+  /** Returns the months that occur, as `YYYY-MM`. */
+  months(): Set<string> {
+    return new Set(this.rows.map(({ occurredAt }) => occurredAt.slice(0, 7)));
+  }
+
+  /** Returns whether a record falls on one of these days. */
+  touches(days: readonly { tenant: string; store: string; day: string }[]): boolean {
+    const keys = new Set(days.map(({ tenant, store, day }) => `${tenant}/${store}/${day}`));
+    return this.rows.some(({ record: { tenant, store }, occurredAt }) =>
+      keys.has(`${tenant}/${store}/${occurredAt.slice(0, 10)}`),
+    );
+  }
+
+  /** Returns the ordinals in the order of the keys, as the database sorts them; rows of one key as they came. */
+  inKeyOrder(): number[] {
+    const { rows } = this;
+    const leaves = [...this.#leaves].map(([key, ordinals]) => {
+      const slash = key.indexOf('/');
+      return { tenant: key.slice(0, slash), store: key.slice(slash + 1), ordinals };
+    });
+    leaves.sort((a, b) => compareText(a.tenant, b.tenant) || compareText(a.store, b.store));
+    return leaves.flatMap(({ ordinals }) =>
+      ordinals.toSorted((x, y) => {
+        const [a, b] = [(rows[x] as PartRow).record, (rows[y] as PartRow).record];
+        return (
+          a.occurredAtMicros - b.occurredAtMicros || compareText(a.eventId, b.eventId) || x - y
+        );
+      }),
+    );
+  }
+
+  /** Yields these rows as text for `COPY`, in pieces of about a quarter of a megabyte. */
+  *copyText(ordinals: readonly number[], recordedAt: string): Generator<Buffer> {
+    for (let start = 0; start < ordinals.length; ) {
+      const lines: string[] = [];
+      for (let size = 0; start < ordinals.length && size < pieceLength; start += 1) {
+        const line = encodeRow(this.rows[ordinals[start] as number] as PartRow);
+        size += line.length;
+        lines.push(line);
       }
-      yield Buffer.from(this.#rows.slice(start, end).join(''));
-      start = end;
+      lines.push('');
+      yield Buffer.from(lines.join(`\t${recordedAt}\n`));
     }
   }
 }
 
 const pieceLength = 256 * 1024;
 
-/** Returns one row in the text format of COPY. The columns are those of `createStage` in queries.ts. */
-function encodeRow(
-  ordinal: number,
-  record: IncomingRecord,
-  occurredAt: string,
-  scratch: Buffer,
-): string {
-  const { tenant, store, eventId, kind, source, model, confidence, enrichment } = record;
-  return `${ordinal}\t${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${record.bytes}\t${signedDigest(record, scratch)}\t${escaped(enrichment)}\n`;
+/** Returns one row in the text format of COPY, without its `recorded_at`, which comes last. See `columns` in queries.ts. */
+function encodeRow({ record, occurredAt, digest }: PartRow): string {
+  const { tenant, store, eventId, kind, source, model, confidence, enrichment, bytes } = record;
+  return `${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${bytes}\t${digest}\t${escaped(enrichment)}`;
 }
 
 function optional(value: string | null): string {

@@ -2,120 +2,274 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import { type Connection, type Queryable, sqlState } from '../../platform/postgres/database.ts';
+import {
+  type Connection,
+  databaseError,
+  type Queryable,
+} from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { arrayText } from '../../platform/postgres/sql-text.ts';
 import { type CounterTable, counterKeys } from '../segments/queries.ts';
+import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
+import type { Part, PartRow } from './part.ts';
 
-/** What a transaction adds to a day of a store, or to one of the counters above it. */
-export type Delta = {
-  tenant: string;
-  store: string;
-  /** The day as `YYYY-MM-DD`, UTC. */
-  day: string;
-  count: number;
-  bytes: number;
-  /** Decimal text, 0 to 2^64 − 1. */
-  digest: string;
-  first_at: string;
-  last_at: string;
-};
+/** No more rows than these are stored by a statement that is planned once for any number of rows. */
+export const fewRows = 500;
 
 const columns =
   'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
 
-/** Makes the stage of this connection: a temporary table, which costs no WAL and is emptied by each commit. */
-export async function createStage(connection: Connection): Promise<void> {
-  await connection.client.query(`create temporary table ingest_stage (
-    ordinal integer, tenant text collate "C", store text collate "C", occurred_at timestamptz,
-    event_id text collate "C", kind text, source text, model text, confidence text,
-    bytes integer, digest bigint, enrichment json
-  ) on commit delete rows`);
+/** SQLSTATEs by which the statements here undo what they did. The function `refuse` in the migrations raises them. */
+export const refusals = {
+  /** Days have cold records against which the part was not checked. The error's detail has them, as JSON. */
+  coldDays: 'SV001',
+  /** A record whose identity was taken came or went while the statement ran. */
+  moved: 'SV002',
+} as const;
+
+/** Returns the days that an error with `refusals.coldDays` names. */
+export function coldDaysOf(error: unknown): ColdDay[] {
+  return JSON.parse(databaseError(error)?.detail ?? '[]');
 }
 
-/** Returns whether this connection has its stage already: connections of the pool keep it between transactions. */
-export async function hasStage(connection: Connection): Promise<boolean> {
-  const rows = await connection.query<{ found: boolean }>(
-    sql`select to_regclass('pg_temp.ingest_stage') is not null as found`,
-  );
-  return rows[0]?.found ?? false;
-}
-
-export async function fillStage(connection: Connection, text: Iterable<Buffer>): Promise<void> {
+/**
+ * Copies rows straight into the table, all of which are hoped to be new, and counts them. That takes half the time of
+ * `storeNew`. Throws 23505 when one of them is stored already, and `refusals.coldDays`. The rows go in the order of the
+ * keys, as every other writer's do: two that meet wait for each other instead of deadlocking.
+ */
+export async function copyNew(
+  connection: Connection,
+  { part, ordinals, checked }: RowsToStore,
+): Promise<void> {
+  const recordedAt = await lockPins(connection, part.tenants());
   const copy = connection.client.query(
-    copyFrom(`copy ingest_stage (ordinal, ${columns}) from stdin`),
+    copyFrom(`copy enrichment_records (${columns}, recorded_at) from stdin`),
   );
   // The listener stays after the pipeline has ended, because an error that nobody listens for ends the process.
   copy.on('error', () => {});
-  await pipeline(Readable.from(text, { objectMode: true, highWaterMark: 4 }), copy);
+  const text = Readable.from(part.copyText(ordinals, recordedAt), { highWaterMark: 4 });
+  await pipeline(text, copy);
+  const days = sumDays(part, ordinals);
+  await connection.query(sql`
+    with added_days as materialized (
+      select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
+      from unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
+        ${days.map((day) => day.day)}::date[], ${days.map((day) => day.count)}::bigint[],
+        ${days.map((day) => day.bytes)}::bigint[], ${days.map((day) => day.digest)}::numeric[],
+        ${days.map((day) => day.firstAt)}::timestamptz[], ${days.map((day) => day.lastAt)}::timestamptz[]
+      ) as sums(tenant, store, day, count, bytes, digest, first_at, last_at)
+    ), ${countAdded}, ${coldDaysExcept(checked)}
+    select case when days is not null then refuse(${refusals.coldDays}, days::text) end from cold_days`);
 }
 
-/**
- * Stores what is new in the stage. Returns what that adds to each day of a store. Usually everything is new, and an
- * insert that does not look for conflicts takes two thirds of the time, so only when a conflict turns up it starts
- * again and looks for them. A part that was sent before fails at its first row, so the first try costs little.
- */
-export async function insertNew(connection: Connection): Promise<Delta[]> {
-  await connection.client.query('savepoint all_new');
-  try {
-    return await insertStaged(connection, raw(''));
-  } catch (error) {
-    if (sqlState(error) !== uniqueViolation) throw error;
-    await connection.client.query('rollback to savepoint all_new');
-    return insertStaged(connection, raw('on conflict do nothing'));
+/** Rows of a part that are to be stored. */
+export type RowsToStore = {
+  part: Part;
+  /** Which rows of the part, in the order of the keys. */
+  ordinals: readonly number[];
+  /** The days with cold records against which the part was checked. */
+  checked: readonly ColdDay[];
+};
+
+/** What a part adds to a day of a store. */
+type DaySums = {
+  tenant: string;
+  store: string;
+  day: string;
+  count: number;
+  bytes: number;
+  digest: bigint;
+  firstAt: string;
+  lastAt: string;
+};
+
+/** Sums rows up by day of a store. The ordinals must be in the order of the keys. */
+function sumDays(part: Part, ordinals: readonly number[]): DaySums[] {
+  const days: DaySums[] = [];
+  let last: DaySums | undefined;
+  for (const { record, occurredAt, digest } of rowsOf(part, ordinals)) {
+    const { tenant, store, bytes } = record;
+    const day = occurredAt.slice(0, 10);
+    if (last?.day === day && last.store === store && last.tenant === tenant) {
+      last.count += 1;
+      last.bytes += bytes;
+      last.digest += digest;
+      last.lastAt = occurredAt;
+    } else {
+      last = {
+        tenant,
+        store,
+        day,
+        count: 1,
+        bytes,
+        digest,
+        firstAt: occurredAt,
+        lastAt: occurredAt,
+      };
+      days.push(last);
+    }
   }
+  for (const sums of days) sums.digest = BigInt.asUintN(64, sums.digest);
+  return days;
 }
 
-const uniqueViolation = '23505';
+function rowsOf(part: Part, ordinals: readonly number[]): PartRow[] {
+  return ordinals.map((ordinal) => part.rows[ordinal] as PartRow);
+}
+
+/** The rows whose identity is taken. */
+export type Taken = {
+  /** The ordinals of those that are stored with the same content; null when there are none. */
+  duplicates: number[] | null;
+  /** The ordinals of those that are stored with other content; null when there are none. */
+  conflicts: number[] | null;
+};
 
 /**
- * Inserts in the order of the keys, as every other writer does: two that meet wait for each other instead of
- * deadlocking. All records get one recorded_at, taken at a time when nobody can pin a slice of their tenants any more;
- * `lockPins` explains why.
+ * Stores and counts those of the rows whose identity is free, and compares the others with what is stored. It is one
+ * statement and one transaction: a round trip takes as long as storing ten rows. Throws `refusals`, and 55P03 when it
+ * waits longer than `lockMillis` for another transaction. All rows get one `recorded_at`; `lockPins` explains why.
  */
-async function insertStaged(connection: Connection, onConflict: Sql): Promise<Delta[]> {
-  return connection.query<Delta>(sql`
-    with added as (
+export async function storeNew(
+  db: Queryable,
+  { part, ordinals, checked, lockMillis }: RowsToStore & { lockMillis: number },
+): Promise<Taken> {
+  const content = (of: string) =>
+    raw(
+      `(${of}.digest, ${of}.kind, ${of}.source, ${of}.model, ${of}.confidence, ${of}.enrichment::text)`,
+    );
+  const [taken] = await db.query<Taken>(
+    sql`
+    with sent as materialized (
+      select sent.* from (${sentRows(part, ordinals)}) sent
+      where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null
+    ),
+    added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
-      select ${raw(columns)}, (select clock_timestamp()) from ingest_stage
-      order by tenant, store, occurred_at, event_id, ordinal
-      ${onConflict}
-      returning tenant, store, occurred_at, bytes, digest
+      select ${raw(columns)}, ${timeWithPinsLocked(part.tenants())} from sent order by place
+      on conflict do nothing
+      returning tenant, store, occurred_at, event_id, bytes, digest
+    ),
+    added_days as materialized (
+      select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count,
+        sum(bytes) as bytes, ${sumModulo('digest')} as digest, min(occurred_at) as first_at,
+        max(occurred_at) as last_at
+      from added group by 1, 2, 3
+    ), ${countAdded}, ${coldDaysExcept(checked)},
+    firsts as (
+      select distinct on (tenant, store, occurred_at, event_id) sent.*
+      from added join sent using (occurred_at, event_id, store, tenant)
+      order by tenant, store, occurred_at, event_id, place
+    ),
+    taken as materialized (
+      select sent.ordinal, case
+        when first.place is not null then ${content('first')} is not distinct from ${content('sent')}
+        when stored.event_id is not null then ${content('stored')} is not distinct from ${content('sent')}
+        end as is_same
+      from sent
+      left join firsts first using (occurred_at, event_id, store, tenant)
+      left join lateral (
+        select * from enrichment_records stored
+        where first.place is null and stored.tenant = sent.tenant and stored.store = sent.store
+          and stored.occurred_at = sent.occurred_at and stored.event_id = sent.event_id
+        limit 1
+      ) stored on true
+      where (select count(*) from added) < ${ordinals.length} and sent.place is distinct from first.place
     )
-    select tenant, store, (occurred_at at time zone 'UTC')::date::text as day,
-      count(*) as count, sum(bytes) as bytes,
-      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616) as digest,
-      ${instantText('min(occurred_at)')} as first_at, ${instantText('max(occurred_at)')} as last_at
-    from added group by 1, 2, 3`);
+    select case when days is not null then refuse(${refusals.coldDays}, days::text)
+        when exists (select from taken where is_same is null) then refuse(${refusals.moved}, '') end,
+      (select array_agg(ordinal) from taken where is_same) as duplicates,
+      (select array_agg(ordinal) from taken where not is_same) as conflicts
+    from cold_days`,
+    // A plan for any number of rows compares each with each, which many rows can't afford.
+    { isPlannedAnew: ordinals.length > fewRows },
+  );
+  return taken ?? { duplicates: null, conflicts: null };
+}
+
+/** The rows as a relation of their own, with their ordinals and their places in the order given. */
+function sentRows(part: Part, ordinals: readonly number[]): Sql {
+  const rows = rowsOf(part, ordinals);
+  const texts = (field: (row: PartRow) => string | null) =>
+    sql`${arrayText(rows.map(field))}::text[]`;
+  const numbers = (values: readonly (number | bigint)[]) => `{${values.join(',')}}`;
+  return sql`
+    select place, ordinal, tenant collate "C" as tenant, store collate "C" as store, occurred_at,
+      event_id collate "C" as event_id, kind, source, model, confidence, bytes, digest,
+      enrichment::json as enrichment
+    from unnest(${numbers(ordinals)}::integer[], ${texts(({ record }) => record.tenant)},
+      ${texts(({ record }) => record.store)},
+      ${arrayText(rows.map(({ occurredAt }) => occurredAt))}::timestamptz[],
+      ${texts(({ record }) => record.eventId)}, ${texts(({ record }) => record.kind)},
+      ${texts(({ record }) => record.source)}, ${texts(({ record }) => record.model)},
+      ${texts(({ record }) => record.confidence)},
+      ${numbers(rows.map(({ record }) => record.bytes))}::integer[],
+      ${numbers(rows.map(({ digest }) => digest))}::bigint[], ${texts(({ record }) => record.enrichment)}
+    ) with ordinality as sent(ordinal, tenant, store, occurred_at, event_id, kind, source, model,
+      confidence, bytes, digest, enrichment, place)`;
 }
 
 /**
- * Returns the rows of the stage whose identity is stored with other content, or which were found stored but are not hot
- * any more. Call it after what is new in the stage has been stored. PostgreSQL has no statistics of the stage; the
- * lateral join keeps it from reading whole months.
+ * SQL that adds the relation `added_days` to the counters of days, and then to those above, which all writers share:
+ * they are locked last and until the commit. Each table waits for the one before it, because PostgreSQL promises no
+ * order of its own, and each row for the one before it in the order of the keys: without that order, 8 writers
+ * deadlocked at once.
  */
-export async function listConflicts(
-  connection: Connection,
-): Promise<{ ordinal: number; is_gone: boolean }[]> {
-  return connection.query(sql`
-    select staged.ordinal, stored.event_id is null as is_gone from ingest_stage staged
-    left join lateral (
-      select stored.event_id, stored.digest, stored.kind, stored.source, stored.model, stored.confidence,
-        stored.enrichment::text as enrichment
-      from enrichment_records stored
-      where stored.tenant = staged.tenant and stored.store = staged.store
-        and stored.occurred_at = staged.occurred_at and stored.event_id = staged.event_id
-      limit 1
-    ) stored on true
-    where (stored.digest, stored.kind, stored.source, stored.model, stored.confidence, stored.enrichment)
-      is distinct from
-      (staged.digest, staged.kind, staged.source, staged.model, staged.confidence, staged.enrichment::text)
-    order by staged.ordinal`);
+const countAdded = join([
+  sql`counted_days as (${additionTo('leaf_days', sql`added_days`)}
+    returning tenant, store, day, cold_count, cold_digest)`,
+  sql`counted_months as (${additionTo('leaf_months', addedTo('leaf_months', 'counted_days'))} returning 1)`,
+  sql`counted_stores as (${additionTo('leaf_stores', addedTo('leaf_stores', 'counted_months'))} returning 1)`,
+  sql`counted_tenant_days as (${additionTo('tenant_days', addedTo('tenant_days', 'counted_stores'))} returning 1)`,
+  sql`counted_tenants as (${additionTo('leaf_tenants', addedTo('leaf_tenants', 'counted_tenant_days'))} returning 1)`,
+]);
+
+/**
+ * SQL of a relation `cold_days` with one row: the days with cold records among those that were counted, as JSON, or
+ * null. They stay locked until the commit, so no move switches them. Those with just the cold records of a check are
+ * left out.
+ */
+function coldDaysExcept(checked: readonly ColdDay[]): Sql {
+  return sql`cold_days as (
+    select json_agg(json_build_object('tenant', tenant, 'store', store, 'day', day,
+      'cold_count', cold_count, 'cold_digest', cold_digest::text)) as days
+    from counted_days
+    where cold_count > 0 and (tenant, store, day, cold_count, cold_digest) not in (
+      select * from unnest(${checked.map((day) => day.tenant)}::text[],
+        ${checked.map((day) => day.store)}::text[], ${checked.map((day) => day.day)}::date[],
+        ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[])))`;
 }
 
-/** Undoes what `insertNew` and the counters did, and frees the locks taken since. The stage stays filled. */
-export async function undoInsert(connection: Connection): Promise<void> {
-  await connection.client.query('rollback to savepoint all_new');
+/** Sums `added_days` up by the key of a table above the days, once the table before it is done. */
+function addedTo(table: CounterTable, before: string): Sql {
+  const key = counterKeys[table].map((column) =>
+    column === 'month' ? `to_char(day, 'YYYY-MM') collate "C" as month` : column,
+  );
+  return sql`(
+    select ${raw(key.join(', '))}, sum(count) as count, sum(bytes) as bytes,
+      ${sumModulo('digest')} as digest, min(first_at) as first_at, max(last_at) as last_at
+    from added_days where (select count(*) from ${raw(before)}) >= 0
+    group by ${raw(key.map((_, index) => index + 1).join(', '))}) added`;
+}
+
+/** The sum of digests mod 2^64, also of those that are signed numbers. */
+function sumModulo(column: string): Sql {
+  return raw(
+    `mod(mod(sum(${column}), 18446744073709551616) + 18446744073709551616, 18446744073709551616)`,
+  );
+}
+
+function additionTo(table: CounterTable, added: Sql): Sql {
+  const key = raw(counterKeys[table].join(', '));
+  return sql`
+    insert into ${raw(table)} as counter (${key}, count, bytes, digest, first_at, last_at)
+    select ${key}, count, bytes, digest, first_at, last_at from ${added} order by ${key}
+    on conflict (${key}) do update set
+      count = counter.count + excluded.count,
+      bytes = counter.bytes + excluded.bytes,
+      digest = mod(counter.digest + excluded.digest, 18446744073709551616),
+      first_at = least(counter.first_at, excluded.first_at),
+      last_at = greatest(counter.last_at, excluded.last_at)`;
 }
 
 /** A day of a store that has cold records. A check of late records counts only for exactly these cold records. */
@@ -128,42 +282,6 @@ export type ColdDay = {
   /** The digest of the cold records as decimal text. */
   cold_digest: string;
 };
-
-/** What is needed to find a staged record again in a segment. */
-export type StagedRecord = {
-  ordinal: number;
-  tenant: string;
-  store: string;
-  day: string;
-  /** The time in microseconds since 1970. */
-  occurred_at: number;
-  event_id: string;
-  /** Decimal text, 0 to 2^64 − 1. */
-  digest: string;
-};
-
-/** Returns the staged records that fall on these days, in the order of the request. */
-export async function listStagedOfDays(
-  connection: Connection,
-  days: readonly ColdDay[],
-): Promise<StagedRecord[]> {
-  return connection.query(sql`
-    select staged.ordinal, staged.tenant, staged.store, touched.day::text as day,
-      (extract(epoch from staged.occurred_at) * 1000000)::bigint as occurred_at, staged.event_id,
-      mod(staged.digest::numeric + 18446744073709551616, 18446744073709551616)::text as digest
-    from ingest_stage staged
-    join ${touchedDays(days)}
-      on touched.tenant = staged.tenant and touched.store = staged.store
-      and touched.day = (staged.occurred_at at time zone 'UTC')::date
-    order by staged.ordinal`);
-}
-
-export async function removeFromStage(
-  connection: Connection,
-  ordinals: readonly number[],
-): Promise<void> {
-  await connection.query(sql`delete from ingest_stage where ordinal = any(${ordinals}::integer[])`);
-}
 
 /** Where in a segment of the catalogue the cold records of a day stand. */
 export type ColdPlace = ColdDay & {
@@ -211,53 +329,6 @@ export async function isLiveSegment(
 function touchedDays(days: readonly ColdDay[]): Sql {
   return sql`unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
     ${days.map((day) => day.day)}::date[]) as touched(tenant, store, day)`;
-}
-
-export type CounterDelta = Omit<Delta, 'day'> & { day?: string; month?: string };
-
-/** Adds to the counters of days and returns those that have cold records. They stay locked until the commit. */
-export async function addToDays(
-  connection: Connection,
-  deltas: readonly Delta[],
-): Promise<ColdDay[]> {
-  return connection.query(sql`
-    with counted as (
-      ${additionTo('leaf_days', deltas)} returning tenant, store, day, cold_count, cold_digest
-    )
-    select tenant, store, day::text as day, cold_count, cold_digest::text as cold_digest
-    from counted where cold_count > 0`);
-}
-
-/** Adds to the counters of one table above the days. */
-export async function addToCounters(
-  connection: Connection,
-  table: Exclude<CounterTable, 'leaf_days'>,
-  deltas: readonly CounterDelta[],
-): Promise<void> {
-  await connection.query(additionTo(table, deltas));
-}
-
-/** Adds in the order of the keys. Without that order, 8 writers deadlocked at once. */
-function additionTo(table: CounterTable, deltas: readonly CounterDelta[]): Sql {
-  const key = counterKeys[table];
-  const keyList = raw(key.join(', '));
-  const parts = key.map((column) => sql`${deltas.map((delta) => delta[column])}::text[]`);
-  return sql`
-    insert into ${raw(table)} as counter (${keyList}, count, bytes, digest, first_at, last_at)
-    select ${raw(key.map((column) => (column === 'day' ? 'day::date' : column)).join(', '))},
-      count, bytes, digest, first_at, last_at
-    from unnest(${join(parts)}, ${deltas.map((delta) => delta.count)}::bigint[],
-      ${deltas.map((delta) => delta.bytes)}::bigint[], ${deltas.map((delta) => delta.digest)}::numeric[],
-      ${deltas.map((delta) => delta.first_at)}::timestamptz[],
-      ${deltas.map((delta) => delta.last_at)}::timestamptz[]
-    ) as delta(${keyList}, count, bytes, digest, first_at, last_at)
-    order by ${raw(key.map((column) => `${column} collate "C"`).join(', '))}
-    on conflict (${keyList}) do update set
-      count = counter.count + excluded.count,
-      bytes = counter.bytes + excluded.bytes,
-      digest = mod(counter.digest + excluded.digest, 18446744073709551616),
-      first_at = least(counter.first_at, excluded.first_at),
-      last_at = greatest(counter.last_at, excluded.last_at)`;
 }
 
 export async function listPartitions(db: Queryable): Promise<string[]> {

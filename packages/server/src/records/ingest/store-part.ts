@@ -1,31 +1,29 @@
-import { sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
-import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { type Database, mayTryAgain, sqlState } from '../../platform/postgres/database.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { lockPins } from '../versions/pin-queries.ts';
-import {
-  addFindings,
-  checkLate,
-  hasChecked,
-  type LateCheck,
-  nothingChecked,
-} from './late-check.ts';
-import type { Part } from './part.ts';
-import * as queries from './queries.ts';
+import { addFindings, checkLate, type LateCheck, nothingChecked } from './late-check.ts';
+import type { Novelty } from './novelty.ts';
+import { Part } from './part.ts';
 import {
   attachPartition,
-  type CounterDelta,
-  type Delta,
+  coldDaysOf,
+  copyNew,
+  fewRows,
   listPartitions,
   lockPartitions,
+  type RowsToStore,
+  refusals,
+  storeNew,
+  type Taken,
 } from './queries.ts';
 
+/** What became of the rows of a part. All others are stored now. */
 export type PartOutcome = {
-  accepted: number;
-  duplicates: number;
-  /** The positions in the request of records that are stored with other content. */
-  conflicts: number[];
+  /** The ordinals of rows that were stored before. */
+  readonly duplicates: readonly number[];
+  /** The ordinals of rows whose identity is stored with other content. */
+  readonly conflicts: readonly number[];
 };
 
 type StoreOptions = {
@@ -41,6 +39,8 @@ type StoreOptions = {
 
 /** If a part meets moves of its days this often in a row, something is wrong. */
 const maxAttempts = 5;
+/** A part that is stored alone waits this long for a lock, and parts that are stored together no longer than that. */
+const lockMillis = { alone: 10_000, together: 200 };
 
 /**
  * Stores a part: records and counters in one transaction, which is durable when this returns. It may be repeated: a
@@ -52,18 +52,35 @@ const maxAttempts = 5;
 export async function storePart(
   db: Database,
   part: Part,
+  novelty: Novelty,
   { cold, partitions, transactions, lateChecks }: StoreOptions,
 ): Promise<PartOutcome> {
   let checked = nothingChecked;
-  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const result = await transactions.run(async () => {
-      await partitions.ensure(part.months);
-      return tryStore(db, part, checked);
+  const store = (isNew: boolean) =>
+    transactions.run(async () => {
+      await partitions.ensure(part.months());
+      const rows = rowsToStore(part, checked);
+      if (!isNew) return storeNew(db, { ...rows, lockMillis: lockMillis.alone });
+      await db.transaction((connection) => copyNew(connection, rows));
+      return { duplicates: null, conflicts: null };
     });
-    if ('accepted' in result) return result;
-    const { days, staged } = result;
-    const findings = await lateChecks.run(() => checkLate(db, cold, { days, staged }));
-    checked = addFindings(checked, findings);
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const isHopedNew = part.count > fewRows && novelty.isLikely();
+    try {
+      const taken = await store(isHopedNew);
+      if (isHopedNew) novelty.note(true);
+      return outcomeOf(taken, checked);
+    } catch (error) {
+      const state = sqlState(error);
+      if (isHopedNew && state === uniqueViolation) {
+        novelty.note(false);
+        attempt -= 1;
+      } else if (state === refusals.coldDays) {
+        const days = coldDaysOf(error);
+        const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
+        checked = addFindings(checked, findings);
+      } else if (state !== refusals.moved && !mayTryAgain(error, attempt)) throw error;
+    }
   }
   throw new AppError('cold_tier_unavailable', {
     detail:
@@ -72,96 +89,67 @@ export async function storePart(
   });
 }
 
-/** The part touches days with cold records against which it has not been checked, or it met a move. */
-type Unchecked = { days: queries.ColdDay[]; staged: queries.StagedRecord[] };
+const uniqueViolation = '23505';
 
-async function tryStore(
+/**
+ * Stores small parts of several callers in one transaction. Returns the outcome of each, or null for one of which
+ * nothing is stored, because it has records for cold days; it can be stored alone. Throws when nothing is stored.
+ */
+export async function storeTogether(
   db: Database,
-  part: Part,
-  checked: LateCheck,
-): Promise<PartOutcome | Unchecked> {
-  return db.transaction(async (connection) => {
-    if (!(await queries.hasStage(connection))) await queries.createStage(connection);
-    await queries.fillStage(connection, part.copyText());
-    if (checked.found.size > 0) await queries.removeFromStage(connection, [...checked.found]);
-    // The lock is taken before the savepoint, because undoing the insert must not free it.
-    await lockPins(connection, [...part.tenants]);
-    const added = await queries.insertNew(connection);
-    const accepted = added.reduce((sum, day) => sum + day.count, 0);
-    const isAllNew = accepted === part.count - checked.found.size;
-    const hotConflicts = isAllNew ? [] : await queries.listConflicts(connection);
-    if (hotConflicts.some((conflict) => conflict.is_gone)) {
-      // The record was moved or erased after the insert had met it. Which of the two is found out when the part is
-      // stored again.
-      await queries.undoInsert(connection);
-      return { days: [], staged: [] };
-    }
-    if (accepted > 0) {
-      // From here on the days are locked, so no move can switch them before the commit.
-      const coldDays = await queries.addToDays(connection, added);
-      const days = coldDays.filter((day) => !hasChecked(checked, day));
-      if (days.length > 0) {
-        await queries.undoInsert(connection);
-        return { days, staged: await queries.listStagedOfDays(connection, days) };
-      }
-      await countAbove(connection, added);
-    }
-    const conflicts = [...hotConflicts.map(({ ordinal }) => ordinal), ...checked.conflicts];
-    return {
-      accepted,
-      duplicates: part.count - accepted - conflicts.length,
-      conflicts: conflicts.map((ordinal) => part.indexes[ordinal] ?? -1),
-    };
+  parts: readonly Part[],
+  { partitions, transactions }: Pick<StoreOptions, 'partitions' | 'transactions'>,
+): Promise<(PartOutcome | null)[]> {
+  const joined = Part.join(parts);
+  try {
+    const taken = await transactions.run(async () => {
+      await partitions.ensure(joined.months());
+      const rows = rowsToStore(joined, nothingChecked);
+      return storeNew(db, { ...rows, lockMillis: lockMillis.together });
+    });
+    return splitOutcome(parts, outcomeOf(taken, nothingChecked));
+  } catch (error) {
+    if (sqlState(error) !== refusals.coldDays) throw error;
+    const days = coldDaysOf(error);
+    const others = parts.filter((part) => !part.touches(days));
+    const isProgress = others.length > 0 && others.length < parts.length;
+    const outcomes = isProgress
+      ? await storeTogether(db, others, { partitions, transactions })
+      : [];
+    return parts.map((part) => outcomes[others.indexOf(part)] ?? null);
+  }
+}
+
+/** Gives each of the parts that were joined what became of its rows. */
+function splitOutcome(
+  parts: readonly Part[],
+  { duplicates, conflicts }: PartOutcome,
+): PartOutcome[] {
+  let start = 0;
+  return parts.map(({ count }) => {
+    const first = start;
+    start += count;
+    const own = (ordinals: readonly number[]) =>
+      ordinals.flatMap((ordinal) =>
+        ordinal >= first && ordinal < first + count ? [ordinal - first] : [],
+      );
+    return { duplicates: own(duplicates), conflicts: own(conflicts) };
   });
 }
 
-/** The counters above the days come last: all writers share their rows, and they are locked until the commit. */
-async function countAbove(connection: Connection, days: queries.Delta[]): Promise<void> {
-  const { months, stores, tenantDays, tenants } = rollUp(days);
-  await queries.addToCounters(connection, 'leaf_months', months);
-  await queries.addToCounters(connection, 'leaf_stores', stores);
-  await queries.addToCounters(connection, 'tenant_days', tenantDays);
-  await queries.addToCounters(connection, 'leaf_tenants', tenants);
+function rowsToStore(part: Part, { found, days }: LateCheck): RowsToStore {
+  const inOrder = part.inKeyOrder();
+  const ordinals = found.size === 0 ? inOrder : inOrder.filter((ordinal) => !found.has(ordinal));
+  return { part, ordinals, checked: [...days.values()] };
 }
 
-/** Sums what was added to days up to months, stores, the days of tenants, and tenants. */
-function rollUp(days: readonly Delta[]): {
-  months: CounterDelta[];
-  stores: CounterDelta[];
-  tenantDays: CounterDelta[];
-  tenants: CounterDelta[];
-} {
-  const months = new Map<string, CounterDelta>();
-  const stores = new Map<string, CounterDelta>();
-  const tenantDays = new Map<string, CounterDelta>();
-  const tenants = new Map<string, CounterDelta>();
-  for (const { day, ...rest } of days) {
-    const month = day.slice(0, 7);
-    // The keys are unique, because names hold no "/".
-    add(months, `${rest.tenant}/${rest.store}/${month}`, { ...rest, month });
-    add(stores, `${rest.tenant}/${rest.store}`, rest);
-    add(tenantDays, `${rest.tenant}/${day}`, { ...rest, day });
-    add(tenants, rest.tenant, rest);
-  }
+/** Joins what was found hot with what was found in cold data. */
+function outcomeOf(taken: Taken, { found, conflicts }: LateCheck): PartOutcome {
+  const coldDuplicates = [...found].filter((ordinal) => !conflicts.has(ordinal));
   return {
-    months: [...months.values()],
-    stores: [...stores.values()],
-    tenantDays: [...tenantDays.values()],
-    tenants: [...tenants.values()],
+    duplicates: [...(taken.duplicates ?? []), ...coldDuplicates],
+    conflicts: [...(taken.conflicts ?? []), ...conflicts],
   };
-}
-
-function add(sums: Map<string, CounterDelta>, key: string, delta: CounterDelta): void {
-  const sum = sums.get(key);
-  if (sum === undefined) {
-    sums.set(key, { ...delta });
-    return;
-  }
-  sum.count += delta.count;
-  sum.bytes += delta.bytes;
-  sum.digest = sumDigests([BigInt(sum.digest), BigInt(delta.digest)]).toString();
-  if (delta.first_at < sum.first_at) sum.first_at = delta.first_at;
-  if (delta.last_at > sum.last_at) sum.last_at = delta.last_at;
 }
 
 /** Makes sure that the months of a part have their partitions. */

@@ -43,7 +43,7 @@ export async function storeStream(
   const share = shareOf(options.budget);
   const parts = new PartsUnderWay(async ({ part, heldBytes }) => {
     try {
-      tally.add(await store(part));
+      tally.add(part, await store(part));
     } finally {
       share.give(heldBytes);
     }

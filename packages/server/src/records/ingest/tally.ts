@@ -34,10 +34,11 @@ export class Tally {
     if (this.#rejected.length >= 2 * listed) this.#rejected = this.#first();
   }
 
-  add(outcome: PartOutcome): void {
-    this.#accepted += outcome.accepted;
-    this.#duplicates += outcome.duplicates;
-    for (const index of outcome.conflicts) {
+  add(part: Part, { duplicates, conflicts }: PartOutcome): void {
+    this.#accepted += part.count - duplicates.length - conflicts.length;
+    this.#duplicates += duplicates.length;
+    for (const ordinal of conflicts) {
+      const index = part.rows[ordinal]?.index ?? -1;
       this.reject(index, 'conflict', 'a record with this identity is stored with other content');
     }
   }

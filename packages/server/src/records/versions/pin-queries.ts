@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -6,14 +6,28 @@ import { dayConditions, where } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
- * Keeps others from pinning a slice of these tenants until the end of the transaction. The tenants are locked in one
- * order, so that those who write and those who pin never wait for each other in a circle.
+ * Keeps others from pinning a slice of these tenants until the end of the transaction. Returns the time, as text, that
+ * all of its new records get as `recorded_at`: whoever pins has either seen them or has an earlier time.
  */
-export async function lockPins(connection: Connection, tenants: readonly string[]): Promise<void> {
-  await connection.query(sql`
-    select pg_advisory_xact_lock_shared(${advisoryLocks.pins}, hashtext(tenant))
+export async function lockPins(
+  connection: Connection,
+  tenants: readonly string[],
+): Promise<string> {
+  const rows = await connection.query<{ at: string }>(
+    sql`select ${instantText('locked.at')} as at from (select ${timeWithPinsLocked(tenants)} as at) locked`,
+  );
+  return rows[0]?.at ?? '';
+}
+
+/**
+ * The same as an expression for a statement that stores records. The tenants are locked in one order, so that those who
+ * write and those who pin never wait for each other in a circle.
+ */
+export function timeWithPinsLocked(tenants: readonly string[]): Sql {
+  return sql`(select clock_timestamp() from (
+    select count(pg_advisory_xact_lock_shared(${advisoryLocks.pins}, hashtext(tenant))::text)
     from (select tenant from unnest(${[...tenants]}::text[]) as own(tenant)
-      order by hashtext(tenant)) ordered`);
+      order by hashtext(tenant)) ordered) locked)`;
 }
 
 /**

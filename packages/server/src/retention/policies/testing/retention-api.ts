@@ -6,8 +6,8 @@ import { pino } from 'pino';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import {
   addAccessRoutes,
-  authenticate,
   createAudit,
+  createAuthenticate,
   createSignInGuard,
   createToken,
   type NewToken,
@@ -52,7 +52,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   let pokes = 0;
   const http = createHttpServer({
     log,
-    authenticate: (request) => authenticate(db, request),
+    authenticate: createAuthenticate(db),
     admit: () => {},
     jsonBodyMaxBytes: 2 ** 20,
     connections: usualLimits,

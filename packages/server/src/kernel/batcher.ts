@@ -1,0 +1,88 @@
+/** Does the work of many callers together, because that is cheaper. */
+export type Batcher<T, R> = {
+  /**
+   * Does the work of one caller and returns its result. If nothing is under way it begins at once; otherwise it waits
+   * for that, and is then done together with whatever else has come.
+   */
+  run(item: T): Promise<R>;
+};
+
+type Waiting<T, R> = {
+  item: T;
+  resolve: (result: R | Promise<R>) => void;
+};
+
+/** If what is under way takes longer than this, others no longer wait for it. */
+const patienceMillis = 50;
+
+/**
+ * Batches the work of callers that come at the same time, as databases do with their commits. The work of a caller
+ * begins after it has come, never before. No caller waits for others to come, and none suffers from another: when the
+ * work of several fails, it is done again for each alone.
+ */
+export function createBatcher<T, R>(options: {
+  /** Does the work of one. */
+  alone: (item: T) => Promise<R>;
+  /** Does the work of several, and returns the result of each, or null for one that must be done alone. */
+  together: (items: readonly T[]) => Promise<readonly (R | null)[]>;
+  /** The weight of an item, such as its rows, and the most that one group has. */
+  weigh: (item: T) => number;
+  mostWeight: number;
+}): Batcher<T, R> {
+  const { alone, together, weigh, mostWeight } = options;
+  const queue: Waiting<T, R>[] = [];
+  /** How many are under way that others still wait for. */
+  let ahead = 0;
+
+  async function work(group: readonly Waiting<T, R>[]): Promise<void> {
+    const [first] = group;
+    if (first !== undefined && group.length === 1) {
+      const done = alone(first.item);
+      first.resolve(done);
+      await done.catch(() => {});
+      return;
+    }
+    const results = await together(group.map(({ item }) => item)).catch(() => null);
+    for (const [index, { item, resolve }] of group.entries()) {
+      const result = results?.[index] ?? null;
+      resolve(result === null ? alone(item) : result);
+    }
+  }
+
+  function begin(): void {
+    const group = takeGroup();
+    if (group.length === 0) return;
+    ahead += 1;
+    let isAhead = true;
+    const letPass = () => {
+      if (!isAhead) return;
+      isAhead = false;
+      ahead -= 1;
+      if (ahead === 0) begin();
+    };
+    const timer = setTimeout(letPass, patienceMillis);
+    void work(group).then(() => {
+      clearTimeout(timer);
+      letPass();
+    });
+  }
+
+  function takeGroup(): Waiting<T, R>[] {
+    let weight = 0;
+    let count = 0;
+    for (const { item } of queue) {
+      weight += weigh(item);
+      if (count > 0 && weight > mostWeight) break;
+      count += 1;
+    }
+    return queue.splice(0, count);
+  }
+
+  return {
+    run: (item) =>
+      new Promise((resolve) => {
+        queue.push({ item, resolve });
+        if (ahead === 0) begin();
+      }),
+  };
+}

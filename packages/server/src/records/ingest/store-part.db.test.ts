@@ -1,0 +1,269 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql, { type Sql } from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { Actor } from '../../kernel/actor.ts';
+import type { Body } from './body.ts';
+import { createIngest, type Ingest } from './ingest.ts';
+import { fewRows } from './queries.ts';
+import { createFreezer, type Freezer } from './testing/freeze.ts';
+
+let db: TestDatabase;
+let dir: string;
+let freezer: Freezer;
+let ingest: Ingest;
+/** The texts of the statements that stored something. */
+let stored: string[] = [];
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  freezer = createFreezer(db, dir);
+  const noted: TestDatabase = {
+    ...db,
+    query(statement: Sql, options) {
+      if (statement.text.includes('insert into enrichment_records')) stored.push(statement.text);
+      return db.query(statement, options);
+    },
+  };
+  ingest = createIngest(noted, {
+    maxRecords: 10_000,
+    maxBatchBytes: 2 ** 25,
+    maxEnrichmentBytes: 2 ** 18,
+    inFlightBytes: 2 ** 26,
+    writers: 4,
+    clock: () => Date.parse('2026-01-01T00:00:00Z'),
+    cold: freezer,
+  });
+});
+afterAll(async () => {
+  await freezer.duckdb.close();
+  await db.drop();
+  await rm(dir, { recursive: true });
+});
+
+const actor = { tokenId: 't', name: 'test', scopes: ['admin'], tenants: null } as unknown as Actor;
+
+function batch(...records: unknown[]) {
+  const body: Body = {
+    isStream: false,
+    sizeBytes: null,
+    sentBytes: () => 0,
+    async *chunks() {
+      yield Buffer.from(JSON.stringify({ records }));
+    },
+    discard: async () => {},
+  };
+  return ingest.batch(body, actor);
+}
+
+function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
+  return {
+    tenant,
+    store: `S${n % 3}`,
+    event_id: `e${n}`,
+    occurred_at: `2025-0${3 + (n % 3)}-0${1 + (n % 2)}T10:00:00.${String(n).padStart(6, '0')}Z`,
+    kind: 'flight',
+    enrichment: { n },
+    ...more,
+  };
+}
+const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
+
+/** Compares every counter with the records, whole tables at a time. */
+async function expectExactCounters(): Promise<void> {
+  const sums = (key: string) => `select ${key}, sum(count)::int as count, sum(bytes)::int as bytes,
+    mod(sum(digest), 18446744073709551616)::text as digest, min(first_at) as first, max(last_at) as last`;
+  const rows = `with leaf_days as (
+    select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count, sum(bytes) as bytes,
+      mod(sum(mod(digest::numeric + 18446744073709551616, 18446744073709551616)), 18446744073709551616) as digest,
+      min(occurred_at) as first_at, max(occurred_at) as last_at
+    from enrichment_records group by 1, 2, 3)`;
+  const tables = {
+    leaf_days: 'tenant, store, day::text',
+    leaf_months: "tenant, store, to_char(day, 'YYYY-MM')",
+    leaf_stores: 'tenant, store',
+    tenant_days: 'tenant, day::text',
+    leaf_tenants: 'tenant',
+  };
+  for (const [table, key] of Object.entries(tables)) {
+    const own = key.replace("to_char(day, 'YYYY-MM')", 'month');
+    const { rows: counted } = await db.pool.query(
+      `${sums(own)} from ${table} group by ${own} order by ${own}`,
+    );
+    const { rows: found } = await db.pool.query(
+      `${rows} ${sums(`${key}`)} from leaf_days group by ${key} order by ${key}`,
+    );
+    const values = (all: object[]) => all.map((row) => Object.values(row));
+    expect(values(counted)).toEqual(values(found));
+  }
+}
+
+test('single records that come at the same time share statements, and each caller hears of its own', async () => {
+  stored = [];
+  expect(await batch(record('many', 0), record('many', 1))).toMatchObject({ accepted: 2 });
+  const answers = await Promise.all([
+    batch(record('many', 0)),
+    batch(record('many', 1, { kind: 'other' }), record('many', 7)),
+    ...numbers(60, 100).map((n) => batch(record(`many ${n % 5}`, n))),
+    batch(record('many', 200), record('many', 200), record('many', 200, { kind: 'other' })),
+    batch({ tenant: 'many' }, record('many', 1)),
+  ]);
+  const told = answers.map(({ accepted, duplicates, rejected }) => [
+    accepted,
+    duplicates,
+    rejected,
+  ]);
+  const conflict = (index: number) => ({ index, code: 'conflict', message: expect.any(String) });
+  expect(told[0]).toEqual([0, 1, []]);
+  expect(told[1]).toEqual([1, 0, [conflict(0)]]);
+  for (const one of told.slice(2, 62)) expect(one).toEqual([1, 0, []]);
+  expect(told[62]).toEqual([1, 1, [conflict(2)]]);
+  expect(told[63]).toEqual([
+    0,
+    1,
+    [{ index: 0, code: 'field_required', message: expect.any(String) }],
+  ]);
+  expect(stored.length).toBeLessThan(10);
+  await expectExactCounters();
+});
+
+test('the same record of many callers at once is accepted once', async () => {
+  const answers = await Promise.all(numbers(30).map(() => batch(record('same', 1))));
+  const sum = (field: 'accepted' | 'duplicates') =>
+    answers.reduce((total, answer) => total + answer[field], 0);
+  expect([sum('accepted'), sum('duplicates')]).toEqual([1, 29]);
+});
+
+test('a caller whose late record cannot be looked up fails alone', async () => {
+  await batch(...numbers(4).map((n) => record('cold', n)));
+  const path = await freezer.freeze('cold');
+  await writeFile(path, 'no Parquet');
+  const [first, late, ...others] = await Promise.allSettled([
+    batch(record('warm', 1)),
+    batch(record('cold', 102), record('warm', 50)),
+    ...numbers(10, 2).map((n) => batch(record('warm', n))),
+  ]);
+  expect(late).toMatchObject({ status: 'rejected', reason: { code: 'segment_damaged' } });
+  for (const one of [first, ...others]) {
+    expect(one).toMatchObject({ status: 'fulfilled', value: { accepted: 1 } });
+  }
+  await db.query(sql`delete from enrichment_records where tenant = 'cold'`);
+  for (const table of ['leaf_days', 'leaf_months', 'leaf_stores', 'tenant_days', 'leaf_tenants']) {
+    await db.pool.query(`delete from ${table} where tenant = 'cold'`);
+  }
+  await db.query(sql`delete from segments where tenant = 'cold'`);
+  await expectExactCounters();
+});
+
+test('a tenant that another transaction locks keeps no other waiting', async () => {
+  await batch(record('locked', 0), record('open', 0));
+  const waiting: Promise<unknown>[] = [];
+  await db.transaction(async (connection) => {
+    await connection.query(sql`select from leaf_days where tenant = 'locked' for update`);
+    let isStored = false;
+    for (const n of numbers(3, 1)) {
+      const own = batch(record('locked', 6 * n)).then(() => {
+        isStored = true;
+      });
+      waiting.push(own);
+      expect(await batch(record('open', 6 * n))).toMatchObject({ accepted: 1 });
+    }
+    expect(isStored).toBe(false);
+  });
+  await Promise.all(waiting);
+  await expectExactCounters();
+});
+
+test('a record that another process stores at the same moment is compared with what that stored', async () => {
+  await batch(record('raced', 0));
+  let answer: Promise<unknown> | undefined;
+  await db.transaction(async (connection) => {
+    await connection.query(sql`
+      insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, kind, bytes, digest, enrichment)
+      select tenant, store, occurred_at, other.id, now(), kind, bytes,
+        record_digest(tenant, store, occurred_at, other.id, kind, source, model, confidence, enrichment), enrichment
+      from enrichment_records, (values ('x1'), ('x2')) as other(id) where tenant = 'raced'`);
+    const { enrichment, occurred_at, store } = record('raced', 0);
+    const own = { enrichment, occurred_at, store };
+    answer = batch(
+      record('raced', 5),
+      record('raced', 1, { ...own, event_id: 'x1' }),
+      record('raced', 2, { ...own, event_id: 'x2', kind: 'other' }),
+    );
+    await vi.waitUntil(async () => {
+      const waits = await db.query(sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`);
+      return waits.length > 0;
+    });
+  });
+  expect(await answer).toMatchObject({
+    ...{ accepted: 1, duplicates: 1 },
+    rejected: [{ index: 2, code: 'conflict' }],
+  });
+  await db.query(sql`delete from enrichment_records where event_id in ('x1', 'x2')`);
+  await expectExactCounters();
+});
+
+const odd = [
+  '',
+  '\ufeff',
+  '"',
+  "'",
+  '\\',
+  '\\N',
+  'a\tb\nc\r',
+  '😀',
+  '\uffff',
+  '{,}',
+  'null',
+  'NULL',
+  '$1',
+  '\u007f',
+];
+
+test('many new records are copied, with values of every sort, and counted as few are', async () => {
+  stored = [];
+  const many = numbers(3 * fewRows).map((n) =>
+    record(`copied ${n % 4}`, n, {
+      kind: odd[n % odd.length],
+      source: odd[(n + 3) % odd.length],
+      event_id: `${(odd[n % odd.length] ?? '').replace(/[\t\n\r\u007f]/g, '')}-${n}`,
+      ...(n % 5 === 0 ? { model: null } : { confidence: n / 10_000 }),
+      enrichment: { [odd[n % odd.length] ?? '']: odd[(n + 1) % odd.length], n },
+    }),
+  );
+  expect(await batch(...many)).toMatchObject({ accepted: many.length, rejected_count: 0 });
+  expect(stored).toEqual([]);
+  await expectExactCounters();
+  for (const some of [many, many.slice(0, 100)]) {
+    expect(await batch(...some)).toMatchObject({ accepted: 0, duplicates: some.length });
+  }
+  const changed = many.map((one, n) => (n % 2 === 0 ? one : { ...one, kind: `${one.kind}x` }));
+  const answer = await batch(...changed, record('copied 1', 90_000));
+  expect(answer).toMatchObject({
+    accepted: 1,
+    duplicates: many.length / 2,
+    rejected_count: many.length / 2,
+  });
+  expect(answer.rejected[0]).toMatchObject({ index: 1, code: 'conflict' });
+  await expectExactCounters();
+});
+
+test('many records of cold days are looked up first, then copied without those that are there', async () => {
+  const many = numbers(2 * fewRows).map((n) => record('late', n));
+  await batch(...many);
+  await freezer.freeze('late');
+  const more = numbers(2 * fewRows, 2 * fewRows).map((n) => record('late', n));
+  const other = { ...many[3], kind: 'other' };
+  expect(await batch(...many.slice(0, 700), ...more, other)).toMatchObject({
+    accepted: more.length,
+    duplicates: 700,
+    rejected: [{ index: 700 + more.length, code: 'conflict' }],
+  });
+  const [row] = await db.query(sql`
+    select sum(count)::int as count, sum(cold_count)::int as cold from leaf_days where tenant = 'late'`);
+  expect(row).toEqual({ count: 4 * fewRows, cold: 2 * fewRows });
+});
