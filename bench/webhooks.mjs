@@ -1,5 +1,6 @@
 import { runSections } from './lib/run-sections.mjs';
 import { benchDeadLetters } from './webhooks/dead-letters.mjs';
+import { benchIncidents } from './webhooks/incidents.mjs';
 import { benchIsolation } from './webhooks/isolation.mjs';
 import { benchLatency } from './webhooks/latency.mjs';
 import { benchRearm } from './webhooks/rearm.mjs';
@@ -7,6 +8,7 @@ import { sizes } from './webhooks/sizes.mjs';
 import { benchThroughput } from './webhooks/throughput.mjs';
 
 const sections = {
+  incidents: benchIncidents,
   throughput: benchThroughput,
   latency: benchLatency,
   isolation: benchIsolation,
@@ -15,7 +17,7 @@ const sections = {
 };
 
 /**
- * Webhooks: deliveries against bare signed POSTs to the same receiver; latency, isolation and the
+ * Webhooks: incidents against one INSERT each, deliveries against bare signed POSTs to the same receiver; latency, isolation and the
  * dead-letter queue at a million rows.
  */
 export const runBench = (options) => runSections({ name: 'webhooks', sections, sizes }, options);

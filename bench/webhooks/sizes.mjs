@@ -1,6 +1,7 @@
 /** How much each kind of run measures; `smallest` only shows that a section still runs. */
 export const sizes = {
   smallest: {
+    incidents: { requests: 80, pairs: 1 },
     throughput: { deliveries: 200, pairs: 1 },
     latency: { seconds: 0.3, singles: 2, warmSeconds: 0.2 },
     isolation: { seconds: 0.3, backlog: 200, pairs: 1, warmSeconds: 0.2 },
@@ -8,6 +9,7 @@ export const sizes = {
     rearm: { rows: 500, warmSeconds: 0.2, beforeSeconds: 0.3, duringSeconds: 0.5 },
   },
   quick: {
+    incidents: { requests: 8000, pairs: 1 },
     throughput: { deliveries: 5000, pairs: 1 },
     latency: { seconds: 5, singles: 10, warmSeconds: 2 },
     isolation: { seconds: 5, backlog: 10_000, pairs: 1, warmSeconds: 2 },
@@ -15,6 +17,7 @@ export const sizes = {
     rearm: { rows: 20_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
   },
   standard: {
+    incidents: { requests: 40_000, pairs: 3 },
     throughput: { deliveries: 30_000, pairs: 3 },
     latency: { seconds: 30, singles: 50, warmSeconds: 2 },
     isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },

@@ -3,7 +3,7 @@ import { newId } from '../../kernel/ids.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { payloadText } from '../incidents/payload.ts';
-import { insertIncident } from '../incidents/queries.ts';
+import { insertIncidents } from '../incidents/queries.ts';
 import type { WebhookOptions } from '../options.ts';
 import { type Caller, found, toEndpointId } from './endpoints.ts';
 import { lockEndpoint } from './queries.ts';
@@ -35,13 +35,9 @@ export async function pingEndpoint(
         detail: 'The endpoint is disabled. Enable it, then ping it again.',
       });
     }
-    const incident = { id: newId('inc'), tenant, store: null, type, occurredAt, body };
-    const made = await insertIncident(connection, incident, {
-      endpointId,
-      key: null,
-      maxAttempts: options.maxAttempts,
-      nowMillis,
-    });
+    const own = { tenant, store: null, type, occurredAt, body, key: null, endpointId };
+    const incident = { id: newId('inc'), ...own, reportedAtMillis: nowMillis };
+    const [made] = await insertIncidents(connection, [incident], options.maxAttempts);
     const [queued] = made?.deliveries ?? [];
     if (queued === undefined) throw new Error('a ping made no delivery');
     await options.audit(connection, {

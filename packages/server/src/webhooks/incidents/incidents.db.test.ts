@@ -181,6 +181,33 @@ test('makes one queued delivery for each endpoint of the tenant that wants the t
   ]);
 });
 
+test('reports that come at the same time each make their own deliveries, and are told of these', async () => {
+  const own = await Promise.all(
+    Array.from({ length: 4 }, async (_, number) => {
+      const tenant = freshTenant();
+      const resolved = await makeEndpoint(tenant, { event_types: ['incident.resolved'] });
+      const all = number === 0 ? [] : [await makeEndpoint(tenant)];
+      return { tenant, 'incident.created': all, 'incident.resolved': [resolved, ...all].sort() };
+    }),
+  );
+  const reports = Array.from({ length: 80 }, async (_, number) => {
+    const of = own[number % 4];
+    const type = number % 8 < 4 ? 'incident.created' : 'incident.resolved';
+    const { id, deliveries } = await report({ tenant: of?.tenant, type, data: { number } });
+    expect(deliveries.map((delivery) => delivery.endpoint_id)).toEqual(of?.[type]);
+    const { json } = await service.call('GET', `/incidents/${id}`);
+    expect(json).toMatchObject({ tenant: of?.tenant, type, data: { number }, deliveries });
+    return deliveries.map((delivery) => delivery.id);
+  });
+  const ids = (await Promise.all(reports)).flat();
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toHaveLength(100);
+  const [made] = await service.db.query<{ transactions: number }>(sql`
+    select count(distinct xmin::text) as transactions from incidents
+    where tenant = any(${own.map(({ tenant }) => tenant)}::text[])`);
+  expect(made?.transactions).toBeLessThan(80);
+});
+
 test('a tenant without endpoints is answered 202 without deliveries', async () => {
   expect((await report({ tenant: freshTenant() })).deliveries).toEqual([]);
 });

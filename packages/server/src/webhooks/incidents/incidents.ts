@@ -8,13 +8,14 @@ import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import type { Payload } from './payload.ts';
 import * as queries from './queries.ts';
-import { reportIncident } from './report-incident.ts';
+import { createReportIncident } from './report-incident.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
+  const reportIncident = createReportIncident(db, options);
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
     // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');
-    return reportIncident(db, options, actor, { request: body, dataSource });
+    return reportIncident(actor, { request: body, dataSource });
   });
   http.route(webhooksContract.listIncidents, ({ query, actor }) =>
     listIncidents(db, options.cursorKey(), actor, query),

@@ -1,6 +1,6 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { arrayText, instantText } from '../../platform/postgres/sql-text.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
 
@@ -11,19 +11,16 @@ export type NewIncident = {
   type: string;
   occurredAt: string;
   body: string;
-};
-
-type InsertOptions = {
-  /** The only receiver, whatever event types it wants; null means all endpoints that want this type. */
-  endpointId: string | null;
+  /** When it was reported, in milliseconds since 1970. */
+  reportedAtMillis: number;
   /** The caller's idempotency key; null when there is none. */
   key: { text: string; digest: Buffer } | null;
-  /** The number of attempts for endpoints that have no number of their own. */
-  maxAttempts: number;
-  nowMillis: number;
+  /** The only receiver, whatever event types it wants; null means all endpoints that want this type. */
+  endpointId: string | null;
 };
 
 export type StoredIncident = {
+  id: string;
   /** The deliveries, in the order of their endpoints. */
   deliveries: AcceptedDelivery[];
   /** The endpoints to wake: those of the deliveries, without disabled ones, for which deliveries wait. */
@@ -31,64 +28,67 @@ export type StoredIncident = {
 };
 
 /**
- * Stores an incident and a delivery for each of its receivers, in one statement and so in one transaction. Returns
- * undefined, and stores nothing, when the idempotency key is in use. A second statement with the same key waits for the
- * end of the first.
+ * Stores incidents and a delivery for each of their receivers, in one statement and so in one transaction. An incident
+ * whose idempotency key is in use is not stored and not in the result; no two may have the same key. A second statement
+ * with the same key waits for the end of the first. `maxAttempts` is for endpoints that have no number of their own.
+ *
+ * A key older than 30 days is free again and is taken over. Keys are taken in one order, so that two statements with
+ * several never wait for each other in a circle.
  *
  * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
  * a report that races with disabling or enabling leaves no delivery behind in the wrong state.
  */
-export async function insertIncident(
+export async function insertIncidents(
   db: Queryable,
-  incident: NewIncident,
-  options: InsertOptions,
-): Promise<StoredIncident | undefined> {
-  const { id, tenant, store, type, occurredAt, body } = incident;
-  const { endpointId, key, maxAttempts, nowMillis } = options;
-  const isReceiver =
-    endpointId === null
-      ? sql`event_types && array[${type}, '*']::text[]`
-      : sql`webhook_endpoints.id = ${endpointId}`;
-  const rows = await db.query<StoredIncident>(sql`
-    with ${key === null ? empty : sql`${takenKey(incident, key)},`}
-    incident as (
-      insert into incidents (id, tenant, store, type, occurred_at, body)
-      select ${id}, ${tenant}, ${store}, ${type}, ${occurredAt}::timestamptz, ${body}
-      ${key === null ? empty : sql`from taken_key`}
-      returning id
-    ), receiver as materialized (
-      select id, lane, url, enabled, max_attempts, ${randomText} as random from webhook_endpoints
-      where tenant = ${tenant} and deleted_at is null and ${isReceiver}
-    ), delivery as (
-      insert into deliveries
-        (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
-      select lane, 'dlv_' || lpad(lane::text, 2, '0') || ${timeText(nowMillis)} || substr(random, 1, 11),
-        incident.id, receiver.id, ${tenant}, ${type}, url, 'msg_' || substr(random, 12, 16),
-        coalesce(max_attempts, ${maxAttempts})
-      from incident cross join receiver
-      returning id, endpoint_id, idempotency_key, status
-    )
-    select coalesce((
-      select json_agg(json_build_object('id', id, 'endpoint_id', endpoint_id,
-        'idempotency_key', idempotency_key, 'status', status) order by endpoint_id)
-      from delivery
-    ), '[]') as deliveries, array(select id from receiver where enabled) as due from incident`);
-  return rows[0];
-}
-
-/**
- * The part of the statement that takes the key. It makes no row when the key is in use. A key older than 30 days is
- * free again and is taken over.
- */
-function takenKey(incident: NewIncident, key: { text: string; digest: Buffer }): Sql {
-  return sql`taken_key as (
+  incidents: readonly NewIncident[],
+  maxAttempts: number,
+): Promise<StoredIncident[]> {
+  const texts = (field: (incident: NewIncident) => string | null) =>
+    sql`${arrayText(incidents.map(field))}::text[]`;
+  return db.query<StoredIncident>(sql`
+    with reported as materialized (
+      select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, time_text, endpoint_id,
+        key collate "C" as key, digest
+      from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
+        ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
+        ${texts(({ body }) => body)}, ${texts((one) => timeText(one.reportedAtMillis))},
+        ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
+        ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[]
+      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, time_text, endpoint_id, key, digest, place)
+    ), taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
-      values (${incident.tenant}, ${key.text}, ${incident.id}, ${key.digest})
+      select tenant, key, id, digest from reported where key is not null order by tenant, key
       on conflict (tenant, idempotency_key) do update
         set incident_id = excluded.incident_id, digest = excluded.digest, created_at = now()
         where incident_keys.created_at <= now() - interval '30 days'
       returning incident_id
-    )`;
+    ), incident as (
+      insert into incidents (id, tenant, store, type, occurred_at, body)
+      select id, tenant, store, type, occurred_at, body from reported
+      where key is null or id in (select incident_id from taken_key) order by place
+      returning id
+    ), receiver as materialized (
+      select reported.id as incident_id, reported.type, reported.time_text, endpoint.id, endpoint.tenant,
+        endpoint.lane, endpoint.url, endpoint.enabled, endpoint.max_attempts, ${randomText} as random
+      from reported join webhook_endpoints endpoint
+        on endpoint.tenant = reported.tenant and endpoint.deleted_at is null
+        and (endpoint.id = reported.endpoint_id
+          or reported.endpoint_id is null and endpoint.event_types && array[reported.type, '*'])
+    ), delivery as (
+      insert into deliveries
+        (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+      select lane, 'dlv_' || lpad(lane::text, 2, '0') || time_text || substr(random, 1, 11),
+        incident_id, receiver.id, tenant, type, url, 'msg_' || substr(random, 12, 16),
+        coalesce(max_attempts, ${maxAttempts})
+      from incident join receiver on receiver.incident_id = incident.id
+      returning id, incident_id, endpoint_id, idempotency_key, status
+    )
+    select id, coalesce((
+      select json_agg(json_build_object('id', delivery.id, 'endpoint_id', endpoint_id,
+        'idempotency_key', idempotency_key, 'status', status) order by endpoint_id)
+      from delivery where incident_id = incident.id
+    ), '[]') as deliveries, array(select receiver.id from receiver where incident_id = incident.id and enabled) as due
+    from incident`);
 }
 
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
+import { createBatcher } from '../../kernel/batcher.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
@@ -12,47 +13,80 @@ import * as queries from './queries.ts';
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: AcceptedDelivery[] };
 
+export type ReportIncident = (
+  actor: Actor,
+  report: { request: Request; dataSource: string | undefined },
+) => Promise<Accepted>;
+
+/** Reports that are stored together have at most as many bytes as this many payloads of 1 KiB. */
+const mostTogether = 1000;
+
 /**
- * Stores an incident and one delivery for each endpoint of its tenant that wants its type. The deliveries of disabled
- * endpoints wait until these are enabled. The same idempotency key gives the same answer again. The call is not
- * audited: it is the pipeline's write, not an operator's, and the incident itself is the record of it. `dataSource` is
- * `data` as the caller spelled it.
+ * Returns a function that stores an incident and one delivery for each endpoint of its tenant that wants its type. The
+ * deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
+ * Reports that come while others are being stored are stored together. The call is not audited: it is the pipeline's
+ * write, not an operator's, and the incident itself is the record of it. `dataSource` is `data` as the caller spelled
+ * it.
  *
- * Throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
+ * It throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
  */
-export async function reportIncident(
+export function createReportIncident(
   db: Queryable,
   options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'>,
-  actor: Actor,
-  { request, dataSource }: { request: Request; dataSource: string | undefined },
-): Promise<Accepted> {
-  const { tenant, store = null, type, data } = request;
-  assertReach(actor, tenant);
-  const nowMillis = options.clock();
-  const occurredAt = toOccurredAt(request.occurred_at, nowMillis);
-  const body = payloadText(
-    { type, timestamp: occurredAt, data },
-    options.maxPayloadBytes,
-    dataSource,
-  );
-  const incident = { id: newId('inc'), tenant, store, type, occurredAt, body };
-  const key = toKey(request, dataSource);
-  // A second try is needed when a key in use runs out between the two statements.
-  for (let attempt = 1; attempt <= 2; attempt++) {
-    const stored = await queries.insertIncident(db, incident, {
-      endpointId: null,
-      key,
-      maxAttempts: options.maxAttempts,
-      nowMillis,
-    });
-    if (stored !== undefined) {
-      options.wakeUp.wake(stored.due);
-      return { id: incident.id, deliveries: stored.deliveries };
+): ReportIncident {
+  const { clock, maxAttempts, maxPayloadBytes, wakeUp } = options;
+  /** The result is what was stored of each; null when its key is in use. */
+  const store = async (incidents: readonly queries.NewIncident[]) => {
+    const stored = await queries.insertIncidents(db, incidents, maxAttempts);
+    wakeUp.wake(stored.flatMap(({ due }) => due));
+    const byId = new Map(stored.map((one) => [one.id, one]));
+    return incidents.map(({ id }) => byId.get(id) ?? null);
+  };
+  const batcher = createBatcher<queries.NewIncident, { stored: queries.StoredIncident | null }>({
+    alone: async (incident) => ({ stored: (await store([incident]))[0] ?? null }),
+    async together(incidents) {
+      const firsts = firstOfEachKey(incidents);
+      const stored = await store(firsts);
+      return incidents.map((incident) => {
+        const own = stored[firsts.indexOf(incident)] ?? null;
+        return own === null ? null : { stored: own };
+      });
+    },
+    weigh: ({ body }) => 1 + body.length / 1024,
+    mostWeight: mostTogether,
+  });
+
+  return async (actor, { request, dataSource }) => {
+    const { tenant, store = null, type, data } = request;
+    assertReach(actor, tenant);
+    const reportedAtMillis = clock();
+    const occurredAt = toOccurredAt(request.occurred_at, reportedAtMillis);
+    const payload = { type, timestamp: occurredAt, data };
+    const body = payloadText(payload, maxPayloadBytes, dataSource);
+    const key = toKey(request, dataSource);
+    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, key };
+    // A second try is needed when a key in use runs out between the two statements.
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const { stored } = await batcher.run({ ...incident, reportedAtMillis, endpointId: null });
+      if (stored !== null) return { id: stored.id, deliveries: stored.deliveries };
+      const earlier = key === null ? undefined : await findEarlier(db, request, key);
+      if (earlier !== undefined) return earlier;
     }
-    const earlier = key === null ? undefined : await findEarlier(db, request, key);
-    if (earlier !== undefined) return earlier;
-  }
-  throw new Error('an idempotency key is in use and is not there');
+    throw new Error('an idempotency key is in use and is not there');
+  };
+}
+
+/** Leaves out those whose key came before. */
+function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewIncident[] {
+  const seen = new Set<string>();
+  return incidents.filter(({ tenant, key }) => {
+    if (key === null) return true;
+    // Names hold no "/".
+    const name = `${tenant}/${key.text}`;
+    if (seen.has(name)) return false;
+    seen.add(name);
+    return true;
+  });
 }
 
 /**
