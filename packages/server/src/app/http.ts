@@ -127,12 +127,13 @@ function assertReady(state: State): void {
 }
 
 function observe(http: HttpServer, metrics: Metrics): void {
-  http.fastify.addHook('onResponse', async (request, reply) => {
+  http.fastify.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';
     metrics.observeRequest(
       { method: request.method, route, status: reply.statusCode },
       reply.elapsedTime / 1000,
     );
+    done();
   });
 }
 

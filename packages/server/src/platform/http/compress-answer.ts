@@ -10,21 +10,28 @@ const leastBytes = 1024;
 const options = { level: 4, strategy: constants.Z_DEFAULT_STRATEGY };
 
 /**
- * Compresses whole answers of text with gzip for clients that accept it. Only answers to reading calls are compressed.
+ * Returns whether this is an answer that `compressAnswer` compresses: whole text, and an answer to a reading call.
  * Secrets are shown once, by the call that makes them, and the length of a compressed answer tells something about what
  * stands beside a secret in it (the BREACH attack). Streams, such as exports, are compressed by the code that makes
  * them.
  */
-export async function compressAnswer(
-  request: FastifyRequest,
+export function mayCompress(
+  { method }: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,
-): Promise<unknown> {
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const type = String(reply.getHeader('content-type') ?? '');
-  if (!isRead || typeof payload !== 'string' || !/^text\/|[/+]json\b/.test(type)) return payload;
+): payload is string {
+  if ((method !== 'GET' && method !== 'HEAD') || typeof payload !== 'string') return false;
+  return /^text\/|[/+]json\b/.test(String(reply.getHeader('content-type') ?? ''));
+}
+
+/** Compresses an answer with gzip for clients that accept it. */
+export async function compressAnswer(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  payload: string,
+): Promise<string | Buffer> {
   reply.header('vary', 'accept-encoding');
-  if (payload.length < leastBytes || !acceptsCoding(request.headers['accept-encoding'], 'gzip')) {
+  if (payload.length < leastBytes || !acceptsCoding(headers['accept-encoding'], 'gzip')) {
     return payload;
   }
   reply.header('content-encoding', 'gzip').removeHeader('content-length');
