@@ -1,8 +1,5 @@
-import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-
-const gzipText = promisify(gzip);
 
 /** An answer shorter than this is not compressed, because the headers would cost as much as is saved. */
 const leastBytes = 1024;
@@ -10,32 +7,30 @@ const leastBytes = 1024;
 const options = { level: 4, strategy: constants.Z_DEFAULT_STRATEGY };
 
 /**
- * Returns whether this is an answer that `compressAnswer` compresses: whole text, and an answer to a reading call.
+ * Compresses whole answers of text with gzip for clients that accept it. Only answers to reading calls are compressed.
  * Secrets are shown once, by the call that makes them, and the length of a compressed answer tells something about what
  * stands beside a secret in it (the BREACH attack). Streams, such as exports, are compressed by the code that makes
  * them.
  */
-export function mayCompress(
-  { method }: FastifyRequest,
+export function compressAnswer(
+  request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,
-): payload is string {
-  if ((method !== 'GET' && method !== 'HEAD') || typeof payload !== 'string') return false;
-  return /^text\/|[/+]json\b/.test(String(reply.getHeader('content-type') ?? ''));
-}
-
-/** Compresses an answer with gzip for clients that accept it. */
-export async function compressAnswer(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  payload: string,
-): Promise<string | Buffer> {
+  done: (error: Error | null, payload?: unknown) => void,
+): void {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const type = String(reply.getHeader('content-type') ?? '');
+  if (!isRead || typeof payload !== 'string' || !/^text\/|[/+]json\b/.test(type)) {
+    done(null, payload);
+    return;
+  }
   reply.header('vary', 'accept-encoding');
-  if (payload.length < leastBytes || !acceptsCoding(headers['accept-encoding'], 'gzip')) {
-    return payload;
+  if (payload.length < leastBytes || !acceptsCoding(request.headers['accept-encoding'], 'gzip')) {
+    done(null, payload);
+    return;
   }
   reply.header('content-encoding', 'gzip').removeHeader('content-length');
-  return gzipText(payload, options);
+  gzip(payload, options, done);
 }
 
 /**

@@ -11,7 +11,7 @@ import { type Actor, requireConfirmation, requireScope } from '../../kernel/acto
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
-import { compressAnswer, mayCompress } from './compress-answer.ts';
+import { compressAnswer } from './compress-answer.ts';
 import {
   type ConnectionLimits,
   type Connections,
@@ -128,15 +128,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     if (headers.expect !== undefined && !raw.complete) reply.raw.writeContinue();
     done(null, payload);
   });
-  fastify.addHook('onSend', (request, reply, payload, done) => {
-    const { headers, raw } = request;
+  fastify.addHook('onSend', ({ headers, raw }, reply, payload, done) => {
     // The client may send its body all the same, and that could not be told from the next request, so the connection
     // closes.
     if (headers.expect !== undefined && !raw.complete) reply.header('connection', 'close');
-    if (mayCompress(request, reply, payload))
-      compressAnswer(request, reply, payload).then((text) => done(null, text), done);
-    else done(null, payload);
+    done(null, payload);
   });
+  fastify.addHook('onSend', compressAnswer);
   fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
   fastify.decorateRequest('jsonText', '');
   // Many clients send a DELETE with an empty body and a JSON content type; that is not an error.

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
+import { encodeArray } from './array-text.ts';
 
 type Row = Record<string, unknown>;
 
@@ -306,7 +307,7 @@ async function run<R extends Row>(
 ): Promise<R[]> {
   try {
     const name = isPlannedAnew ? {} : { name: statementName(text) };
-    const result = await on.query<R>({ text, values, ...name });
+    const result = await on.query<R>({ text, values: values.map(encodeArray), ...name });
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);

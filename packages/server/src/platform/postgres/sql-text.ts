@@ -23,21 +23,3 @@ function literal(value: unknown): string {
   if (Array.isArray(value)) return `array[${value.map(literal).join(', ')}]::text[]`;
   throw new TypeError(`no literal for a ${typeof value}`);
 }
-
-/**
- * Returns a PostgreSQL array of texts as one value, to be cast to `text[]` and the like. The driver's own encoding of
- * arrays takes ten times as long, because it escapes what needs no escape.
- */
-export function arrayText(values: readonly (string | null)[]): string {
-  return values.length === 0 ? '{}' : `{${values.map(arrayElement).join(',')}}`;
-}
-
-const escapedInArrays = /["\\]/;
-const allEscapedInArrays = /["\\]/g;
-
-function arrayElement(value: string | null): string {
-  if (value === null) return 'NULL';
-  return escapedInArrays.test(value)
-    ? `"${value.replace(allEscapedInArrays, '\\$&')}"`
-    : `"${value}"`;
-}

@@ -8,7 +8,6 @@ import {
   type Queryable,
 } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { arrayText } from '../../platform/postgres/sql-text.ts';
 import { type CounterTable, counterKeys } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
@@ -190,21 +189,19 @@ export async function storeNew(
 /** The rows as a relation of their own, with their ordinals and their places in the order given. */
 function sentRows(part: Part, ordinals: readonly number[]): Sql {
   const rows = rowsOf(part, ordinals);
-  const texts = (field: (row: PartRow) => string | null) =>
-    sql`${arrayText(rows.map(field))}::text[]`;
-  const numbers = (values: readonly (number | bigint)[]) => `{${values.join(',')}}`;
+  const texts = (field: (row: PartRow) => string | null) => sql`${rows.map(field)}::text[]`;
   return sql`
     select place, ordinal, tenant collate "C" as tenant, store collate "C" as store, occurred_at,
       event_id collate "C" as event_id, kind, source, model, confidence, bytes, digest,
       enrichment::json as enrichment
-    from unnest(${numbers(ordinals)}::integer[], ${texts(({ record }) => record.tenant)},
+    from unnest(${ordinals}::integer[], ${texts(({ record }) => record.tenant)},
       ${texts(({ record }) => record.store)},
-      ${arrayText(rows.map(({ occurredAt }) => occurredAt))}::timestamptz[],
+      ${rows.map(({ occurredAt }) => occurredAt)}::timestamptz[],
       ${texts(({ record }) => record.eventId)}, ${texts(({ record }) => record.kind)},
       ${texts(({ record }) => record.source)}, ${texts(({ record }) => record.model)},
       ${texts(({ record }) => record.confidence)},
-      ${numbers(rows.map(({ record }) => record.bytes))}::integer[],
-      ${numbers(rows.map(({ digest }) => digest))}::bigint[], ${texts(({ record }) => record.enrichment)}
+      ${rows.map(({ record }) => record.bytes)}::integer[],
+      ${rows.map(({ digest }) => digest)}::bigint[], ${texts(({ record }) => record.enrichment)}
     ) with ordinality as sent(ordinal, tenant, store, occurred_at, event_id, kind, source, model,
       confidence, bytes, digest, enrichment, place)`;
 }

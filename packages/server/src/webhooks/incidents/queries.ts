@@ -1,6 +1,6 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { arrayText, instantText } from '../../platform/postgres/sql-text.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
 
@@ -44,7 +44,7 @@ export async function insertIncidents(
   maxAttempts: number,
 ): Promise<StoredIncident[]> {
   const texts = (field: (incident: NewIncident) => string | null) =>
-    sql`${arrayText(incidents.map(field))}::text[]`;
+    sql`${incidents.map(field)}::text[]`;
   return db.query<StoredIncident>(sql`
     with reported as materialized (
       select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, time_text, endpoint_id,
