@@ -661,6 +661,28 @@ create table webhook_endpoints (
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 
+CREATE OR REPLACE FUNCTION public.compare_stored(ordinals integer[], tenants text[], stores text[], times timestamp with time zone[], event_ids text[], digests bigint[], kinds text[], sources text[], models text[], confidences text[], enrichments text[])
+ RETURNS TABLE(ordinal integer, is_same boolean)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  select sent.ordinal, case when stored.event_id is not null then
+      (stored.digest, stored.kind, stored.source, stored.model, stored.confidence, stored.enrichment::text)
+      is not distinct from (sent.digest, sent.kind, sent.source, sent.model, sent.confidence, sent.enrichment)
+    end
+  from unnest(ordinals, tenants, stores, times, event_ids, digests, kinds, sources, models, confidences, enrichments)
+    as sent(ordinal, tenant, store, occurred_at, event_id, digest, kind, source, model, confidence, enrichment)
+  left join lateral (
+    select * from enrichment_records stored
+    where stored.tenant = sent.tenant and stored.store = sent.store
+      and stored.occurred_at = sent.occurred_at and stored.event_id = sent.event_id
+    limit 1
+  ) stored on true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.record_digest(tenant text, store text, occurred_at timestamp with time zone, event_id text, kind text, source text, model text, confidence text, enrichment json)
  RETURNS bigint
  LANGUAGE sql

@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { createBatcher } from './batcher.ts';
+import { AppError } from './errors.ts';
 
 /** A batcher that notes what it does and waits to be told the end of each batch. */
-function createNoted({ mostWeight = 10 } = {}) {
+function createNoted({ mostWeight = 10, fewCallers = 1 } = {}) {
   const batches: string[][] = [];
   const ends: ((results: (string | null)[] | Error) => void)[] = [];
   const begin = (items: readonly string[]) =>
@@ -15,6 +16,7 @@ function createNoted({ mostWeight = 10 } = {}) {
     together: begin,
     weigh: (item) => item.length,
     mostWeight,
+    fewCallers,
   });
   return {
     run: (item: string) => batcher.run(item),
@@ -65,6 +67,36 @@ test('work without a result in its batch is done alone', async () => {
   await vi.waitFor(() => expect(batches[2]).toEqual(['c']));
   end(2, ['C']);
   expect(await Promise.all(others)).toEqual(['B', 'C']);
+});
+
+test('a batch whose outcome is not known, as when the database is gone, is not done again', async () => {
+  const { run, batches, end } = createNoted();
+  const first = run('a');
+  const others = Promise.allSettled([run('b'), run('c')]);
+  end(0, ['A']);
+  await first;
+  await vi.waitFor(() => expect(batches).toHaveLength(2));
+  const gone = new AppError('database_unavailable', {});
+  end(1, gone);
+  expect((await others).map((one) => one.status === 'rejected' && one.reason)).toEqual([
+    gone,
+    gone,
+  ]);
+  expect(batches).toHaveLength(2);
+});
+
+test('while few are served, the next begins at once', async () => {
+  const { run, batches, end } = createNoted({ fewCallers: 2 });
+  const all = ['a', 'b', 'c', 'd'].map(run);
+  expect(batches).toEqual([['a'], ['b']]);
+  end(1, ['B']);
+  await vi.waitFor(() => expect(batches).toEqual([['a'], ['b'], ['c', 'd']]));
+  end(0, ['A']);
+  await all[0];
+  void run('e');
+  expect(batches).toHaveLength(3);
+  end(2, ['C', 'D']);
+  expect(await Promise.all(all)).toEqual(['A', 'B', 'C', 'D']);
 });
 
 test('a batch has at most its weight, and what weighs more goes by itself', async () => {

@@ -1,7 +1,9 @@
+import { AppError } from './errors.ts';
+
 /** Does the work of many callers together, because that is cheaper. */
 export type Batcher<T, R> = {
   /**
-   * Does the work of one caller and returns its result. If nothing is under way it begins at once; otherwise it waits
+   * Does the work of one caller and returns its result. If little is under way it begins at once; otherwise it waits
    * for that, and is then done together with whatever else has come.
    */
   run(item: T): Promise<R>;
@@ -10,15 +12,17 @@ export type Batcher<T, R> = {
 type Waiting<T, R> = {
   item: T;
   resolve: (result: R | Promise<R>) => void;
+  reject: (error: unknown) => void;
 };
 
 /** If what is under way takes longer than this, others no longer wait for it. */
 const patienceMillis = 50;
+const usualFewCallers = 3;
 
 /**
  * Batches the work of callers that come at the same time, as databases do with their commits. The work of a caller
- * begins after it has come, never before. No caller waits for others to come, and none suffers from another: when the
- * work of several fails, it is done again for each alone.
+ * begins after it has come, never before. No caller waits for others to come, and none fails because of another: when
+ * the work of several was refused, it is done again for each alone.
  */
 export function createBatcher<T, R>(options: {
   /** Does the work of one. */
@@ -28,10 +32,12 @@ export function createBatcher<T, R>(options: {
   /** The weight of an item, such as its rows, and the most that one group has. */
   weigh: (item: T) => number;
   mostWeight: number;
+  /** While fewer callers than this are served, the next one need not wait for them: there is little to gain. */
+  fewCallers?: number;
 }): Batcher<T, R> {
-  const { alone, together, weigh, mostWeight } = options;
+  const { alone, together, weigh, mostWeight, fewCallers = usualFewCallers } = options;
   const queue: Waiting<T, R>[] = [];
-  /** How many are under way that others still wait for. */
+  /** How many callers are being served for whom others still wait. */
   let ahead = 0;
 
   async function work(group: readonly Waiting<T, R>[]): Promise<void> {
@@ -42,23 +48,30 @@ export function createBatcher<T, R>(options: {
       await done.catch(() => {});
       return;
     }
-    const results = await together(group.map(({ item }) => item)).catch(() => null);
-    for (const [index, { item, resolve }] of group.entries()) {
-      const result = results?.[index] ?? null;
-      resolve(result === null ? alone(item) : result);
+    try {
+      const results = await together(group.map(({ item }) => item));
+      for (const [index, { item, resolve }] of group.entries()) {
+        const result = results[index] ?? null;
+        resolve(result === null ? alone(item) : result);
+      }
+    } catch (error) {
+      for (const { item, resolve, reject } of group) {
+        if (isOutage(error)) reject(error);
+        else resolve(alone(item));
+      }
     }
   }
 
   function begin(): void {
     const group = takeGroup();
     if (group.length === 0) return;
-    ahead += 1;
+    ahead += group.length;
     let isAhead = true;
     const letPass = () => {
       if (!isAhead) return;
       isAhead = false;
-      ahead -= 1;
-      if (ahead === 0) begin();
+      ahead -= group.length;
+      if (ahead < fewCallers) begin();
     };
     const timer = setTimeout(letPass, patienceMillis);
     void work(group).then(() => {
@@ -80,9 +93,17 @@ export function createBatcher<T, R>(options: {
 
   return {
     run: (item) =>
-      new Promise((resolve) => {
-        queue.push({ item, resolve });
-        if (ahead === 0) begin();
+      new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject });
+        if (ahead < fewCallers) begin();
       }),
   };
+}
+
+/** Whether an error would meet each caller alone as well, or leaves open whether the work was done. */
+function isOutage(error: unknown): boolean {
+  return (
+    error instanceof AppError &&
+    (error.code === 'database_unavailable' || error.code === 'database_full')
+  );
 }

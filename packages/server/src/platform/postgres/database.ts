@@ -322,8 +322,7 @@ export function sqlState(error: unknown): string | undefined {
   return databaseError(error)?.code;
 }
 
-/** Returns the error of PostgreSQL, whether it is the error itself or the cause of one of ours. */
-export function databaseError(error: unknown): pg.DatabaseError | undefined {
+function databaseError(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof pg.DatabaseError) return error;
   return error instanceof Error ? databaseError(error.cause) : undefined;
 }

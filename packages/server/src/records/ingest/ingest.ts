@@ -11,7 +11,14 @@ import { type Body, Content } from './body.ts';
 import { createNovelties, type Novelty } from './novelty.ts';
 import { Part } from './part.ts';
 import { fewRows } from './queries.ts';
-import { createPartitions, type PartOutcome, storePart, storeTogether } from './store-part.ts';
+import {
+  createBusyTenants,
+  createPartitions,
+  maySharePart,
+  type PartOutcome,
+  storePart,
+  storeTogether,
+} from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
 import { Tally } from './tally.ts';
 
@@ -43,8 +50,6 @@ export type Ingest = {
  */
 const lateChecksAtOnce = 2;
 
-/** A larger part is stored alone. */
-const smallPartBytes = 256 * 1024;
 /** So many bytes of a part weigh as much as one of its rows when small parts are stored together. */
 const bytesOfRow = 1024;
 
@@ -56,6 +61,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   const storing = {
     cold: options.cold,
     partitions: createPartitions(db),
+    busy: createBusyTenants(options.clock),
     transactions: createGate(options.writers),
     lateChecks: createGate(lateChecksAtOnce),
   };
@@ -77,9 +83,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
   });
   const storerFor = (actor: Actor) => (part: Part) => {
     const sent = { part, novelty: noveltyOf(actor.tokenId) };
-    return part.count <= fewRows && part.sizeBytes <= smallPartBytes
-      ? small.run(sent)
-      : storeAlone(sent);
+    return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
   };
 
   return {

@@ -13,11 +13,18 @@ export type PartRow = {
   readonly digest: bigint;
 };
 
+type Leaf = {
+  readonly month: string;
+  readonly tenant: string;
+  readonly store: string;
+  readonly ordinals: number[];
+};
+
 /** Records that will be stored in one transaction. A row is named by its ordinal, its position in the part. */
 export class Part {
   readonly rows: PartRow[] = [];
-  /** The ordinals of each store of a tenant, in the order in which they came. */
-  readonly #leaves = new Map<string, number[]>();
+  /** The ordinals of each leaf, in the order in which they came. */
+  readonly #leaves = new Map<string, Leaf>();
   #sizeBytes = 0;
   readonly #scratch = Buffer.alloc(8);
 
@@ -44,22 +51,24 @@ export class Part {
 
   #push(row: PartRow): void {
     const { tenant, store, bytes } = row.record;
+    const month = row.occurredAt.slice(0, 7);
     // The key is unique, because names hold no "/".
-    const key = `${tenant}/${store}`;
+    const key = `${month}/${tenant}/${store}`;
     const leaf = this.#leaves.get(key);
-    if (leaf === undefined) this.#leaves.set(key, [this.rows.length]);
-    else leaf.push(this.rows.length);
+    if (leaf === undefined) {
+      this.#leaves.set(key, { month, tenant, store, ordinals: [this.rows.length] });
+    } else leaf.ordinals.push(this.rows.length);
     this.rows.push(row);
     this.#sizeBytes += bytes;
   }
 
   tenants(): string[] {
-    return [...new Set(Array.from(this.#leaves.keys(), (key) => key.slice(0, key.indexOf('/'))))];
+    return [...new Set(Array.from(this.#leaves.values(), ({ tenant }) => tenant))];
   }
 
   /** Returns the months that occur, as `YYYY-MM`. */
   months(): Set<string> {
-    return new Set(this.rows.map(({ occurredAt }) => occurredAt.slice(0, 7)));
+    return new Set(Array.from(this.#leaves.values(), ({ month }) => month));
   }
 
   /** Returns whether a record falls on one of these days. */
@@ -70,14 +79,18 @@ export class Part {
     );
   }
 
-  /** Returns the ordinals in the order of the keys, as the database sorts them; rows of one key as they came. */
-  inKeyOrder(): number[] {
+  /**
+   * Returns the ordinals in the order in which all writers store records: month by month, because COPY writes partition
+   * by partition, and within a month by their keys, as the database sorts them. Rows of one key stay as they came.
+   */
+  inStoreOrder(): number[] {
     const { rows } = this;
-    const leaves = [...this.#leaves].map(([key, ordinals]) => {
-      const slash = key.indexOf('/');
-      return { tenant: key.slice(0, slash), store: key.slice(slash + 1), ordinals };
-    });
-    leaves.sort((a, b) => compareText(a.tenant, b.tenant) || compareText(a.store, b.store));
+    const leaves = [...this.#leaves.values()].sort(
+      (a, b) =>
+        compareText(a.month, b.month) ||
+        compareText(a.tenant, b.tenant) ||
+        compareText(a.store, b.store),
+    );
     return leaves.flatMap(({ ordinals }) =>
       ordinals.toSorted((x, y) => {
         const [a, b] = [(rows[x] as PartRow).record, (rows[y] as PartRow).record];

@@ -2,11 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import {
-  type Connection,
-  databaseError,
-  type Queryable,
-} from '../../platform/postgres/database.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { type CounterTable, counterKeys } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
@@ -18,28 +14,33 @@ export const fewRows = 500;
 const columns =
   'tenant, store, occurred_at, event_id, kind, source, model, confidence, bytes, digest, enrichment';
 
-/** SQLSTATEs by which the statements here undo what they did. The function `refuse` in the migrations raises them. */
-export const refusals = {
-  /** Days have cold records against which the part was not checked. The error's detail has them, as JSON. */
-  coldDays: 'SV001',
-  /** A record whose identity was taken came or went while the statement ran. */
-  moved: 'SV002',
-} as const;
-
-/** Returns the days that an error with `refusals.coldDays` names. */
-export function coldDaysOf(error: unknown): ColdDay[] {
-  return JSON.parse(databaseError(error)?.detail ?? '[]');
-}
+/**
+ * The SQLSTATE by which the statements here undo what they did, because a record whose identity was taken, or the cold
+ * records of a day, came or went while they ran. The function `refuse` in the migrations raises it.
+ */
+export const changedMeanwhile = 'SV001';
 
 /**
  * Copies rows straight into the table, all of which are hoped to be new, and counts them. That takes half the time of
- * `storeNew`. Throws 23505 when one of them is stored already, and `refusals.coldDays`. The rows go in the order of the
- * keys, as every other writer's do: two that meet wait for each other instead of deadlocking.
+ * `storeNew`. Throws 23505 when one of them is stored already, and `changedMeanwhile`. When days have cold records
+ * against which the part was not checked, nothing is stored, and they are returned.
  */
 export async function copyNew(
   connection: Connection,
   { part, ordinals, checked }: RowsToStore,
-): Promise<void> {
+): Promise<ColdDay[]> {
+  const days = sumDays(part, ordinals);
+  const touched = sql`
+    select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
+    from unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
+      ${days.map((day) => day.day)}::date[], ${days.map((day) => day.count)}::bigint[],
+      ${days.map((day) => day.bytes)}::bigint[], ${days.map((day) => day.digest)}::numeric[],
+      ${days.map((day) => day.firstAt)}::timestamptz[], ${days.map((day) => day.lastAt)}::timestamptz[]
+    ) as sums(tenant, store, day, count, bytes, digest, first_at, last_at)`;
+  const [seen] = await connection.query<{ days: ColdDay[] | null }>(sql`
+    select ${daysAsJson} as days from (${touched}) touched join leaf_days kept using (tenant, store, day)
+    where ${isUnchecked(checked)}`);
+  if (seen?.days) return seen.days;
   const recordedAt = await lockPins(connection, part.tenants());
   const copy = connection.client.query(
     copyFrom(`copy enrichment_records (${columns}, recorded_at) from stdin`),
@@ -48,23 +49,16 @@ export async function copyNew(
   copy.on('error', () => {});
   const text = Readable.from(part.copyText(ordinals, recordedAt), { highWaterMark: 4 });
   await pipeline(text, copy);
-  const days = sumDays(part, ordinals);
   await connection.query(sql`
-    with added_days as materialized (
-      select tenant collate "C" as tenant, store collate "C" as store, day, count, bytes, digest, first_at, last_at
-      from unnest(${days.map((day) => day.tenant)}::text[], ${days.map((day) => day.store)}::text[],
-        ${days.map((day) => day.day)}::date[], ${days.map((day) => day.count)}::bigint[],
-        ${days.map((day) => day.bytes)}::bigint[], ${days.map((day) => day.digest)}::numeric[],
-        ${days.map((day) => day.firstAt)}::timestamptz[], ${days.map((day) => day.lastAt)}::timestamptz[]
-      ) as sums(tenant, store, day, count, bytes, digest, first_at, last_at)
-    ), ${countAdded}, ${coldDaysExcept(checked)}
-    select case when days is not null then refuse(${refusals.coldDays}, days::text) end from cold_days`);
+    with added_days as materialized (${touched}), ${countAdded}
+    select refuse(${changedMeanwhile}, '') from counted_days kept where ${isUnchecked(checked)} limit 1`);
+  return [];
 }
 
 /** Rows of a part that are to be stored. */
 export type RowsToStore = {
   part: Part;
-  /** Which rows of the part, in the order of the keys. */
+  /** Which rows of the part, in the order of `inStoreOrder`: two writers that meet wait instead of deadlocking. */
   ordinals: readonly number[];
   /** The days with cold records against which the part was checked. */
   checked: readonly ColdDay[];
@@ -82,7 +76,7 @@ type DaySums = {
   lastAt: string;
 };
 
-/** Sums rows up by day of a store. The ordinals must be in the order of the keys. */
+/** Sums rows up by day of a store. The ordinals must be in the order of `inStoreOrder`. */
 function sumDays(part: Part, ordinals: readonly number[]): DaySums[] {
   const days: DaySums[] = [];
   let last: DaySums | undefined;
@@ -116,85 +110,97 @@ function rowsOf(part: Part, ordinals: readonly number[]): PartRow[] {
   return ordinals.map((ordinal) => part.rows[ordinal] as PartRow);
 }
 
-/** The rows whose identity is taken. */
-export type Taken = {
-  /** The ordinals of those that are stored with the same content; null when there are none. */
+/** What became of rows that were to be stored. */
+export type Stored = {
+  /** The ordinals of those that were stored before with the same content; null when there are none. */
   duplicates: number[] | null;
   /** The ordinals of those that are stored with other content; null when there are none. */
   conflicts: number[] | null;
+  /** The days with cold records against which the part was not checked. If there are any, nothing is stored. */
+  cold_days: ColdDay[] | null;
 };
 
 /**
  * Stores and counts those of the rows whose identity is free, and compares the others with what is stored. It is one
- * statement and one transaction: a round trip takes as long as storing ten rows. Throws `refusals`, and 55P03 when it
+ * statement and one transaction: a round trip takes as long as storing ten rows. Throws `changedMeanwhile`, and 55P03 when it
  * waits longer than `lockMillis` for another transaction. All rows get one `recorded_at`; `lockPins` explains why.
  */
 export async function storeNew(
   db: Queryable,
   { part, ordinals, checked, lockMillis }: RowsToStore & { lockMillis: number },
-): Promise<Taken> {
+): Promise<Stored> {
   const content = (of: string) =>
     raw(
       `(${of}.digest, ${of}.kind, ${of}.source, ${of}.model, ${of}.confidence, ${of}.enrichment::text)`,
     );
-  const [taken] = await db.query<Taken>(
+  const [stored] = await db.query<Stored>(
     sql`
-    with sent as materialized (
-      select sent.* from (${sentRows(part, ordinals)}) sent
+    with given as materialized (
+      select given.* from (${sentRows(part, ordinals)}) given
       where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null
-    ),
-    added as (
+    ), cold_days as materialized (
+      select ${daysAsJson} as days from (
+        select distinct tenant, store, (occurred_at at time zone 'UTC')::date as day from given
+      ) touched join leaf_days kept using (tenant, store, day)
+      where ${isUnchecked(checked)}
+    ), sent as materialized (
+      select * from given where (select days from cold_days) is null
+    ), added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
       select ${raw(columns)}, ${timeWithPinsLocked(part.tenants())} from sent order by place
       on conflict do nothing
       returning tenant, store, occurred_at, event_id, bytes, digest
-    ),
-    added_days as materialized (
+    ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count,
         sum(bytes) as bytes, ${sumModulo('digest')} as digest, min(occurred_at) as first_at,
         max(occurred_at) as last_at
       from added group by 1, 2, 3
-    ), ${countAdded}, ${coldDaysExcept(checked)},
-    firsts as (
+    ), ${countAdded}, firsts as (
       select distinct on (tenant, store, occurred_at, event_id) sent.*
       from added join sent using (occurred_at, event_id, store, tenant)
       order by tenant, store, occurred_at, event_id, place
-    ),
-    taken as materialized (
-      select sent.ordinal, case
-        when first.place is not null then ${content('first')} is not distinct from ${content('sent')}
-        when stored.event_id is not null then ${content('stored')} is not distinct from ${content('sent')}
-        end as is_same
-      from sent
-      left join firsts first using (occurred_at, event_id, store, tenant)
-      left join lateral (
-        select * from enrichment_records stored
-        where first.place is null and stored.tenant = sent.tenant and stored.store = sent.store
-          and stored.occurred_at = sent.occurred_at and stored.event_id = sent.event_id
-        limit 1
-      ) stored on true
+    ), taken as materialized (
+      select sent.*, first.place is null as is_stored, ${content('first')} is not distinct from ${content('sent')} as is_same
+      from sent left join firsts first using (occurred_at, event_id, store, tenant)
       where (select count(*) from added) < ${ordinals.length} and sent.place is distinct from first.place
+    ), compared as materialized (
+      select ordinal, is_same from taken where not is_stored
+      union all
+      select compared.ordinal, compared.is_same from (
+        select array_agg(ordinal) as ordinals, array_agg(tenant) as tenants, array_agg(store) as stores,
+          array_agg(occurred_at) as times, array_agg(event_id) as event_ids, array_agg(digest) as digests,
+          array_agg(kind) as kinds, array_agg(source) as sources, array_agg(model) as models,
+          array_agg(confidence) as confidences, array_agg(enrichment::text) as enrichments
+        from taken where is_stored having count(*) > 0
+      ) other cross join lateral compare_stored(ordinals, tenants, stores, times, event_ids, digests,
+        kinds, sources, models, confidences, enrichments) compared
     )
-    select case when days is not null then refuse(${refusals.coldDays}, days::text)
-        when exists (select from taken where is_same is null) then refuse(${refusals.moved}, '') end,
-      (select array_agg(ordinal) from taken where is_same) as duplicates,
-      (select array_agg(ordinal) from taken where not is_same) as conflicts
+    select days as cold_days,
+      case when exists (select from counted_days kept where ${isUnchecked(checked)})
+        or exists (select from compared where is_same is null) then refuse(${changedMeanwhile}, '') end,
+      (select array_agg(ordinal) from compared where is_same) as duplicates,
+      (select array_agg(ordinal) from compared where not is_same) as conflicts
     from cold_days`,
     // A plan for any number of rows compares each with each, which many rows can't afford.
     { isPlannedAnew: ordinals.length > fewRows },
   );
-  return taken ?? { duplicates: null, conflicts: null };
+  if (stored === undefined) throw new Error('the statement that stores records answered nothing');
+  return stored;
 }
 
 /** The rows as a relation of their own, with their ordinals and their places in the order given. */
 function sentRows(part: Part, ordinals: readonly number[]): Sql {
   const rows = rowsOf(part, ordinals);
+  // PostgreSQL expects ten rows of an array that it can't see. If it saw one row, it would plan the statement each time,
+  // which takes longer than running it.
+  const given =
+    ordinals.length > fewRows ? sql`${ordinals}::integer[]` : sql`(select ${ordinals}::integer[])`;
   const texts = (field: (row: PartRow) => string | null) => sql`${rows.map(field)}::text[]`;
   return sql`
     select place, ordinal, tenant collate "C" as tenant, store collate "C" as store, occurred_at,
       event_id collate "C" as event_id, kind, source, model, confidence, bytes, digest,
       enrichment::json as enrichment
-    from unnest(${ordinals}::integer[], ${texts(({ record }) => record.tenant)},
+    from unnest(${given}, ${texts(({ record }) => record.tenant)},
       ${texts(({ record }) => record.store)},
       ${rows.map(({ occurredAt }) => occurredAt)}::timestamptz[],
       ${texts(({ record }) => record.eventId)}, ${texts(({ record }) => record.kind)},
@@ -221,20 +227,19 @@ const countAdded = join([
   sql`counted_tenants as (${additionTo('leaf_tenants', addedTo('leaf_tenants', 'counted_tenant_days'))} returning 1)`,
 ]);
 
+/** Days of stores, such as those of `leaf_days`, as JSON; null when there are none. */
+const daysAsJson = sql`json_agg(json_build_object('tenant', tenant, 'store', store, 'day', day,
+  'cold_count', cold_count, 'cold_digest', cold_digest::text))`;
+
 /**
- * SQL of a relation `cold_days` with one row: the days with cold records among those that were counted, as JSON, or
- * null. They stay locked until the commit, so no move switches them. Those with just the cold records of a check are
- * left out.
+ * SQL that tells whether the counters `kept` of a day have cold records, and not just those of a check. Once they are
+ * counted they are locked until the commit, so no move switches them any more.
  */
-function coldDaysExcept(checked: readonly ColdDay[]): Sql {
-  return sql`cold_days as (
-    select json_agg(json_build_object('tenant', tenant, 'store', store, 'day', day,
-      'cold_count', cold_count, 'cold_digest', cold_digest::text)) as days
-    from counted_days
-    where cold_count > 0 and (tenant, store, day, cold_count, cold_digest) not in (
-      select * from unnest(${checked.map((day) => day.tenant)}::text[],
-        ${checked.map((day) => day.store)}::text[], ${checked.map((day) => day.day)}::date[],
-        ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[])))`;
+function isUnchecked(checked: readonly ColdDay[]): Sql {
+  return sql`kept.cold_count > 0 and (kept.tenant, kept.store, kept.day, kept.cold_count, kept.cold_digest) not in (
+    select * from unnest(${checked.map((day) => day.tenant)}::text[],
+      ${checked.map((day) => day.store)}::text[], ${checked.map((day) => day.day)}::date[],
+      ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[]))`;
 }
 
 /** Sums `added_days` up by the key of a table above the days, once the table before it is done. */

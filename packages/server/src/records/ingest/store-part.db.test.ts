@@ -103,7 +103,7 @@ async function expectExactCounters(): Promise<void> {
 
 test('single records that come at the same time share statements, and each caller hears of its own', async () => {
   stored = [];
-  expect(await batch(record('many', 0), record('many', 1))).toMatchObject({ accepted: 2 });
+  expect(await batch(...numbers(3).map((n) => record('many', n)))).toMatchObject({ accepted: 3 });
   const answers = await Promise.all([
     batch(record('many', 0)),
     batch(record('many', 1, { kind: 'other' }), record('many', 7)),
@@ -126,7 +126,7 @@ test('single records that come at the same time share statements, and each calle
     1,
     [{ index: 0, code: 'field_required', message: expect.any(String) }],
   ]);
-  expect(stored.length).toBeLessThan(10);
+  expect(stored.length).toBeLessThan(20);
   await expectExactCounters();
 });
 

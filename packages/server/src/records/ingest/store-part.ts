@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
 import { type Database, mayTryAgain, sqlState } from '../../platform/postgres/database.ts';
@@ -7,15 +8,14 @@ import type { Novelty } from './novelty.ts';
 import { Part } from './part.ts';
 import {
   attachPartition,
-  coldDaysOf,
+  changedMeanwhile,
   copyNew,
   fewRows,
   listPartitions,
   lockPartitions,
   type RowsToStore,
-  refusals,
+  type Stored,
   storeNew,
-  type Taken,
 } from './queries.ts';
 
 /** What became of the rows of a part. All others are stored now. */
@@ -26,9 +26,10 @@ export type PartOutcome = {
   readonly conflicts: readonly number[];
 };
 
-type StoreOptions = {
+export type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
+  busy: BusyTenants;
   /**
    * Limits the transactions that run at the same time. Checks against cold data wait outside of it, so that they block
    * none.
@@ -37,10 +38,14 @@ type StoreOptions = {
   lateChecks: Gate;
 };
 
-/** If a part meets moves of its days this often in a row, something is wrong. */
+/** If a part meets changes of its days or records this often in a row, something is wrong. */
 const maxAttempts = 5;
-/** A part that is stored alone waits this long for a lock, and parts that are stored together no longer than that. */
-const lockMillis = { alone: 10_000, together: 200 };
+/**
+ * A part that is stored alone waits so long for a lock before it lets others go first, and parts that are stored
+ * together before they part.
+ */
+const lockMillis = { alone: 1000, together: 200 };
+const mostLockWaits = 50;
 
 /**
  * Stores a part: records and counters in one transaction, which is durable when this returns. It may be repeated: a
@@ -53,43 +58,55 @@ export async function storePart(
   db: Database,
   part: Part,
   novelty: Novelty,
-  { cold, partitions, transactions, lateChecks }: StoreOptions,
+  { cold, partitions, busy, transactions, lateChecks }: StoreOptions,
 ): Promise<PartOutcome> {
   let checked = nothingChecked;
+  let hasRepeats = part.count <= fewRows;
+  let lockWaits = 0;
   const store = (isNew: boolean) =>
     transactions.run(async () => {
       await partitions.ensure(part.months());
       const rows = rowsToStore(part, checked);
       if (!isNew) return storeNew(db, { ...rows, lockMillis: lockMillis.alone });
-      await db.transaction((connection) => copyNew(connection, rows));
-      return { duplicates: null, conflicts: null };
+      const days = await db.transaction((connection) => copyNew(connection, rows));
+      return { duplicates: null, conflicts: null, cold_days: days.length === 0 ? null : days };
     });
-  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const isHopedNew = part.count > fewRows && novelty.isLikely();
+  for (let attempt = 1; attempt <= maxAttempts; ) {
+    const isHopedNew = !hasRepeats && novelty.isLikely();
     try {
-      const taken = await store(isHopedNew);
+      const stored = await store(isHopedNew);
       if (isHopedNew) novelty.note(true);
-      return outcomeOf(taken, checked);
+      const { cold_days: days } = stored;
+      if (days === null) return outcomeOf(stored, checked);
+      const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
+      checked = addFindings(checked, findings);
+      attempt += 1;
     } catch (error) {
       const state = sqlState(error);
       if (isHopedNew && state === uniqueViolation) {
         novelty.note(false);
-        attempt -= 1;
-      } else if (state === refusals.coldDays) {
-        const days = coldDaysOf(error);
-        const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
-        checked = addFindings(checked, findings);
-      } else if (state !== refusals.moved && !mayTryAgain(error, attempt)) throw error;
+        hasRepeats = true;
+      } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
+        lockWaits += 1;
+        busy.note(part.tenants());
+      } else {
+        // A transaction that copies is tried again by itself.
+        const isPassing =
+          state === changedMeanwhile || (!isHopedNew && mayTryAgain(error, attempt));
+        if (!isPassing) throw error;
+        attempt += 1;
+      }
     }
   }
   throw new AppError('cold_tier_unavailable', {
     detail:
-      'Cold data of the days of these records keeps changing. Send them again in a few seconds.',
+      'The records of these days, or where they lie, keep changing. Send them again in a few seconds.',
     retryAfterSeconds: 5,
   });
 }
 
 const uniqueViolation = '23505';
+const lockNotAvailable = '55P03';
 
 /**
  * Stores small parts of several callers in one transaction. Returns the outcome of each, or null for one of which
@@ -98,26 +115,48 @@ const uniqueViolation = '23505';
 export async function storeTogether(
   db: Database,
   parts: readonly Part[],
-  { partitions, transactions }: Pick<StoreOptions, 'partitions' | 'transactions'>,
+  { transactions }: Pick<StoreOptions, 'transactions'>,
 ): Promise<(PartOutcome | null)[]> {
   const joined = Part.join(parts);
-  try {
-    const taken = await transactions.run(async () => {
-      await partitions.ensure(joined.months());
-      const rows = rowsToStore(joined, nothingChecked);
-      return storeNew(db, { ...rows, lockMillis: lockMillis.together });
-    });
-    return splitOutcome(parts, outcomeOf(taken, nothingChecked));
-  } catch (error) {
-    if (sqlState(error) !== refusals.coldDays) throw error;
-    const days = coldDaysOf(error);
-    const others = parts.filter((part) => !part.touches(days));
-    const isProgress = others.length > 0 && others.length < parts.length;
-    const outcomes = isProgress
-      ? await storeTogether(db, others, { partitions, transactions })
-      : [];
-    return parts.map((part) => outcomes[others.indexOf(part)] ?? null);
-  }
+  const rows = rowsToStore(joined, nothingChecked);
+  const stored = await transactions.run(() =>
+    storeNew(db, { ...rows, lockMillis: lockMillis.together }),
+  );
+  const { cold_days: days } = stored;
+  if (days === null) return splitOutcome(parts, outcomeOf(stored, nothingChecked));
+  const others = parts.filter((part) => !part.touches(days));
+  const outcomes = others.length === 0 ? [] : await storeTogether(db, others, { transactions });
+  return parts.map((part) => outcomes[others.indexOf(part)] ?? null);
+}
+
+/** Whether a part may be stored together with those of other callers, without keeping them waiting. */
+export function maySharePart(part: Part, { busy, partitions }: StoreOptions): boolean {
+  const isSmall = part.count <= fewRows && part.sizeBytes <= mostSharedBytes;
+  return (
+    isSmall && partitions.areKnown(part.months()) && !part.tenants().some((one) => busy.has(one))
+  );
+}
+
+const mostSharedBytes = 256 * 1024;
+
+/** Tenants for whose locks somebody has waited long just now, as while their days are moved. */
+export type BusyTenants = {
+  note(tenants: readonly string[]): void;
+  has(tenant: string): boolean;
+};
+
+const busyMillis = 5000;
+
+export function createBusyTenants(clock: Clock): BusyTenants {
+  const until = new Map<string, number>();
+  return {
+    note(tenants) {
+      const now = clock();
+      for (const [tenant, end] of until) if (end <= now) until.delete(tenant);
+      for (const tenant of tenants) until.set(tenant, now + busyMillis);
+    },
+    has: (tenant) => (until.get(tenant) ?? 0) > clock(),
+  };
 }
 
 /** Gives each of the parts that were joined what became of its rows. */
@@ -138,13 +177,13 @@ function splitOutcome(
 }
 
 function rowsToStore(part: Part, { found, days }: LateCheck): RowsToStore {
-  const inOrder = part.inKeyOrder();
+  const inOrder = part.inStoreOrder();
   const ordinals = found.size === 0 ? inOrder : inOrder.filter((ordinal) => !found.has(ordinal));
   return { part, ordinals, checked: [...days.values()] };
 }
 
 /** Joins what was found hot with what was found in cold data. */
-function outcomeOf(taken: Taken, { found, conflicts }: LateCheck): PartOutcome {
+function outcomeOf(taken: Stored, { found, conflicts }: LateCheck): PartOutcome {
   const coldDuplicates = [...found].filter((ordinal) => !conflicts.has(ordinal));
   return {
     duplicates: [...(taken.duplicates ?? []), ...coldDuplicates],
@@ -156,14 +195,19 @@ function outcomeOf(taken: Taken, { found, conflicts }: LateCheck): PartOutcome {
 type Partitions = {
   /** `months` are given as `YYYY-MM`. */
   ensure(months: Iterable<string>): Promise<void>;
+  /** Whether `ensure` has nothing to do. */
+  areKnown(months: Iterable<string>): boolean;
 };
 
 export function createPartitions(db: Database): Partitions {
   /** Partitions are never dropped while months are written to, so one that was seen once still exists. */
   const known = new Set<string>();
+  const missingOf = (months: Iterable<string>) =>
+    [...months].filter((month) => !known.has(partitionName(month)));
   return {
+    areKnown: (months) => missingOf(months).length === 0,
     async ensure(months) {
-      const missing = [...months].filter((month) => !known.has(partitionName(month)));
+      const missing = missingOf(months);
       if (missing.length === 0) return;
       for (const name of await listPartitions(db)) known.add(name);
       for (const month of missing.sort()) {
