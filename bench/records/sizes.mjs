@@ -19,14 +19,14 @@ export const sizes = {
   },
   standard: {
     ingest: { flights: 500_000, pairs: 3 },
-    singles: { requests: 40_000, pairs: 3 },
+    singles: { requests: 15_000, pairs: 3 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
     export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
   full: {
     ingest: { flights: 3_000_000, pairs: 3 },
-    singles: { requests: 100_000, pairs: 5 },
+    singles: { requests: 50_000, pairs: 5 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },
     export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },

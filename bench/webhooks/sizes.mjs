@@ -17,7 +17,7 @@ export const sizes = {
     rearm: { rows: 20_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
   },
   standard: {
-    incidents: { requests: 40_000, pairs: 3 },
+    incidents: { requests: 15_000, pairs: 3 },
     throughput: { deliveries: 30_000, pairs: 3 },
     latency: { seconds: 30, singles: 50, warmSeconds: 2 },
     isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },
