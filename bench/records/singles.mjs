@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cleanEnvironment, startChild, untilReady } from '../lib/child.mjs';
+import { startBare } from '../lib/bare.mjs';
 import { writeFlights } from '../lib/flights-file.mjs';
 import { summary } from '../lib/latency.mjs';
 import { postAll } from '../lib/post-all.mjs';
@@ -28,7 +28,8 @@ export async function benchSingles({ scope, dir, postgres, sizes, say }) {
   const bodies = (set) => set.map((line) => `{"records":[${line}]}`);
   // The partitions are made before anything is measured.
   await send(service, bodies(lines.slice(-1)), 1);
-  const bare = await startBare(scope, db, databaseUrl);
+  await createBareTable(db);
+  const bare = await startBareInserts(scope, databaseUrl);
 
   const rows = [];
   for (const clients of clientCounts) {
@@ -102,15 +103,16 @@ function rowOf(clients, { ours, bare, leaf }) {
   ];
 }
 
-async function startBare(scope, db, databaseUrl) {
+function startBareInserts(scope, databaseUrl) {
+  const script = fileURLToPath(new URL('bare-insert.mjs', import.meta.url));
+  return startBare(scope, script, databaseUrl);
+}
+
+async function createBareTable(db) {
   await db.query(
     'create table bare_records (like enrichment_records including all) partition by range (occurred_at)',
   );
   await db.query(
     `create table bare_2001 partition of bare_records for values from ('2001-01-01Z') to ('2002-01-01Z')`,
   );
-  const script = fileURLToPath(new URL('bare-insert.mjs', import.meta.url));
-  const child = startChild(scope, [script, databaseUrl], cleanEnvironment());
-  const origin = await untilReady(child, () => /^http:\S+(?=\n)/.exec(child.output())?.[0]);
-  return { origin };
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { cleanEnvironment, startChild, untilReady } from '../lib/child.mjs';
+import { startBare } from '../lib/bare.mjs';
 import { summary } from '../lib/latency.mjs';
 import { postAll } from '../lib/post-all.mjs';
 import { median } from '../lib/stats.mjs';
@@ -22,7 +22,8 @@ export async function benchIncidents({ scope, dir, postgres, sizes, say }) {
       created_on timestamptz not null default now(), data jsonb);
     create index on bare_jobs (name, created_on) where state = 'created'`,
   );
-  const bare = await startBare(scope, world.databaseUrl);
+  const script = fileURLToPath(new URL('bare-queue.mjs', import.meta.url));
+  const bare = await startBare(scope, script, world.databaseUrl);
   let number = 0;
   const rows = [];
   for (const clients of clientCounts) {
@@ -90,11 +91,4 @@ function rowOf(clients, { ours, bare }) {
     formatMillis(other.p50),
     formatMillis(other.p99),
   ];
-}
-
-async function startBare(scope, databaseUrl) {
-  const script = fileURLToPath(new URL('bare-queue.mjs', import.meta.url));
-  const child = startChild(scope, [script, databaseUrl], cleanEnvironment());
-  const origin = await untilReady(child, () => /^http:\S+(?=\n)/.exec(child.output())?.[0]);
-  return { origin };
 }

@@ -1,11 +1,11 @@
 -- What a statement that stores records needs so that a part takes one round trip.
 -- The previous release survives this migration.
 
--- Fails with this SQLSTATE and detail, which undoes all that the statement did.
-create function refuse(code text, detail text) returns boolean
+-- Fails with this SQLSTATE, which undoes all that the statement did.
+create function refuse(code text) returns boolean
   language plpgsql as $$
 begin
-  raise exception using errcode = code, message = 'refused: ' || code, detail = detail;
+  raise exception using errcode = code, message = 'refused: ' || code;
 end $$;
 
 -- For each of these rows, whether what is stored under its key has the same content; null when nothing is. This is a

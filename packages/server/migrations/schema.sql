@@ -695,10 +695,10 @@ AS $function$
   )), 16))::bit(64)::bigint
 $function$;
 
-CREATE OR REPLACE FUNCTION public.refuse(code text, detail text)
+CREATE OR REPLACE FUNCTION public.refuse(code text)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
 begin
-  raise exception using errcode = code, message = 'refused: ' || code, detail = detail;
+  raise exception using errcode = code, message = 'refused: ' || code;
 end $function$;

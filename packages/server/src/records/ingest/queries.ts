@@ -51,7 +51,7 @@ export async function copyNew(
   await pipeline(text, copy);
   await connection.query(sql`
     with added_days as materialized (${touched}), ${countAdded}
-    select refuse(${changedMeanwhile}, '') from counted_days kept where ${isUnchecked(checked)} limit 1`);
+    select refuse(${changedMeanwhile}) from counted_days kept where ${isUnchecked(checked)} limit 1`);
   return [];
 }
 
@@ -177,7 +177,7 @@ export async function storeNew(
     )
     select days as cold_days,
       case when exists (select from counted_days kept where ${isUnchecked(checked)})
-        or exists (select from compared where is_same is null) then refuse(${changedMeanwhile}, '') end,
+        or exists (select from compared where is_same is null) then refuse(${changedMeanwhile}) end,
       (select array_agg(ordinal) from compared where is_same) as duplicates,
       (select array_agg(ordinal) from compared where not is_same) as conflicts
     from cold_days`,
