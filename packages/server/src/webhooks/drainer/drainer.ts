@@ -219,15 +219,17 @@ export class Drainer {
     const names = [...this.unknown];
     this.mustScan = false;
     this.unknown.clear();
-    const { lanes } = this.holder;
+    const { lanes, session } = this.holder;
     // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
     this.scheduler.forget((lane) => lanes.has(lane));
     let soonest = scanMillis;
+    // Lanes that are gained later are scanned then.
+    if (lanes.size === 0) return this.scheduleScan(soonest);
     const askedAt = monotonicMillis();
     try {
       const found = isScan
-        ? await findWaitingEndpoints(this.db, [...lanes])
-        : await findWaitingAmong(this.db, names, [...lanes]);
+        ? await findWaitingEndpoints(session, [...lanes])
+        : await findWaitingAmong(session, names, [...lanes]);
       for (const endpoint of found) {
         if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
         else if (!endpoint.is_deleted) this.take(endpoint, askedAt);
@@ -322,7 +324,7 @@ export class Drainer {
     };
     let rows: ClaimedRow[] = [];
     try {
-      rows = await claimDeliveries(this.db, plan, terms);
+      rows = await claimDeliveries(this.holder.session, plan, terms);
       await this.configs.load(rows);
     } catch (error) {
       this.options.log.warn({ err: error }, 'the drainer could not claim what is due');

@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Database, Session } from '../../platform/postgres/database.ts';
+import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
-import { announceDrainer, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
+import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
 const balanceMillis = 2000;
 const millisPerSecond = 1000;
@@ -18,6 +19,11 @@ export type LaneHolder = {
    * lost a lane finds nothing in that lane.
    */
   keeper(): number;
+  /**
+   * The session that holds the lanes, for the statements that look for what is due and claim it: its planner follows
+   * the index of what is due. Statements fail while there is no session.
+   */
+  readonly session: Queryable;
   /** Gives all lanes back and closes the session. */
   stop(): Promise<void>;
 };
@@ -48,6 +54,7 @@ export function holdLanes(
   // before its lanes are given to another.
   const silenceSeconds = options.leaseSeconds + balanceMillis / millisPerSecond;
   let keeper = 0;
+  let current: Session | undefined;
   const ended = run();
 
   async function run(): Promise<void> {
@@ -68,6 +75,8 @@ export function holdLanes(
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
     keeper = randomInt(1, 2 ** 48 - 1);
     try {
+      await followDueIndex(session);
+      current = session;
       session.onNotification(options.onDue);
       await listenForDue(session);
       await announceDrainer(session);
@@ -78,6 +87,7 @@ export function holdLanes(
       }
       if (!stopping.signal.aborted) throw new Error('the database ended the session');
     } finally {
+      current = undefined;
       await session.close();
       lanes.clear();
     }
@@ -104,6 +114,14 @@ export function holdLanes(
   return {
     lanes,
     keeper: () => keeper,
+    session: {
+      async query(statement, options) {
+        if (current === undefined) {
+          throw new AppError('database_unavailable', { detail: 'The drainer has no session now.' });
+        }
+        return current.query(statement, options);
+      },
+    },
     async stop() {
       stopping.abort();
       await ended;

@@ -8,6 +8,15 @@ export async function announceDrainer(db: Queryable): Promise<void> {
   await db.query(sql`select pg_advisory_lock_shared(${advisoryLocks.drainers}, 0)`);
 }
 
+/**
+ * Makes the planner of this session follow the index of what is due, whatever it believes about the table. When it last
+ * looked at a table of one row, every look and every claim would read the whole backlog and sort it: 120,000 blocks
+ * instead of 100 for a claim of ten rows.
+ */
+export async function followDueIndex(session: Queryable): Promise<void> {
+  await session.query(sql`set enable_sort = off`);
+}
+
 /** Counts the drainers and lists the lanes that any of them holds. */
 export async function surveyLanes(db: Queryable): Promise<{ drainers: number; held: number[] }> {
   const rows = await db.query<{ drainers: number; held: number[] }>(sql`
