@@ -89,7 +89,7 @@ export async function startService(
     if (settings.roles.includes('drainer')) {
       warnOfLongAttempts(settings, log);
       const drainer = startDelivery(db, { settings, log, state, metrics });
-      wakeUp.attach((endpointIds) => drainer.wake(endpointIds));
+      wakeUp.attach(drainer);
       cuts.attempts = () => drainer.cut();
       const forgetting = startForgetting(db, {
         days: settings.deliveryDays,

@@ -21,7 +21,7 @@ import type { Work } from '../platform/work/repeat.ts';
 import type { Closers } from '../platform/work/stop.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
-import type { WakeUp } from '../webhooks/index.ts';
+import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { addRetention, type Retention } from './retention.ts';
@@ -36,7 +36,7 @@ export function createHttp(parts: {
   db: Database;
   state: State;
   metrics: Metrics;
-  wakeUp: WakeUp;
+  wakeUp: ReportWakeUp;
   cold: ColdTier;
   retention: Retention;
   counting: Counting;

@@ -11,6 +11,7 @@ import {
   createSender,
   createTarget,
   Drainer,
+  type ReportWakeUp,
   startBulkJobs,
   type WakeUp,
 } from '../webhooks/index.ts';
@@ -39,7 +40,7 @@ export function addWebhooks(
     settings: Settings;
     log: Log;
     state: State;
-    wakeUp: WakeUp;
+    wakeUp: ReportWakeUp;
     bulkJobs: Work;
   },
 ): void {

@@ -6,4 +6,4 @@ export { findSecretKey } from './endpoints/secret-key.ts';
 export { startForgetting } from './forget.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, type SecretBox } from './secret.ts';
-export { createWakeUp, type WakeUp } from './wake-up.ts';
+export { createWakeUp, type ReportWakeUp, type WakeUp } from './wake-up.ts';

@@ -4,7 +4,7 @@ import type { Log } from '../platform/log.ts';
 import type { Repeated } from '../platform/work/repeat.ts';
 import type { Target } from './delivery/target.ts';
 import type { SecretBox } from './secret.ts';
-import type { WakeUp } from './wake-up.ts';
+import type { ReportWakeUp } from './wake-up.ts';
 
 /** What the webhook routes need from the process that they run in. */
 export type WebhookOptions = {
@@ -13,7 +13,7 @@ export type WebhookOptions = {
   /** Encrypts and decrypts the secrets of endpoints. A function, since the key is read after the routes are added. */
   readonly secretBox: () => SecretBox;
   readonly target: Target;
-  readonly wakeUp: WakeUp;
+  readonly wakeUp: ReportWakeUp;
   /** The runner of bulk jobs, which is told when a new job waits. */
   readonly jobs: Pick<Repeated, 'poke'>;
   readonly audit: Audit;

@@ -94,3 +94,6 @@ export async function notifyDue(db: Queryable, endpointIds: string): Promise<voi
 export async function listenForDue(db: Queryable): Promise<void> {
   await db.query(sql`listen ${raw(dueChannel)}`);
 }
+
+/** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
+export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;

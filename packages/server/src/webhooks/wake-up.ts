@@ -1,4 +1,5 @@
 import type { Queryable } from '../platform/postgres/database.ts';
+import type { HeadStart } from './claim.ts';
 import { notifyDue } from './queries.ts';
 
 /** Tells the drainers of all processes that endpoints have deliveries due. A wake-up may be lost. */
@@ -6,12 +7,20 @@ export type WakeUp = {
   wake(endpointIds: readonly string[]): void;
 };
 
-type AttachableWakeUp = WakeUp & {
-  /**
-   * Registers the drainer of this process. It is told directly, without a notification, and returns the endpoints that
-   * are not in its lanes.
-   */
-  attach(drainer: (endpointIds: readonly string[]) => readonly string[]): void;
+/** The wake-up as those who report incidents need it. */
+export type ReportWakeUp = WakeUp & {
+  /** Keeps room for so many new deliveries at each endpoint of these tenants. Null: all of them are to be claimed. */
+  headStart(reports: ReadonlyMap<string, number>): HeadStart | null;
+};
+
+type OwnDrainer = Pick<ReportWakeUp, 'headStart'> & {
+  /** Returns the endpoints that are not in its lanes. */
+  wake(endpointIds: readonly string[]): readonly string[];
+};
+
+type AttachableWakeUp = ReportWakeUp & {
+  /** Registers the drainer of this process. It is told directly, without a notification. */
+  attach(drainer: OwnDrainer): void;
 };
 
 /** The shortest time between two notifications. */
@@ -26,7 +35,7 @@ const maxNamed = 200;
  */
 export function createWakeUp(db: Queryable, onError: (error: unknown) => void): AttachableWakeUp {
   const waiting = new Set<string>();
-  let tellOwn = (endpointIds: readonly string[]) => endpointIds;
+  let own: OwnDrainer | undefined;
   let timer: NodeJS.Timeout | undefined;
   const send = () => {
     timer = undefined;
@@ -39,11 +48,12 @@ export function createWakeUp(db: Queryable, onError: (error: unknown) => void): 
   };
   return {
     wake(endpointIds) {
-      for (const id of tellOwn(endpointIds)) waiting.add(id);
+      for (const id of own?.wake(endpointIds) ?? endpointIds) waiting.add(id);
       if (timer === undefined) send();
     },
+    headStart: (reports) => own?.headStart(reports) ?? null,
     attach(drainer) {
-      tellOwn = drainer;
+      own = drainer;
     },
   };
 }

@@ -1,9 +1,9 @@
+import type { ClaimedRow } from '../claim.ts';
 import { signatureHeaders } from '../delivery/request.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
 import { outcomeOf } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';
-import type { ClaimedRow } from './queries.ts';
 
 /** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
 const unreadable: AttemptResult = {

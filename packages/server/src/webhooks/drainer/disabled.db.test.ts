@@ -8,8 +8,8 @@ import {
   claimDeliveries,
   findWaitingAmong,
   findWaitingEndpoints,
-  followDueIndex,
   isAnythingDue,
+  prepareClaims,
 } from './queries.ts';
 import { isStatus, startWorld, type World } from './testing/world.ts';
 
@@ -298,7 +298,7 @@ test('looks and claims cost the same however long a backlog is, whatever the pla
   const claim = [{ lane: laneOf(id), endpointId: id, count: 10 }];
   const lease = { id: 1, seconds: 0, keeper: Number(keeper), onlyProbes: false };
   const session = await world.db.openSession();
-  await followDueIndex(session);
+  await prepareClaims(session);
   const blocks = async (work: () => Promise<unknown[]>) => {
     const reads = sql`select sum(pg_stat_get_xact_blocks_fetched(oid))::int as blocks
       from pg_class where relname ~ '^(deliveries|dead_letters)'`;

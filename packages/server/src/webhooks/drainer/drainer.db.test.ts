@@ -50,6 +50,30 @@ test('delivers an incident signed as Standard Webhooks asks, and logs the attemp
   ]);
 });
 
+test('sends most new deliveries without claiming them, and each of them once', async () => {
+  await world.addEndpoint(receiver.url());
+  await world.db.query(sql`create table stored (id text, is_claimed boolean)`);
+  await world.db.query(sql`
+    create function note_stored() returns trigger language plpgsql as $$
+      begin insert into stored values (new.id, new.lease is not null); return new; end $$`);
+  await world.db.query(sql`
+    create trigger stored after insert on deliveries for each row execute function note_stored()`);
+  const ids: string[] = [];
+  // The drainer learns of an endpoint from its first delivery. A scan may make it claim one more.
+  for (let n = 0; n < 10; n += 1) {
+    const [id = ''] = await world.report();
+    await world.untilDelivery(id, isStatus('delivered'));
+    ids.push(id);
+  }
+  const stored = await world.db.query<{ is_claimed: boolean }>(sql`select is_claimed from stored`);
+  await world.db.query(sql`drop table stored`);
+  await world.db.query(sql`drop function note_stored cascade`);
+  expect(stored.filter((row) => row.is_claimed).length).toBeGreaterThanOrEqual(5);
+  expect(stored[0]?.is_claimed).toBe(false);
+  expect(receiver.requests).toHaveLength(ids.length);
+  expect(receiver.duplicates).toBe(0);
+});
+
 test('signs with every secret that was rotated out within a day', async () => {
   const { id, secret } = await world.addEndpoint(receiver.url());
   const secrets = [secret];

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { ClaimedRow, HeadStart, Lease } from '../claim.ts';
 import { discardOfEndpoint } from '../dead-letters/discard.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
@@ -12,7 +13,6 @@ import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { restAfter, scanMillis } from './pace.ts';
 import {
-  type ClaimedRow,
   claimDeliveries,
   claimRows,
   type DueEndpoint,
@@ -56,6 +56,9 @@ const pauseMillis = 500;
 const leaseMarginSeconds = 15;
 /** How many deliveries of a deleted endpoint one statement discards. */
 const discardSize = 1000;
+
+/** A claim that the scheduler has booked as in flight. */
+type Reserved = { claim: Claim; wakes: number; isProbe: boolean };
 
 type ClaimInfo = {
   readonly lease: number;
@@ -172,6 +175,29 @@ export class Drainer {
     if (this.unknown.size > 0) this.look();
     this.pump();
     return others;
+  }
+
+  /**
+   * Keeps room for deliveries that are about to be stored; see `HeadStart`. `reports` says how many a tenant makes at
+   * each of its endpoints. Null when no endpoint of theirs has room.
+   */
+  headStart(reports: ReadonlyMap<string, number>): HeadStart | null {
+    if (this.isStopping || this.writer.backlog > maxBacklog) return null;
+    const rooms = this.scheduler.planNew(reports);
+    if (rooms.length === 0) return null;
+    const reserved = this.reserve(rooms);
+    const claimedAt = monotonicMillis();
+    const lease = this.newLease();
+    const begin = async (rows: readonly ClaimedRow[]) => {
+      try {
+        await this.begin(rows, { reserved, lease: lease.id, claimedAt });
+      } catch (error) {
+        this.options.log.warn({ err: error }, 'new deliveries could not be sent at once');
+        this.abandon(reserved);
+        await this.giveBack(rows, lease.id);
+      }
+    };
+    return { rooms, lease, begin: (rows) => this.track(begin(rows)) };
   }
 
   private scan(): void {
@@ -310,29 +336,44 @@ export class Drainer {
     }, rateMillis);
   }
 
-  /** The plan is booked as in flight before the database is asked: the next plan must not hand out the same room. */
   private async claim(plan: readonly Claim[]): Promise<void> {
     if (plan.length === 0) return;
-    const reserved = plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
+    const reserved = this.reserve(plan);
     const claimedAt = monotonicMillis();
-    const lease = randomInt(2 ** 48 - 1);
-    const terms = {
-      id: lease,
-      seconds: this.leaseSeconds,
-      keeper: this.holder.keeper(),
-      onlyProbes: plan.some(isPaused),
-    };
+    const lease = this.newLease();
     let rows: ClaimedRow[] = [];
     try {
+      const terms = { ...lease, onlyProbes: plan.some(isPaused) };
       rows = await claimDeliveries(this.holder.session, plan, terms);
-      await this.configs.load(rows);
+      await this.begin(rows, { reserved, lease: lease.id, claimedAt });
     } catch (error) {
       this.options.log.warn({ err: error }, 'the drainer could not claim what is due');
-      // -1 is no count of wake-ups, so the endpoint stays marked as due and is claimed again.
-      for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
-      await Promise.all([this.giveBack(rows, lease), delay(pauseMillis)]);
-      return;
+      this.abandon(reserved);
+      await Promise.all([this.giveBack(rows, lease.id), delay(pauseMillis)]);
     }
+  }
+
+  /** A plan is booked as in flight before the database is asked: the next plan must not hand out the same room. */
+  private reserve(plan: readonly Claim[]): Reserved[] {
+    return plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
+  }
+
+  /** Takes the reservations back. -1 is no count of wake-ups: the endpoints stay marked as due, and are claimed. */
+  private abandon(reserved: readonly Reserved[]): void {
+    for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
+  }
+
+  private newLease(): Lease {
+    const id = randomInt(2 ** 48 - 1);
+    return { id, seconds: this.leaseSeconds, keeper: this.holder.keeper() };
+  }
+
+  /** Starts the attempts of rows that were claimed. It throws before it has settled or started any. */
+  private async begin(
+    rows: readonly ClaimedRow[],
+    { reserved, lease, claimedAt }: { reserved: Reserved[]; lease: number; claimedAt: number },
+  ): Promise<void> {
+    await this.configs.load(rows);
     const counts = new Map<string, number>();
     for (const { endpoint_id: id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
     const probes = new Set<string>();
@@ -356,6 +397,11 @@ export class Drainer {
     const work = isAttempted
       ? this.deliver(row, config, claimed)
       : this.giveBack([row], claimed.lease);
+    this.track(work);
+  }
+
+  /** Makes `stop` wait for this work, which never rejects, and looks for more when it has ended. */
+  private track(work: Promise<void>): void {
     const running = work.then(() => {
       this.attempts.delete(running);
       this.pump();

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { ClaimedRow } from '../claim.ts';
 import { createSecretBox } from '../secret.ts';
 import { EndpointConfigs } from './endpoint-configs.ts';
-import type { ClaimedRow } from './queries.ts';
 
 const rowOf = (id: string): ClaimedRow => ({
   lane: 0,

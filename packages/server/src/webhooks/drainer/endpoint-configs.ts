@@ -1,7 +1,8 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { ClaimedRow } from '../claim.ts';
 import { type SecretBox, secretBytes } from '../secret.ts';
 import { defaultSchedule } from './outcome.ts';
-import { type ClaimedRow, findEndpointConfigs } from './queries.ts';
+import { findEndpointConfigs } from './queries.ts';
 
 /** What a drainer must know of an endpoint in order to send to it. */
 export type EndpointConfig = {

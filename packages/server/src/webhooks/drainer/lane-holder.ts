@@ -5,7 +5,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
-import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
+import { announceDrainer, lockLanes, prepareClaims, surveyLanes, unlockLanes } from './queries.ts';
 
 const balanceMillis = 2000;
 const millisPerSecond = 1000;
@@ -75,7 +75,7 @@ export function holdLanes(
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
     keeper = randomInt(1, 2 ** 48 - 1);
     try {
-      await followDueIndex(session);
+      await prepareClaims(session);
       current = session;
       session.onNotification(options.onDue);
       await listenForDue(session);

@@ -1,6 +1,8 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
+import { configVersion } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
@@ -9,12 +11,14 @@ export async function announceDrainer(db: Queryable): Promise<void> {
 }
 
 /**
- * Makes the planner of this session follow the index of what is due, whatever it believes about the table. When it last
- * looked at a table of one row, every look and every claim would read the whole backlog and sort it: 120,000 blocks
- * instead of 100 for a claim of ten rows.
+ * Prepares the session that looks and claims. Its planner follows the index of what is due, whatever it believes about
+ * the table: when it last looked at a table of one row, every look and every claim would read the whole backlog and sort
+ * it, 120,000 blocks instead of 100 for a claim of ten rows. And its commits are not waited for. If PostgreSQL itself
+ * dies, the claims of its last half second are lost, and what they sent is sent again under the same webhook-id.
  */
-export async function followDueIndex(session: Queryable): Promise<void> {
+export async function prepareClaims(session: Queryable): Promise<void> {
   await session.query(sql`set enable_sort = off`);
+  await session.query(sql`set synchronous_commit = off`);
 }
 
 /** Counts the drainers and lists the lanes that any of them holds. */
@@ -125,33 +129,8 @@ export async function findWaitingAmong(
     where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
 }
 
-/** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
-const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
-
-/** A delivery that was claimed, with the body to send. */
-export type ClaimedRow = {
-  lane: number;
-  id: string;
-  endpoint_id: string;
-  tenant: string;
-  idempotency_key: string;
-  status: DeliveryStatus;
-  failure_class: FailureClass | null;
-  attempts: number;
-  max_attempts: number;
-  schedule_from: number;
-  body: string;
-  config_version: number;
-};
-
 /** The most rows of one claim. With more the statement takes long, and all other endpoints wait for it. */
 export const claimRows = 256;
-
-export type ClaimRequest = {
-  lane: number;
-  endpointId: string;
-  count: number;
-};
 
 /**
  * Claims due rows, at most as many of each endpoint as asked for, and leases them. Rows that another holds are skipped,
@@ -165,7 +144,7 @@ export type ClaimRequest = {
 export async function claimDeliveries(
   db: Queryable,
   claims: readonly ClaimRequest[],
-  lease: { id: number; seconds: number; keeper: number; onlyProbes: boolean },
+  lease: Lease & { onlyProbes: boolean },
 ): Promise<ClaimedRow[]> {
   const probes: Sql = lease.onlyProbes ? sql`and d.is_probe` : empty;
   return db.query<ClaimedRow>(sql`

@@ -55,6 +55,61 @@ function breakOpen(id: string): void {
   }
 }
 
+describe('new deliveries', () => {
+  /** Lets an endpoint be known with nothing due. */
+  const idle = (id: string, more: Partial<EndpointFacts> = {}) => {
+    learn(id, more);
+    for (const claim of scheduler.plan(1000)) {
+      const { wakes } = scheduler.reserve(claim);
+      scheduler.settle(claim, 0, wakes);
+    }
+  };
+  const planNew = (reports: Record<string, number>) => {
+    const plan = scheduler.planNew(new Map(Object.entries(reports)));
+    for (const claim of plan) {
+      const { wakes } = scheduler.reserve(claim);
+      scheduler.settle(claim, claim.count, wakes);
+    }
+    return Object.fromEntries(plan.map(({ endpointId, count }) => [endpointId, count]));
+  };
+
+  test('go out at once where nothing else is due', () => {
+    idle('a', { tenant: 'T' });
+    idle('b', { tenant: 'T' });
+    expect(planNew({ T: 3, unknown: 5 })).toEqual({ a: 3, b: 3 });
+    expect(planNew({ T: 100 })).toEqual({ a: 5, b: 5 });
+    expect(planNew({ T: 1 })).toEqual({});
+  });
+
+  test('wait behind what is due, for the end of a pause, and for the rate', () => {
+    idle('limited', { tenant: 'T', ratePerSecond: 2 });
+    idle('paused', { tenant: 'T', pausedMillis: 30_000 });
+    idle('behind', { tenant: 'T' });
+    scheduler.wake('behind');
+    expect(planNew({ T: 5 })).toEqual({ limited: 2 });
+    expect(planNew({ T: 5 })).toEqual({});
+  });
+
+  test('take no more than the part of their tenant, nor than all', () => {
+    for (let n = 0; n < 10; n += 1) {
+      for (const tenant of ['T', 'U', 'V']) idle(`${tenant}${n}`, { tenant });
+    }
+    const sum = (plan: Record<string, number>) => Object.values(plan).reduce((a, b) => a + b, 0);
+    expect(sum(planNew({ T: 50 }))).toBe(limits.perTenant);
+    expect(sum(planNew({ T: 50, U: 50, V: 50 }))).toBe(limits.total - limits.perTenant);
+    expect(scheduler.inFlight).toBe(limits.total);
+    expect(planNew({ T: 1, U: 1, V: 1 })).toEqual({});
+  });
+
+  test('of an endpoint that is forgotten are looked up again', () => {
+    idle('a', { tenant: 'T' });
+    scheduler.forget(() => false);
+    expect(planNew({ T: 1 })).toEqual({});
+    idle('a', { tenant: 'T' });
+    expect(planNew({ T: 1 })).toEqual({ a: 1 });
+  });
+});
+
 describe('sharing', () => {
   test('gives every tenant its turn before one takes all', () => {
     for (const id of ['a', 'b', 'c']) learn(id);

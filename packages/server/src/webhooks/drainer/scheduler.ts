@@ -88,7 +88,7 @@ const quantum = 8;
  */
 export class Scheduler {
   private readonly endpoints = new Map<string, Endpoint>();
-  private readonly tenants = new Map<string, { inFlight: number }>();
+  private readonly tenants = new Map<string, { inFlight: number; endpoints: Set<Endpoint> }>();
   private inFlightCount = 0;
   private turn = 0;
   private readonly limits: SchedulerLimits;
@@ -128,6 +128,7 @@ export class Scheduler {
         wakes: 0,
       };
       this.endpoints.set(facts.id, endpoint);
+      this.tenantOf(endpoint).endpoints.add(endpoint);
     }
     endpoint.isReady = true;
     endpoint.hasProbe = facts.hasProbe;
@@ -190,6 +191,33 @@ export class Scheduler {
       count,
       onlyProbes: this.isPaused(endpoint),
     }));
+  }
+
+  /**
+   * Decides which deliveries may be sent without a claim of their own, of those that are about to be stored: `reports`
+   * says how many a tenant makes at each of its endpoints. Endpoints that may have others due are left out, because
+   * those come first, and so are paused ones.
+   */
+  planNew(reports: ReadonlyMap<string, number>): Claim[] {
+    const claims: Claim[] = [];
+    let room = this.limits.total - this.inFlightCount;
+    for (const [tenant, count] of reports) {
+      const known = this.tenants.get(tenant);
+      if (known === undefined) continue;
+      const most = Math.max(0, Math.min(room, this.limits.perTenant - known.inFlight));
+      let left = most;
+      for (const endpoint of known.endpoints) {
+        if (left <= 0) break;
+        if (endpoint.isReady || endpoint.pausedUntil !== null) continue;
+        const share = Math.min(count, left, this.allowance(endpoint));
+        if (share <= 0) continue;
+        left -= share;
+        const { id: endpointId, lane } = endpoint;
+        claims.push({ endpointId, lane, count: share, onlyProbes: false });
+      }
+      room -= most - left;
+    }
+    return claims;
   }
 
   /**
@@ -281,7 +309,11 @@ export class Scheduler {
       const isAway = !isOurs(endpoint.lane);
       if (isAway) endpoint.isReady = false;
       if (endpoint.inFlight + endpoint.unwritten > 0) continue;
-      if (isAway || (isFull && !endpoint.isReady)) this.endpoints.delete(endpoint.id);
+      if (!isAway && (!isFull || endpoint.isReady)) continue;
+      this.endpoints.delete(endpoint.id);
+      const tenant = this.tenantOf(endpoint);
+      tenant.endpoints.delete(endpoint);
+      if (tenant.endpoints.size === 0) this.tenants.delete(endpoint.tenant);
     }
   }
 
@@ -354,9 +386,15 @@ export class Scheduler {
   private move(endpoint: Endpoint, count: number): void {
     endpoint.inFlight += count;
     this.inFlightCount += count;
-    const tenant = this.tenants.get(endpoint.tenant) ?? { inFlight: 0 };
-    tenant.inFlight += count;
-    if (tenant.inFlight === 0) this.tenants.delete(endpoint.tenant);
-    else this.tenants.set(endpoint.tenant, tenant);
+    this.tenantOf(endpoint).inFlight += count;
+  }
+
+  private tenantOf({ tenant: name }: Endpoint) {
+    let tenant = this.tenants.get(name);
+    if (tenant === undefined) {
+      tenant = { inFlight: 0, endpoints: new Set() };
+      this.tenants.set(name, tenant);
+    }
+    return tenant;
   }
 }

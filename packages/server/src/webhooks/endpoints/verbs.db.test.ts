@@ -45,7 +45,7 @@ beforeAll(async () => {
     clock: () => nowMillis,
     secretBox: () => box,
     target: createTarget({ allowTargets: ['127.0.0.0/8'] }),
-    wakeUp: { wake: (ids) => void woken.push(...ids) },
+    wakeUp: { wake: (ids) => void woken.push(...ids), headStart: () => null },
     jobs: { poke: () => void pokes.push(1) },
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,

@@ -2,6 +2,8 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { ClaimedRow } from '../claim.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { createReportIncident } from './report-incident.ts';
 
@@ -217,7 +219,12 @@ test('what is reported while others are being stored is stored by one statement'
         return service.db.query(statement, options);
       },
     },
-    { clock: Date.now, maxAttempts: 8, maxPayloadBytes: 1024, wakeUp: { wake() {} } },
+    {
+      clock: Date.now,
+      maxAttempts: 8,
+      maxPayloadBytes: 1024,
+      wakeUp: { wake() {}, headStart: () => null },
+    },
   );
   const actor = { tenants: null } as Actor;
   const request = { tenant, type: 'incident.created', data: {} };
@@ -229,6 +236,85 @@ test('what is reported while others are being stored is stored by one statement'
   expect(accepted.every(({ deliveries }) => deliveries.length === 1)).toBe(true);
   expect(await countIncidents(tenant)).toBe(80);
   expect(statements).toBeLessThan(10);
+});
+
+/** Reports forty incidents at once, with a head start of two at the endpoint for this keeper of its lane. */
+async function reportWithHeadStart(tenant: string, endpoint: string, keeper: number) {
+  const begun: (readonly ClaimedRow[])[] = [];
+  const woken: string[] = [];
+  const reportIncident = createReportIncident(service.db, {
+    clock: Date.now,
+    maxAttempts: 8,
+    maxPayloadBytes: 1024,
+    wakeUp: {
+      wake: (ids) => void woken.push(...ids),
+      headStart: () => ({
+        rooms: [{ lane: laneOf(endpoint), endpointId: endpoint, count: 2 }],
+        lease: { id: 77, seconds: 60, keeper },
+        begin: (rows) => void begun.push(rows),
+      }),
+    },
+  });
+  const request = { tenant, type: 'incident.created', data: { a: 1 } };
+  const actor = { tenants: null } as Actor;
+  const reports = Array.from({ length: 40 }, () =>
+    reportIncident(actor, { request, dataSource: undefined }),
+  );
+  await Promise.all(reports);
+  return { begun, woken };
+}
+
+test('new deliveries are claimed as they are stored, as many as there is room for', async () => {
+  const tenant = freshTenant();
+  const endpoint = await makeEndpoint(tenant, { max_attempts: 3 });
+  await service.db.query(sql`update lanes set keeper = 5 where lane = ${laneOf(endpoint)}`);
+  const { begun, woken } = await reportWithHeadStart(tenant, endpoint, 5);
+  const rows = await service.db.query(sql`
+    select d.lane, d.id, d.endpoint_id, d.tenant, idempotency_key, status, failure_class, attempts, d.max_attempts,
+      schedule_from, body, (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
+    from deliveries d join incidents i on i.id = incident_id join webhook_endpoints e on e.id = endpoint_id
+    where lease = 77 and leased_until > now() + interval '50 seconds' order by d.id`);
+  expect(begun.flat().sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual(rows);
+  // Each statement may claim two, and those that it does not claim wake the endpoint.
+  for (const { length } of begun) expect(length).toBeLessThanOrEqual(2);
+  expect(rows.length + woken.length).toBe(40);
+  expect(woken.length).toBeGreaterThan(0);
+});
+
+test('no new delivery is claimed for a drainer that has lost the lane, nor at a disabled endpoint', async () => {
+  const tenant = freshTenant();
+  const endpoint = await makeEndpoint(tenant);
+  await service.db.query(sql`update lanes set keeper = 6 where lane = ${laneOf(endpoint)}`);
+  const lost = await reportWithHeadStart(tenant, endpoint, 5);
+  expect(lost.begun.flat()).toEqual([]);
+  expect(lost.woken).toHaveLength(40);
+  await service.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { enabled: false } });
+  const disabled = await reportWithHeadStart(tenant, endpoint, 6);
+  expect(disabled).toEqual({ begun: disabled.begun.map(() => []), woken: [] });
+});
+
+test('the room of a head start is given back when nothing could be stored', async () => {
+  const begun: unknown[] = [];
+  const reportIncident = createReportIncident(
+    { query: () => Promise.reject(new AppError('database_unavailable')) },
+    {
+      clock: Date.now,
+      maxAttempts: 8,
+      maxPayloadBytes: 1024,
+      wakeUp: {
+        wake() {},
+        headStart: () => ({
+          rooms: [],
+          lease: { id: 1, seconds: 60, keeper: 1 },
+          begin: (rows) => void begun.push(rows),
+        }),
+      },
+    },
+  );
+  const request = { tenant: freshTenant(), type: 'incident.created', data: {} };
+  const reported = reportIncident({ tenants: null } as Actor, { request, dataSource: undefined });
+  await expect(reported).rejects.toMatchObject({ code: 'database_unavailable' });
+  expect(begun).toEqual([[]]);
 });
 
 test('a tenant without endpoints is answered 202 without deliveries', async () => {

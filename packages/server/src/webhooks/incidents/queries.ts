@@ -1,8 +1,10 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
+import { configVersion } from '../queries.ts';
 
 export type NewIncident = {
   id: string;
@@ -25,7 +27,15 @@ export type StoredIncident = {
   deliveries: AcceptedDelivery[];
   /** The endpoints to wake: those of the deliveries, without disabled ones, for which deliveries wait. */
   due: string[];
+  /** The deliveries that were claimed as they were stored. Their endpoints need no waking. */
+  claimed: ClaimedHere[];
 };
+
+/** A delivery that was claimed as it was stored. Everything else of it is that of a new one. */
+type ClaimedHere = Pick<
+  ClaimedRow,
+  'lane' | 'id' | 'endpoint_id' | 'idempotency_key' | 'max_attempts' | 'config_version'
+>;
 
 /**
  * Stores incidents and a delivery for each of their receivers, in one statement and so in one transaction. An incident
@@ -37,14 +47,19 @@ export type StoredIncident = {
  *
  * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
  * a report that races with disabling or enabling leaves no delivery behind in the wrong state.
+ *
+ * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
+ * the lane has another keeper by now.
  */
 export async function insertIncidents(
   db: Queryable,
   incidents: readonly NewIncident[],
   maxAttempts: number,
+  headStart: HeadStart | null = null,
 ): Promise<StoredIncident[]> {
   const texts = (field: (incident: NewIncident) => string | null) =>
     sql`${incidents.map(field)}::text[]`;
+  const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
   return db.query<StoredIncident>(sql`
     with reported as materialized (
       select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, time_text, endpoint_id,
@@ -67,28 +82,41 @@ export async function insertIncidents(
       select id, tenant, store, type, occurred_at, body from reported
       where key is null or id in (select incident_id from taken_key) order by place
       returning id
+    ), room as materialized (
+      select endpoint_id, count from unnest(
+        ${rooms.map((room) => room.lane)}::smallint[], ${rooms.map((room) => room.endpointId)}::text[],
+        ${rooms.map((room) => room.count)}::int[]
+      ) as given (lane, endpoint_id, count) join lanes using (lane) where lanes.keeper = ${lease.keeper}
     ), receiver as materialized (
-      select reported.id as incident_id, reported.type, reported.time_text, endpoint.id, endpoint.tenant,
-        endpoint.lane, endpoint.url, endpoint.enabled, endpoint.max_attempts, ${randomText} as random
-      from reported join webhook_endpoints endpoint
-        on endpoint.tenant = reported.tenant and endpoint.deleted_at is null
-        and (endpoint.id = reported.endpoint_id
-          or reported.endpoint_id is null and endpoint.event_types && array[reported.type, '*'])
+      select reported.id as incident_id, reported.type, reported.time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
+        e.max_attempts, ${randomText} as random, ${configVersion} as config_version,
+        e.enabled and row_number() over (partition by e.id order by place) <= room.count as is_claimed
+      from reported join webhook_endpoints e
+        on e.tenant = reported.tenant and e.deleted_at is null
+        and (e.id = reported.endpoint_id
+          or reported.endpoint_id is null and e.event_types && array[reported.type, '*'])
+      left join room on room.endpoint_id = e.id
     ), delivery as (
-      insert into deliveries
-        (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+      insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
+        max_attempts, lease, leased_until)
       select lane, 'dlv_' || lpad(lane::text, 2, '0') || time_text || substr(random, 1, 11),
         incident_id, receiver.id, tenant, type, url, 'msg_' || substr(random, 12, 16),
-        coalesce(max_attempts, ${maxAttempts})
+        coalesce(max_attempts, ${maxAttempts}), case when is_claimed then ${lease.id}::bigint end,
+        case when is_claimed then now() + make_interval(secs => ${lease.seconds}) end
       from incident join receiver on receiver.incident_id = incident.id
-      returning id, incident_id, endpoint_id, idempotency_key, status
+      returning lane, id, incident_id, endpoint_id, idempotency_key, status, max_attempts, lease
+    ), made as (
+      select incident_id,
+        json_agg(json_build_object('id', delivery.id, 'endpoint_id', endpoint_id,
+          'idempotency_key', idempotency_key, 'status', status) order by endpoint_id) as deliveries,
+        array_agg(endpoint_id) filter (where enabled and lease is null) as due,
+        json_agg(json_build_object('lane', delivery.lane, 'id', delivery.id, 'endpoint_id', endpoint_id,
+          'idempotency_key', idempotency_key, 'max_attempts', delivery.max_attempts,
+          'config_version', config_version)) filter (where lease is not null) as claimed
+      from delivery join receiver using (incident_id) where endpoint_id = receiver.id group by incident_id
     )
-    select id, coalesce((
-      select json_agg(json_build_object('id', delivery.id, 'endpoint_id', endpoint_id,
-        'idempotency_key', idempotency_key, 'status', status) order by endpoint_id)
-      from delivery where incident_id = incident.id
-    ), '[]') as deliveries, array(select receiver.id from receiver where incident_id = incident.id and enabled) as due
-    from incident`);
+    select id, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due, coalesce(claimed, '[]') as claimed
+    from incident left join made on made.incident_id = incident.id`);
 }
 
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement

@@ -5,6 +5,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { isSameRequest, payloadText, requestDigest } from './payload.ts';
@@ -37,10 +38,17 @@ export function createReportIncident(
   const { clock, maxAttempts, maxPayloadBytes, wakeUp } = options;
   /** The result is what was stored of each; null when its key is in use. */
   const store = async (incidents: readonly queries.NewIncident[]) => {
-    const stored = await queries.insertIncidents(db, incidents, maxAttempts);
-    wakeUp.wake(stored.flatMap(({ due }) => due));
-    const byId = new Map(stored.map((one) => [one.id, one]));
-    return incidents.map(({ id }) => byId.get(id) ?? null);
+    const headStart = wakeUp.headStart(countByTenant(incidents));
+    let claimed: ClaimedRow[] = [];
+    try {
+      const stored = await queries.insertIncidents(db, incidents, maxAttempts, headStart);
+      wakeUp.wake(stored.flatMap(({ due }) => due));
+      const byId = new Map(stored.map((one) => [one.id, one]));
+      claimed = incidents.flatMap((one) => claimedRows(one, byId.get(one.id)));
+      return incidents.map(({ id }) => byId.get(id) ?? null);
+    } finally {
+      headStart?.begin(claimed);
+    }
   };
   const batcher = createBatcher<queries.NewIncident, { stored: queries.StoredIncident | null }>({
     alone: async (incident) => ({ stored: (await store([incident]))[0] ?? null }),
@@ -74,6 +82,22 @@ export function createReportIncident(
     }
     throw new Error('an idempotency key is in use and is not there');
   };
+}
+
+function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { tenant } of incidents) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+  return counts;
+}
+
+/** The deliveries of an incident that were claimed as they were stored, as a claim would have found them. */
+function claimedRows(
+  { tenant, body }: queries.NewIncident,
+  stored: queries.StoredIncident | undefined,
+): ClaimedRow[] {
+  const made = { tenant, body, status: 'queued', failure_class: null } as const;
+  const rows = stored?.claimed ?? [];
+  return rows.map((row) => ({ ...row, ...made, attempts: 0, schedule_from: 0 }));
 }
 
 /** Leaves out those whose key came before. */

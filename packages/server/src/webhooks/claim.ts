@@ -1,0 +1,37 @@
+import type { DeliveryStatus, FailureClass } from './values.ts';
+
+/** A delivery that was claimed, with the body to send. */
+export type ClaimedRow = {
+  lane: number;
+  id: string;
+  endpoint_id: string;
+  tenant: string;
+  idempotency_key: string;
+  status: DeliveryStatus;
+  failure_class: FailureClass | null;
+  attempts: number;
+  max_attempts: number;
+  schedule_from: number;
+  body: string;
+  config_version: number;
+};
+
+export type ClaimRequest = {
+  lane: number;
+  endpointId: string;
+  count: number;
+};
+
+/** Who attempts the claimed rows, and for how long nobody else may. A claim of a lane's former keeper finds nothing. */
+export type Lease = { id: number; seconds: number; keeper: number };
+
+/**
+ * Room that the drainer of this process keeps free for deliveries which are about to be stored. These are stored as
+ * claimed by it, up to `count` of each endpoint, and sent as soon as they are committed: that saves a statement and a
+ * commit for each. `begin` must be called once, with the rows that were stored so, or with none.
+ */
+export type HeadStart = {
+  readonly rooms: readonly ClaimRequest[];
+  readonly lease: Lease;
+  begin(rows: readonly ClaimedRow[]): void;
+};
