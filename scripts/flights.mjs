@@ -16,7 +16,7 @@ export const flightCount = 3_000_000;
  */
 const sliceRows = 25_000;
 
-const recordSql = (from, to) => `
+const recordSql = (from, to, ofTenants) => `
   select to_json({
     tenant: origin.state,
     store: flight.origin,
@@ -34,7 +34,7 @@ const recordSql = (from, to) => `
   from read_parquet('${join(dataDir, 'flights-3m.parquet')}', file_row_number = true) flight
   join airports origin on origin.iata = flight.origin
   join airports destination on destination.iata = flight.destination
-  where flight.file_row_number >= ${from} and flight.file_row_number < ${to}
+  where flight.file_row_number >= ${from} and flight.file_row_number < ${to} ${ofTenants}
   order by flight.file_row_number`;
 
 const airportsSql = `
@@ -45,9 +45,12 @@ const airportsSql = `
 
 /**
  * Yields real events as records for ingest, in NDJSON pieces of some hundred kilobytes, in order of time. Tenant is the
- * state of the origin, store is the origin airport, and the event is a departure.
+ * state of the origin, store is the origin airport, and the event is a departure. With `tenants` it yields only those of
+ * the first `limit` flights that are theirs.
  */
-export async function* flightLines(limit = flightCount) {
+export async function* flightLines(limit = flightCount, tenants) {
+  const ofTenants =
+    tenants === undefined ? '' : `and origin.state in (${tenants.map((name) => `'${name}'`)})`;
   // DuckDB creates this folder only when it needs it. Without this setting it would spill into the current folder.
   const spillDir = join(tmpdir(), `svcctl-flights-${randomUUID()}`);
   const instance = await DuckDBInstance.create(':memory:', {
@@ -59,7 +62,9 @@ export async function* flightLines(limit = flightCount) {
   try {
     await connection.run(airportsSql);
     for (let from = 0; from < limit; from += sliceRows) {
-      const result = await connection.stream(recordSql(from, Math.min(from + sliceRows, limit)));
+      const result = await connection.stream(
+        recordSql(from, Math.min(from + sliceRows, limit), ofTenants),
+      );
       for (;;) {
         const chunk = await result.fetchChunk();
         if (!chunk?.rowCount) break;

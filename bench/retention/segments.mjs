@@ -21,7 +21,7 @@ export async function benchSegments({ scope, dir, postgres, sizes, say }) {
     settings: { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' },
   };
   const linesPath = join(dir, 'segments.ndjson');
-  await writeFlights(linesPath, Math.min(sizes.flights, 600_000));
+  const flights = await writeFlights(linesPath, Math.min(sizes.flights, 600_000), sizes.tenants);
   await withScope(scope, async (own) => {
     await ingestFile(createClient(own, await startService(own, options)), linesPath);
   });
@@ -51,7 +51,7 @@ export async function benchSegments({ scope, dir, postgres, sizes, say }) {
   const { p50, p99 } = summary(pages);
   return [
     '### Moved day by day',
-    `A run a day over ${formatCount(Math.min(sizes.flights, 600_000))} flights of all tenants; small segments are merged as they gather.`,
+    `A run a day over ${formatCount(flights)} flights of all tenants; small segments are merged as they gather.`,
     markdownTable(
       ['', 'value:', 'goal'],
       [

@@ -28,7 +28,7 @@ export async function startWorld({ scope, dir, postgres, sizes, say }) {
   };
   say(`storing ${formatCount(sizes.flights)} flights`);
   const linesPath = join(dir, 'flights.ndjson');
-  const flights = await writeFlights(linesPath, sizes.flights);
+  const flights = await writeFlights(linesPath, sizes.flights, sizes.tenants);
   await withScope(scope, async (own) => {
     await ingestFile(createClient(own, await startService(own, options)), linesPath);
   });
