@@ -67,6 +67,7 @@ test('leads to the slice in RECORDS, which knows a month of a store only', () =>
 
 test('claims no more than was proved', () => {
   expect(proofText({ proof: 'content' })).toContain('computed anew');
+  expect(proofText({ proof: 'sample' })).toContain('One in sixteen');
   expect(proofText({ proof: 'rows' })).toContain('do not hold all');
 });
 

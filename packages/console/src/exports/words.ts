@@ -53,9 +53,14 @@ export function requestOf({ request }: Pick<ExportJob, 'request'>): ExportReques
 
 /** A sentence that says by what the file was compared with the slice. */
 export function proofText({ proof }: Pick<Manifest, 'proof'>): string {
-  return proof === 'content'
-    ? 'The finished file was read back, and rows and digest were computed anew from what is in it: they are those of the slice at the moment it was asked for.'
-    : 'The finished file was read back: it holds as many rows as the slice at the moment it was asked for. Its columns do not hold all that a digest needs, so the digest is that of the records as they were read.';
+  switch (proof) {
+    case 'content':
+      return 'The finished file was read back, and rows and digest were computed anew from what is in it: they are those of the slice at the moment it was asked for.';
+    case 'sample':
+      return 'Rows and digest of the records as they were encoded are those of the slice at the moment it was asked for. One in sixteen parts was read back and computed anew from what is in it, and all bytes are stored as they were encoded, by their SHA-256.';
+    case 'rows':
+      return 'As many rows were encoded as the slice had at the moment it was asked for, and all bytes are stored as they were encoded, by their SHA-256. The columns of the file do not hold all that a digest needs, so the digest is that of the records as they were read.';
+  }
 }
 
 /** How often a process took the job up; more than once means that it was interrupted, and went on. */

@@ -21,7 +21,7 @@ export const exportJobSchema = Type.Object({
   format: oneOf(exportFormats),
   state: oneOf(
     exportStates,
-    'completed: rows and digest of the file were read back and equal those of the slice when it was asked for. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
+    'completed: rows and digest of the file equal those of the slice when it was asked for, and the store holds its bytes. erased: it was completed; its file was removed, because records of its slice were erased, or deleted by retention',
   ),
   request: Type.Object({}, { additionalProperties: true, description: 'as it was asked for' }),
   file_name: Type.String(),
@@ -69,7 +69,7 @@ export const manifestSchema = Type.Object({
   digest: digestSchema,
   proof: oneOf(
     proofs,
-    'content: the digest was computed from what was read back out of the file. rows: columns that the digest needs are not in the file; rows were read back, the digest is that of the records read.',
+    'content: every part was read back, and the digest was computed from what is in it. sample: the digest is that of the records where they were encoded from; the first part and every sixteenth after it were read back and had the same. rows: columns that the digest needs are not in the file, so of those parts only the rows were counted. In any case the SHA-256 of every part as the store holds it is that of the bytes that were encoded.',
   ),
   splits: nullable(
     Type.Record(Type.String(), Type.Object({ rows: Type.Integer(), digest: digestSchema })),

@@ -78,6 +78,6 @@ export const exportStates = [
 ] as const;
 export type ExportState = (typeof exportStates)[number];
 
-/** What the digest of a file was computed from: its content, read back, or the records that were read for it. */
-export const proofs = ['content', 'rows'] as const;
+/** How a file was compared with its slice; the contract of the manifest says what each of them means. */
+export const proofs = ['content', 'sample', 'rows'] as const;
 export type Proof = (typeof proofs)[number];

@@ -1,3 +1,4 @@
+import { sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
@@ -10,8 +11,8 @@ import {
   type Step,
   usualCut,
 } from '../../records/index.ts';
-import { type ChunkFile, type ChunkFiles, createChunkFiles } from './chunk-files.ts';
-import { copyChunkSql } from './chunk-sql.ts';
+import { type ChunkFile, type ChunkFiles, createChunkFiles, type Encoded } from './chunk-files.ts';
+import { copyChunkSql, sumChunkSql } from './chunk-sql.ts';
 import { copyHotRows, readHotRows } from './hot-rows.ts';
 import { mergeRows } from './merge-rows.ts';
 import type { ExportSource, RowForm, TierRows } from './rows.ts';
@@ -20,6 +21,8 @@ import type { ExportSource, RowForm, TierRows } from './rows.ts';
 export type Snapshot = ExportSource & {
   connection: Connection;
   slice: Slice;
+  /** Whether the digest of the cold records is computed where they are encoded. */
+  sumsDigest: boolean;
   /** Cancels what DuckDB is doing. */
   signal: AbortSignal;
 };
@@ -40,7 +43,7 @@ const stepsAhead = 8;
 /** A step whose chunks are being encoded. */
 type Started = { step: Step; files: Promise<ChunkFile>[] };
 
-type OnRows = (count: number) => void;
+type OnRows = (rows: Encoded) => void;
 
 /** How to read the steps that are all cold. */
 type ColdSteps<Piece> = {
@@ -106,8 +109,10 @@ async function readSteps<Piece>(
     const plan = await planSteps(connection, slice, source.cut ?? { ...usualCut, chunkBytes });
     const ahead: Started[] = [];
     let rowCount = 0;
-    const onRows = (count: number) => {
-      rowCount += count;
+    let digest: bigint | null = source.sumsDigest ? 0n : null;
+    const onRows: OnRows = (rows) => {
+      rowCount += rows.rowCount;
+      digest = digest === null || rows.digest === null ? null : sumDigests([digest, rows.digest]);
     };
     const needsConnection = () =>
       !plan.isComplete || plan.hotStepsLeft > 0 || ahead.some(({ step }) => step.hotCount > 0);
@@ -138,6 +143,9 @@ async function readSteps<Piece>(
       get rowCount() {
         return rowCount;
       },
+      get digest() {
+        return digest;
+      },
       close,
     };
   } catch (error) {
@@ -156,12 +164,15 @@ async function* readHotStep(
   if (files.length === 0) {
     const copy = copyHotRows(connection, slice, { form, range });
     yield* copy as AsyncIterable<Buffer>;
-    onRows(copy.rowCount);
+    onRows({ rowCount: copy.rowCount, digest: null });
     return;
   }
   const hot = copyHotRows(connection, slice, { form, range, isKeyed: true });
   const cold = readFiles(files, () => {});
-  yield* mergeRows(hot, cold, { kind: form.kind, onRows });
+  yield* mergeRows(hot, cold, {
+    kind: form.kind,
+    onRows: (rowCount) => onRows({ rowCount, digest: null }),
+  });
 }
 
 async function* readFiles(
@@ -171,28 +182,38 @@ async function* readFiles(
   for (const making of files) {
     const file = await making;
     yield* file.read();
-    onRows(file.rowCount);
+    onRows(file);
   }
 }
 
-/** Lets DuckDB write a chunk to a file. Returns the number of rows, and throws if the catalogue has another. */
+/** Lets DuckDB write a chunk to a file. Throws if the catalogue has another number of rows. */
 async function encodeChunk(
   chunk: Chunk,
   target: Snapshot & { segments: OpenSegments; form: RowForm; isKeyed: boolean; path: string },
-): Promise<number> {
-  const { cold, slice, signal, segments } = target;
+): Promise<Encoded> {
+  const { cold, slice, signal, segments, sumsDigest } = target;
   const pathOf = await openPaths(chunk, segments);
+  const options = { signal, timeoutMillis: chunkMillis };
   const [copied] = await cold.duckdb.run<{ Count: string }>(
     copyChunkSql(chunk, { ...target, pathOf }),
-    { signal, timeoutMillis: chunkMillis },
+    options,
   );
   const rowCount = Number(copied?.Count);
-  if (isCounted(slice) && rowCount !== chunk.count) {
-    throw new AppError('internal_error', {
-      cause: new Error(`DuckDB wrote ${rowCount} rows, the catalogue has ${chunk.count}`),
-    });
-  }
-  return rowCount;
+  if (isCounted(slice)) assertCount(rowCount, chunk.count);
+  if (!sumsDigest || target.isKeyed) return { rowCount, digest: null };
+  const [summed] = await cold.duckdb.run<{ rows: string; digest: string | null }>(
+    sumChunkSql(chunk, { slice, pathOf }),
+    options,
+  );
+  assertCount(rowCount, Number(summed?.rows));
+  return { rowCount, digest: BigInt(summed?.digest ?? 0) };
+}
+
+function assertCount(written: number, expected: number): void {
+  if (written === expected) return;
+  throw new AppError('internal_error', {
+    cause: new Error(`DuckDB wrote ${written} rows, and there are ${expected}`),
+  });
 }
 
 async function openPaths(chunk: Chunk, segments: OpenSegments): Promise<ColdPiece['pathOf']> {

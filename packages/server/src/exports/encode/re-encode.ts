@@ -95,6 +95,9 @@ export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows {
     get rowCount() {
       return rows.rowCount;
     },
+    get digest() {
+      return rows.digest;
+    },
     close: () => rows.close(),
   };
 }

@@ -52,5 +52,7 @@ export type TierRows<Piece = Buffer> = {
   afterwards(): AsyncGenerator<Piece>;
   /** How many rows were read so far. */
   readonly rowCount: number;
+  /** As in `Body`, of the rows that were read so far. */
+  readonly digest: bigint | null;
   close(): Promise<void>;
 };

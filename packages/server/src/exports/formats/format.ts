@@ -30,7 +30,7 @@ export type FileFormat = {
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
   /** Whether `prove` finds everything that the digest needs in the file (`content`), or only rows. */
-  readonly proof: Proof;
+  readonly proof: Exclude<Proof, 'sample'>;
   /**
    * Reads a body back that was written to a file. Returns the number of rows and the digest of their content; the
    * digest is null when `proof` is `rows`.
@@ -45,6 +45,8 @@ export type BodyOptions = {
    * anyway.
    */
   readonly countsFirst?: boolean;
+  /** Whether `digest` is computed where that takes no second look at the encoded bytes; false by default. */
+  readonly sumsDigest?: boolean;
 };
 
 /** The rows of a slice, encoded. */
@@ -56,6 +58,11 @@ export type Body = {
   readonly rowCount: Promise<number>;
   /** How many rows are encoded by now; it grows by whole chunks. */
   rowsSoFar(): number;
+  /**
+   * The digest of the records in the files that they were encoded from. It is known once `chunks` has ended, and null
+   * unless all rows are cold and are encoded chunk by chunk.
+   */
+  digest(): string | null;
   /** The bytes of the body. Unless exactly `rowCount` rows came, it ends with an error, and the body is not whole. */
   chunks(): AsyncGenerator<Buffer>;
   /** What `tail` and `prove` need to know, as JSON, once `chunks` has ended; null for formats that need nothing. */

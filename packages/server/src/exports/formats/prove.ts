@@ -1,13 +1,13 @@
 import { type DuckDb, DuckDbError, literal } from '../../platform/duckdb.ts';
 import { digestSumSql } from '../../records/index.ts';
-import { type Proof, recordColumns } from '../values.ts';
-import type { FileOptions, WrittenBody } from './format.ts';
+import { recordColumns } from '../values.ts';
+import type { FileFormat, FileOptions, WrittenBody } from './format.ts';
 
 /**
  * Whether a file contains exactly everything that the digest is computed from. A spreadsheet's cells may have a guard,
  * and it has no NULL. In JSON the enrichment is recognized by being the last member.
  */
-export function proofOf({ format, columns, profile }: FileOptions): Proof {
+export function proofOf({ format, columns, profile }: FileOptions): FileFormat['proof'] {
   const hasAll = recordColumns.every((name) => columns.includes(name));
   if (!hasAll || (format === 'csv' && profile !== 'machine')) return 'rows';
   if (format === 'ndjson' && columns.at(-1) !== 'enrichment') return 'rows';

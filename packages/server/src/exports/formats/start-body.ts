@@ -29,7 +29,7 @@ type BodyForm = {
 export function startBody(
   source: ExportSource,
   slice: Slice,
-  { form, countsFirst = true }: BodyOptions & { form: BodyForm },
+  { form, countsFirst = true, sumsDigest = false }: BodyOptions & { form: BodyForm },
 ): Body {
   const { db } = source;
   const queue = new SpillQueue(source.spillDir, source.spillBytes);
@@ -56,7 +56,13 @@ export function startBody(
   let encoding: TierRows | null = null;
   const run = async (onCounted: (rowCount: number) => void) => {
     const { rows, rowCount } = await inSnapshot(async (connection) => {
-      const { isHot, ...snapshot } = await openSnapshot({ ...source, connection, slice, signal });
+      const { isHot, ...snapshot } = await openSnapshot({
+        ...source,
+        connection,
+        slice,
+        signal,
+        sumsDigest,
+      });
       const opened = await form.openRows(snapshot, isHot);
       encoding = opened;
       const counted = countsFirst ? await countRows(snapshot) : null;
@@ -99,6 +105,7 @@ export function startBody(
   return {
     rowCount,
     rowsSoFar: () => encoding?.rowCount ?? 0,
+    digest: () => encoding?.digest?.toString() ?? null,
     chunks: () => queue.chunks(),
     layout: () => form.layout(),
     async close() {

@@ -82,6 +82,7 @@ export async function openParquetRows(
     get rowCount() {
       return rowCount;
     },
+    digest: null,
     async close() {
       await Promise.allSettled(ahead);
       await cutter.close();

@@ -1,9 +1,11 @@
-import { truncate } from 'node:fs/promises';
+import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AppError } from '../../../kernel/errors.ts';
 import { freeze } from '../../../records/read/testing/freeze.ts';
+import type { FileFormat, FileOptions } from '../../formats/format.ts';
+import { createFormat } from '../../formats/index.ts';
 import { cancelOpenJob } from '../queries.ts';
 import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
@@ -267,6 +269,99 @@ describe('an attempt', () => {
     expect(await exports.job(other)).toMatchObject({ state: 'completed', has_file: true });
     expect(await gone('2001-03-02')).toBe(0);
     expect((await exports.job(other)).has_file).toBe(true);
+  });
+});
+
+describe('a job of cold records', () => {
+  beforeAll(async () => {
+    await exports.ingest('C', 140);
+    await freeze(exports.db, exports.cold, { tenant: 'C', id: 'seg_c' });
+  });
+
+  const isLast = (key: string) => /\/7\.[^/]+$/.test(key);
+  /** Formats that note what is read back, and change the bytes of the bodies. */
+  function formats(change: (chunk: Buffer) => Buffer = (chunk) => chunk) {
+    const readBack: number[] = [];
+    const create = (options: FileOptions): FileFormat => {
+      const format = createFormat(options);
+      return {
+        ...format,
+        startBody(source, slice, more) {
+          const body = format.startBody(source, slice, more);
+          return {
+            ...body,
+            async *chunks() {
+              for await (const chunk of body.chunks()) yield change(chunk);
+            },
+          };
+        },
+        prove(duckdb, written) {
+          readBack.push(written.rows);
+          return format.prove(duckdb, written);
+        },
+      };
+    };
+    return { readBack, createFormat: create };
+  }
+
+  test.each([
+    ['csv', 1],
+    ['ndjson', 1],
+    ['parquet', 7],
+  ] as const)('reads back a share of the parts of %s', async (format, times) => {
+    const { id } = await exports.create(format, { tenant: 'C' });
+    const { readBack, ...context } = formats();
+    await exports.work(context);
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'completed', rows_done: 140, parts_total: 7 });
+    expect(readBack).toHaveLength(times);
+    expect(job.manifest?.proof).toBe(format === 'parquet' ? 'content' : 'sample');
+  });
+
+  test('is never completed when what was encoded is not what was read', async () => {
+    const { id } = await csv('C');
+    await exports.work(
+      formats((chunk) => Buffer.from(chunk.toString('latin1').replace('"k-', '"x-'), 'latin1')),
+    );
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'queued', error_code: 'internal_error' });
+    expect(job.error).toContain('other records than were encoded');
+  });
+
+  test('is never completed when the store holds other bytes than it was given', async () => {
+    const { id } = await csv('C');
+    const { store } = exports.cold;
+    const puts: string[] = [];
+    const wrong: WorkContext['store'] = {
+      ...store,
+      async put(key, path, signal) {
+        puts.push(key);
+        await store.put(key, path, signal);
+        const bytes = await readFile(join(exports.cold.dir, key));
+        bytes.writeUInt8(bytes.readUInt8(bytes.length - 5) ^ 1, bytes.length - 5);
+        if (isLast(key)) await writeFile(join(exports.cold.dir, key), bytes);
+      },
+    };
+    await exports.work({ store: wrong });
+    const job = await exports.job(id);
+    expect(job).toMatchObject({ state: 'queued', error_code: 'segment_damaged' });
+    // It was made a second time before the attempt gave up.
+    expect(puts.filter((key) => isLast(key))).toHaveLength(2);
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
+  });
+
+  test('is never completed when a part is lost on the way to the store', async () => {
+    const { id } = await csv('C');
+    const { store } = exports.cold;
+    const losing: WorkContext['store'] = {
+      ...store,
+      async put(key, path, signal) {
+        if (!isLast(key)) await store.put(key, path, signal);
+      },
+    };
+    await exports.work({ store: losing });
+    expect(await exports.job(id)).toMatchObject({ state: 'queued', error_code: 'segment_damaged' });
   });
 });
 
