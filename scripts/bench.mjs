@@ -1,5 +1,5 @@
 // npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]: builds what has changed, then runs
-// bench/<name>.mjs.
+// bench/<name>.mjs. `guard --keep` keeps its ratios as those that later runs are compared with.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -31,6 +31,7 @@ function readArguments(args) {
         full: { type: 'boolean', default: false },
         smallest: { type: 'boolean', default: false },
         only: { type: 'string', default: '' },
+        keep: { type: 'boolean', default: false },
       },
     });
     const [name] = positionals;
@@ -39,7 +40,8 @@ function readArguments(args) {
     }
     const [size = 'standard', other] = ['smallest', 'quick', 'full'].filter((name) => values[name]);
     if (other !== undefined) throw new Error(`--${size} and --${other} exclude each other`);
-    return { name, size, only: values.only.split(',').filter((section) => section !== '') };
+    const isKept = values.keep;
+    return { name, size, isKept, only: values.only.split(',').filter((section) => section !== '') };
   } catch (error) {
     process.stderr.write(
       `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]\n`,

@@ -11,7 +11,8 @@ const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.me
 /**
  * Runs the wanted sections of a bench, one after the other, on one embedded PostgreSQL, and prints a
  * table for each; a whole run that is no trial also writes them into docs/benchmarks.md between the
- * markers `bench:<name>`. A figure short of its goal is shown; a wrong answer is thrown.
+ * markers `bench:<name>`. A figure short of its goal is shown; a wrong answer is thrown. Returns the texts of the
+ * sections, in their own order.
  *
  * `start` makes what the sections share: fields for each section, and `about`, a word on the machine.
  *
@@ -25,6 +26,7 @@ export async function runSections(
 ) {
   const wanted = chooseSections(Object.keys(sections), only);
   const startedAt = performance.now();
+  const made = [];
   await runInScope(async (scope) => {
     const dir = makeTempDir(scope);
     const postgres = await startPostgres(scope, dir);
@@ -43,6 +45,7 @@ export async function runSections(
       );
       process.stdout.write(`\n${text}\n`);
       texts.push(text);
+      made.push(text);
     }
     say(`done in ${formatSeconds(performance.now() - startedAt)}`);
     const isWhole = wanted.length === Object.keys(sections).length;
@@ -50,6 +53,7 @@ export async function runSections(
     replaceBetweenMarkers(documentPath, `bench:${name}`, texts.join('\n\n'));
     say(`written to ${join('docs', 'benchmarks.md')}`);
   });
+  return made;
 }
 
 function chooseSections(names, only) {

@@ -11,6 +11,23 @@ export function markdownTable(titles, rows) {
   return [line(head), line(rule), ...rows.map(line)].join('\n');
 }
 
+/** The tables of a Markdown text, as `markdownTable` makes them: rows of cells, the titles first. */
+export function readTables(text) {
+  const tables = [];
+  let isInside = false;
+  for (const line of text.split('\n')) {
+    const isRow = line.startsWith('| ');
+    if (isRow && !isInside) tables.push([]);
+    isInside = isRow;
+    const cells = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    if (isRow && !cells.every((cell) => /^-+:?$/.test(cell))) tables.at(-1).push(cells);
+  }
+  return tables;
+}
+
 function pad(text, width, isRight) {
   return isRight ? text.padStart(width) : text.padEnd(width);
 }

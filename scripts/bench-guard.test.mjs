@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { compare, readRatios } from '../bench/guard.mjs';
+import { markdownTable } from '../bench/lib/table.mjs';
+
+const table = markdownTable(
+  ['', 'ours:', 'ratio:', 'goal', 'p99:', 'goal'],
+  [
+    ['records/s', '4,000', '0.66', '≥ 0.8 ✗', '–', ''],
+    ['first page', '2 ms', '1.25', '≤ 1.5 ✓', '5 ms', '< 50 ms ✓'],
+    ['memory', '90 MiB', '–', '–', '–', ''],
+  ],
+);
+
+test('the guard reads the ratios that have a goal', () => {
+  expect(readRatios(`### A\n\n${table}\n\nmore`, 'records a')).toEqual({
+    'records a: records/s': { ratio: 0.66, better: 'more' },
+    'records a: first page': { ratio: 1.25, better: 'less' },
+  });
+});
+
+test('the guard names what slid back, whichever way is better', () => {
+  const kept = readRatios(table, 'a');
+  const worse = { 'a: records/s': { ratio: 0.4, better: 'more' } };
+  const lines = compare({ ...kept, ...worse, 'a: other': kept['a: first page'] }, kept).split('\n');
+  const said = (name) =>
+    lines
+      .find((line) => line.includes(name))
+      ?.split('|')
+      .at(-2)
+      ?.trim();
+  expect(said('records/s')).toBe('✗ slid back');
+  expect(said('first page')).toBe('');
+  expect(said('other')).toBe('new');
+  const slow = { ...kept, 'a: first page': { ratio: 2, better: 'less' } };
+  expect(compare(slow, kept)).toMatch(/first page .* 2\.00 .* slid back/);
+});
