@@ -18,6 +18,7 @@ import {
   type DueEndpoint,
   findWaitingAmong,
   findWaitingEndpoints,
+  followDueIndex,
   isAnythingDue,
   releaseDeliveries,
 } from './queries.ts';
@@ -245,7 +246,7 @@ export class Drainer {
     const names = [...this.unknown];
     this.mustScan = false;
     this.unknown.clear();
-    const { lanes, session } = this.holder;
+    const { lanes } = this.holder;
     // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
     this.scheduler.forget((lane) => lanes.has(lane));
     let soonest = scanMillis;
@@ -253,9 +254,13 @@ export class Drainer {
     if (lanes.size === 0) return this.scheduleScan(soonest);
     const askedAt = monotonicMillis();
     try {
-      const found = isScan
-        ? await findWaitingEndpoints(session, [...lanes])
-        : await findWaitingAmong(session, names, [...lanes]);
+      // Not in the session of the claims: a scan of many endpoints would hold them up.
+      const found = await this.db.transaction(async (connection) => {
+        await followDueIndex(connection);
+        return isScan
+          ? findWaitingEndpoints(connection, [...lanes])
+          : findWaitingAmong(connection, names, [...lanes]);
+      });
       for (const endpoint of found) {
         if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
         else if (!endpoint.is_deleted) this.take(endpoint, askedAt);

@@ -20,8 +20,8 @@ export type LaneHolder = {
    */
   keeper(): number;
   /**
-   * The session that holds the lanes, for the statements that look for what is due and claim it: its planner follows
-   * the index of what is due. Statements fail while there is no session.
+   * The session that holds the lanes, for claims: it follows the index of what is due, and its commits are not waited
+   * for. Statements fail while there is no session.
    */
   readonly session: Queryable;
   /** Gives all lanes back and closes the session. */
