@@ -13,6 +13,7 @@ export function markdownTable(titles, rows) {
 
 /** The tables of a Markdown text, as `markdownTable` makes them: rows of cells, the titles first. */
 export function readTables(text) {
+  /** @type {string[][][]} */
   const tables = [];
   let isInside = false;
   for (const line of text.split('\n')) {
@@ -23,7 +24,7 @@ export function readTables(text) {
       .split('|')
       .slice(1, -1)
       .map((cell) => cell.trim());
-    if (isRow && !cells.every((cell) => /^-+:?$/.test(cell))) tables.at(-1).push(cells);
+    if (isRow && !cells.every((cell) => /^-+:?$/.test(cell))) tables.at(-1)?.push(cells);
   }
   return tables;
 }
