@@ -336,12 +336,13 @@ create table leaf_days (
   cold_bytes bigint not null default 0,
   cold_digest numeric(20,0) not null default 0,
   cold_stored_bytes bigint not null default 0,
+  has_hot boolean not null generated always as (count > cold_count) stored,
   constraint leaf_days_pkey PRIMARY KEY (tenant, store, day)
 );
 
-CREATE INDEX leaf_days_cold_idx ON public.leaf_days USING btree (tenant, day) WHERE (count <= cold_count);
+CREATE INDEX leaf_days_cold_idx ON public.leaf_days USING btree (tenant, day) WHERE (NOT has_hot);
 
-CREATE INDEX leaf_days_hot_idx ON public.leaf_days USING btree (tenant, day) WHERE (count > cold_count);
+CREATE INDEX leaf_days_hot_idx ON public.leaf_days USING btree (tenant, day) WHERE has_hot;
 
 create table leaf_months (
   tenant text collate "C" not null,

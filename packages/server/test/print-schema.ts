@@ -25,7 +25,8 @@ async function listColumns(db: Queryable, table: string): Promise<string[]> {
     select concat_ws(' ', attname, format_type(atttypid, atttypmod),
       case when attcollation <> typcollation then 'collate "' || collname || '"' end,
       case when attnotnull then 'not null' end,
-      'default ' || pg_get_expr(adbin, adrelid)) as line
+      case attgenerated when 's' then 'generated always as ' || pg_get_expr(adbin, adrelid) || ' stored'
+        else 'default ' || pg_get_expr(adbin, adrelid) end) as line
     from pg_attribute join pg_type on pg_type.oid = atttypid
     left join pg_collation on pg_collation.oid = attcollation
     left join pg_attrdef on adrelid = attrelid and adnum = attnum

@@ -7,7 +7,8 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import type { Actor } from '../../kernel/actor.ts';
 import type { Body } from './body.ts';
 import { createIngest, type Ingest } from './ingest.ts';
-import { fewRows } from './queries.ts';
+import { Part } from './part.ts';
+import { fewRows, storeNew } from './queries.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 
 let db: TestDatabase;
@@ -271,4 +272,32 @@ test('many records of cold days are looked up first, then copied without those t
   const [row] = await db.query(sql`
     select sum(count)::int as count, sum(cold_count)::int as cold from leaf_days where tenant = 'late'`);
   expect(row).toEqual({ count: 4 * fewRows, cold: 2 * fewRows });
+});
+
+test('a record of a day that is counted already changes five rows and no index of them', async () => {
+  const oneMore = (n: number) => {
+    const part = new Part();
+    const occurredAtMicros = Date.UTC(2025, 2, 1) * 1000 + n;
+    const given = { tenant: 'counted', store: 'S', eventId: `e${n}`, occurredAtMicros, bytes: 100 };
+    const labels = { kind: null, source: null, model: null, confidence: null };
+    part.add(0, { ...given, ...labels, enrichment: '{}' });
+    return { part, ordinals: [0], checked: [], lockMillis: 0 };
+  };
+  // The month's partition is there afterwards.
+  await batch(record('counted', 0));
+  const session = await db.openSession();
+  await session.query(sql`begin`);
+  // In tables without other rows, the page of a row has room for its next version.
+  await session.query(sql`truncate leaf_days, leaf_months, leaf_stores, tenant_days, leaf_tenants`);
+  await storeNew(session, oneMore(1));
+  const count = () =>
+    session.query<{ updated: number; in_place: number }>(sql`
+      select sum(pg_stat_get_xact_tuples_updated(oid))::int as updated,
+        sum(pg_stat_get_xact_tuples_hot_updated(oid))::int as in_place
+      from pg_class where relname ~ '^(leaf|tenant)_(days|months|stores|tenants)$'`);
+  expect(await count()).toEqual([{ updated: 0, in_place: 0 }]);
+  await storeNew(session, oneMore(2));
+  expect(await count()).toEqual([{ updated: 5, in_place: 5 }]);
+  await session.query(sql`rollback`);
+  await session.close();
 });

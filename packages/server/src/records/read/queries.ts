@@ -75,13 +75,13 @@ export async function listHotDays(
   const days = sql`select tenant, store, day, count - cold_count as count from leaf_days
     ${where([
       ...dayConditions({ ...slice, dataset: undefined }),
-      sql`count > cold_count`,
+      sql`has_hot`,
       sql`day between (select first_day from hot) and (select last_day from hot)`,
     ])}`;
   return db.query<HotDay>(sql`
     with hot as materialized (
       select min(day) as first_day, max(day) as last_day from leaf_days
-      where tenant = ${slice.tenant} and count > cold_count
+      where tenant = ${slice.tenant} and has_hot
     )
     select tenant, store, day, count from ${byStore(slice, { ...options, to: null }, days)} found
     where (select first_day from hot) is not null

@@ -12,7 +12,7 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
       mod(digest - cold_digest + 18446744073709551616, 18446744073709551616) as digest
     from leaf_days
     where tenant = ${range.tenant} and day between ${range.firstDay}::date and ${range.lastDay}::date
-      and count > cold_count
+      and has_hot
     order by store, day`);
 }
 

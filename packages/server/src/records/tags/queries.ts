@@ -187,7 +187,7 @@ export async function sumStores(
       ...(days.length === 0
         ? []
         : [
-            from('leaf_days', sql`${inDays(days)} and (count > cold_count or count <= cold_count)`),
+            from('leaf_days', sql`${inDays(days)} and (has_hot or not has_hot)`),
           ]),
     ];
   });

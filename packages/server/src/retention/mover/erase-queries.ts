@@ -17,7 +17,7 @@ export async function listHotDaysOf(db: Queryable, scope: EraseScope): Promise<D
   return db.query<DayTriple>(sql`
     select store, day::text as day, count - cold_count as count, bytes - cold_bytes as bytes,
       mod(digest - cold_digest + 18446744073709551616, 18446744073709551616) as digest
-    from leaf_days where ${join(dayConditions(scope), ' and ')} and count > cold_count
+    from leaf_days where ${join(dayConditions(scope), ' and ')} and has_hot
     order by store, day`);
 }
 

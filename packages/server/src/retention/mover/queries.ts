@@ -258,7 +258,7 @@ export async function listHotDays(
     select day::text as day, sum(count - cold_count)::bigint as count,
       sum(bytes - cold_bytes)::bigint as bytes
     from leaf_days
-    where tenant = ${tenant} and count > cold_count and day <= ${lastDay}::date
+    where tenant = ${tenant} and has_hot and day <= ${lastDay}::date
       and (${after}::date is null or day > ${after}::date)
     group by leaf_days.day order by leaf_days.day limit 400`);
 }

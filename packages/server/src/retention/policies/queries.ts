@@ -230,7 +230,7 @@ function daysAndKept({ deleteVersioned = false }: PlanScope): Sql {
 }
 const isKept = raw('coalesce(d.day <@ kept.days, false)');
 // Days that are kept from deletion become cold like any other day.
-const isHotAndDue = sql`d.tenant = t.tenant and d.count > d.cold_count and d.day < t.move_until
+const isHotAndDue = sql`d.tenant = t.tenant and d.has_hot and d.day < t.move_until
   and (t.delete_until is null or d.day >= t.delete_until or ${isKept})`;
 const isToGo = raw('d.tenant = t.tenant and d.day < t.delete_until');
 
