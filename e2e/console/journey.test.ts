@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
+import { ingestBatch } from '../lib/ingest.ts';
 import {
   drawerOf,
+  expectVisible,
   launchBrowser,
   openPage,
   openSignedIn,
@@ -164,6 +166,57 @@ test(
   },
   patient.timeout * 3,
 );
+
+/** A record of the first day of a month, by the key of its leaf. */
+function recordOf(leaf: string) {
+  const [tenant, store, month] = leaf.split('/');
+  const event = { event_id: `in ${leaf}`, occurred_at: `${month}-01T00:00:00Z`, enrichment: {} };
+  return { tenant, store, ...event };
+}
+
+test('brings many open stores back in few requests, and sees what changes in them', async () => {
+  const stores = Array.from({ length: 60 }, (_, s) => `s${String(s).padStart(2, '0')}`);
+  const months = Array.from({ length: 12 }, (_, m) => `2001-${String(m + 1).padStart(2, '0')}`);
+  const leaves = stores.flatMap((store) => months.map((month) => `many/${store}/${month}`));
+  await ingestBatch(filled.service, leaves.map(recordOf));
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.clock.install();
+  const asked: URLSearchParams[] = [];
+  page.on('request', (request) => {
+    const { searchParams } = new URL(request.url());
+    if (searchParams.get('level') === 'month') asked.push(searchParams);
+  });
+  // The first stores and one in the middle are closed, and one that is open does not exist.
+  const open = stores.filter((store) => store > 's04' && store !== 's30');
+  const place = `/records?open=${encodeURIComponent(['many', ...open, 's30a'].join('/'))}`;
+  await openSignedIn(page, filled.service, place);
+  const all = 3 + stores.length + open.length * months.length;
+  await expectVisible(page, all);
+
+  asked.length = 0;
+  await page.reload();
+  await expectVisible(page, all);
+  await page.evaluate(`document.querySelector('[role="tree"]').parentElement.scrollTop = 1e9`);
+  await page.locator('[data-key="many/s59/2001-12"][aria-posinset="12"]').waitFor();
+  // 720 leaves are two pages.
+  expect(asked.map((each) => [each.get('tenant'), each.get('store')])).toEqual([
+    ['many', null],
+    ['many', null],
+  ]);
+
+  asked.length = 0;
+  await ingestBatch(filled.service, ['many/s07/2002-01', 'many/s59/2002-01'].map(recordOf));
+  await page.clock.fastForward(40_000);
+  await expectVisible(page, all + 2);
+  expect(new Set(asked.map((each) => each.get('store')))).toEqual(new Set(['s07', 's59']));
+
+  // Where no walk comes through, requests for single stores do.
+  await page.route(/level=month&tenant=many&limit/, (route) => route.fulfill({ status: 503 }));
+  await page.reload();
+  await expectVisible(page, all + 2);
+  expectQuiet([/503 \(Service Unavailable\)/]);
+  await close();
+});
 
 function hashOf(page: Page): string {
   return new URL(page.url()).hash;

@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
 import { seedLeaves } from '../lib/leaves.ts';
-import { launchBrowser, openPage, openSignedIn, patient } from './lib/browser.ts';
+import { expectVisible, launchBrowser, openPage, openSignedIn, patient } from './lib/browser.ts';
 
 /** Wide below, so that 200 open stores make 100,000 nodes visible. */
 const shape = { tenants: 20, stores: 100, months: 500 };
@@ -32,15 +32,6 @@ const expectFocus = (page: Page, key: string) =>
       patient,
     )
     .toBe(key);
-
-/** How many nodes are visible, by the height of the list. */
-const expectVisible = (page: Page, count: number) =>
-  expect
-    .poll(
-      () => page.evaluate<number>(`document.querySelector('[role="tree"]').offsetHeight / 32`),
-      patient,
-    )
-    .toBe(count);
 
 /** Keys one after the other, without waiting for what they do. */
 async function burst(page: Page, key: string, times: number): Promise<void> {

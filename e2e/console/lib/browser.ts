@@ -95,6 +95,16 @@ export function treeNode(page: Page, name: string): Locator {
   return page.getByRole('treeitem', { name: new RegExp(`^${name}\\b`) });
 }
 
+/** Waits until so many nodes of the tree are visible, by the height of the list. */
+export async function expectVisible(page: Page, count: number): Promise<void> {
+  await expect
+    .poll(
+      () => page.evaluate<number>(`document.querySelector('[role="tree"]').offsetHeight / 32`),
+      patient,
+    )
+    .toBe(count);
+}
+
 export function recordRows(page: Page): Locator {
   return page.locator('tbody tr[data-key]');
 }

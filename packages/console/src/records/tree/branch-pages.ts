@@ -1,4 +1,4 @@
-import type { QueryClient } from '@tanstack/react-query';
+import type { QueryClient, QueryState } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { DatasetRow } from '../../api/types.ts';
 import { rowKey, rowName } from './flat-tree.ts';
@@ -8,15 +8,26 @@ export type DatasetPage = { data: DatasetRow[]; next_cursor: string | null };
 /** Identifies one page of the children of a node; the key of the root is the empty string. */
 export type BranchPage = { branch: string; q: string; cursor: string | null };
 
+/** A page with what the cache has of it. */
+export type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
+
 const pageSize = 500;
 /** Most requests for one page that has grown. One that grew so much more is as good as another tree. */
 const maxRequests = 20;
+
+/** Most pages have no observer (see `pagesToObserve`), but must stay in the cache all the same. */
+export const branchGcMillis = Number.POSITIVE_INFINITY;
 
 /** The beginning of the query keys of all branches of the tree. */
 export const treeKey = ['records', 'tree'] as const;
 
 export function branchPageKey({ branch, q, cursor }: BranchPage) {
   return [...treeKey, branch, q, cursor] as const;
+}
+
+/** Whether a page has to be read: it is missing, failed or invalidated. */
+export function isDue({ state }: LoadedPage): boolean {
+  return state?.data === undefined || state.isInvalidated || state.status === 'error';
 }
 
 /** Reads what was typed into the search: a prefix of tenants, or `TX/D` for stores of TX. */
@@ -71,6 +82,19 @@ async function readPage(
   return { data: kept, next_cursor: before.next_cursor };
 }
 
+/** Reads one page of the months of all stores of a tenant, in the order of stores and months. */
+export function readMonths(tenant: string, cursor: string | null, signal: AbortSignal) {
+  return read({ level: 'month', tenant, limit: pageSize }, cursor, signal);
+}
+
+/** Puts all months of a store into the cache, as if they had been read by themselves. */
+export function keepMonths(client: QueryClient, branch: string, months: DatasetRow[]): void {
+  const queryKey = branchPageKey({ branch, q: '', cursor: null });
+  const options = client.defaultQueryOptions<DatasetPage>({ queryKey, gcTime: branchGcMillis });
+  const query = client.getQueryCache().build(client, options);
+  query.setData({ data: months, next_cursor: null }, { manual: true });
+}
+
 function read(params: Record<string, string | number>, cursor: string | null, signal: AbortSignal) {
   const query = cursor === null ? params : { ...params, cursor };
   return api.get<DatasetPage>('/enrichment/datasets', query, signal);
@@ -105,15 +129,10 @@ function fingerprint(row: DatasetRow): string {
 }
 
 /** Compares names by their code points, which is the order of their UTF-8 bytes, as the API has it. */
-function compareNames(a: string, b: string): number {
-  if (a === b) return 0;
-  const left = [...a];
-  const right = [...b];
-  for (let index = 0; index < Math.min(left.length, right.length); index += 1) {
-    const difference = (left[index]?.codePointAt(0) ?? 0) - (right[index]?.codePointAt(0) ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return left.length - right.length;
+export function compareNames(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
 type Totals = {

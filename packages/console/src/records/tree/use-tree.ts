@@ -12,12 +12,16 @@ import { usePolling } from '../../ui/freshness.tsx';
 import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
 import {
   type BranchPage,
+  branchGcMillis,
   branchPageKey,
   type DatasetPage,
   fetchBranchPage,
+  isDue,
+  type LoadedPage,
   parseTreeSearch,
 } from './branch-pages.ts';
 import { type Branch, type FlatTree, flatten } from './flat-tree.ts';
+import { useMonthWalks } from './month-walks.ts';
 
 /** The tree, as far as it is loaded, and how to load more of it. A branch is named by the key of its node. */
 export type Tree = {
@@ -33,7 +37,7 @@ export type Tree = {
 /** How many pages of tenants are polled: 2,000 tenants. Others are read again when the page is opened. */
 const polledPages = 4;
 
-/** Reads the tree: pages of the root and of each open node, in parallel. */
+/** Reads the tree: pages of the root and of each open node, in parallel, and the months of many stores at once. */
 export function useTree(open: ReadonlySet<string>, q: string): Tree {
   const client = useQueryClient();
   const poll = usePolling(calmPollMillis);
@@ -56,14 +60,14 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
       if (cursor === null) break;
     }
   }
-  const observed = pagesToObserve(pages);
+  const isWalked = useMonthWalks(client, pages, stateOf);
+  const observed = pagesToObserve(pages.filter((page) => !isWalked(page)));
   const results = useQueries({
     queries: observed.map((page, index) => ({
       queryKey: branchPageKey(page),
       queryFn: ({ signal }: { signal: AbortSignal }) => fetchBranchPage(client, page, signal),
       placeholderData: noPlaceholder,
-      // Most of these queries have no observer (see pagesToObserve), but must stay in the cache all the same.
-      gcTime: Number.POSITIVE_INFINITY,
+      gcTime: branchGcMillis,
       // Only the root is polled: what changed below it is found through the parents, see fetchBranchPage.
       ...(page.branch === '' && index < polledPages
         ? { refetchInterval: poll }
@@ -104,8 +108,6 @@ function reachable(open: ReadonlySet<string>): string[] {
   });
 }
 
-type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
-
 /**
  * Reads pages from the cache. The hash of each key is kept: computing a thousand of them at every draw was a third of
  * what opening a node cost.
@@ -136,11 +138,7 @@ const maxLoading = 24;
  */
 function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
   const root = pages.filter(({ branch }) => branch === '');
-  const due = pages.filter(
-    ({ branch, state }) =>
-      branch !== '' &&
-      (state?.data === undefined || state.isInvalidated || state.status === 'error'),
-  );
+  const due = pages.filter((page) => page.branch !== '' && isDue(page));
   return [...root, ...due.slice(0, maxLoading)];
 }
 
