@@ -186,7 +186,7 @@ function addRoute<C extends RouteContract>(
   { validator, connections, ...options }: RouteParts,
 ): void {
   const check = (schema: RouteContract['query'], place: '?' | '/'): Check =>
-    schema === undefined ? () => {} : validator.compile(schema, place);
+    schema === undefined ? () => {} : validator.check(schema, place);
   const checkQuery = check(contract.query ?? emptyObject, '?');
   // A route without a body accepts an empty object, because many clients send {} along.
   const checkBody =

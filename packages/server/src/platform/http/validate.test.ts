@@ -35,7 +35,7 @@ const validator = new Validator();
 
 function messagesOf(schema: Schema, value: unknown): string[] {
   try {
-    validator.compile(schema, '/')(value);
+    validator.check(schema, '/')(value);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return (error.errors ?? []).map(({ message }) => message);
