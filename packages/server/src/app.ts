@@ -27,6 +27,7 @@ import { createMetrics, type Metrics } from './platform/metrics.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { migrate } from './platform/postgres/migrate.ts';
+import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
 import { countFailedTenants } from './retention/index.ts';
 import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
@@ -71,11 +72,18 @@ export async function startService(
     const metrics = observeDatabase(db, () => cold.watch.state().state);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
-    const retention = createRetention(db, { settings, log, cold });
+    const waiting = createWaiting();
+    const paceOf = (work: Paced) =>
+      createPace({
+        // Who waits for a connection has a request that waits longer, whatever has taken the connections.
+        isAwaited: () => waiting.isAny() || db.pool.waitingCount > 0,
+        onRest: (seconds) => metrics.observeRest(work, seconds),
+      });
+    const retention = createRetention(db, { settings, log, cold, pace: paceOf('moves') });
     const counting = createCounting(db, { settings, log, cold });
-    const jobs = createExportJobs(db, { settings, log, cold });
-    const bulkJobs = createBulkJobs(db, { settings, log, wakeUp });
-    const parts = { settings, log, db, state, metrics, wakeUp, cold, closers };
+    const jobs = createExportJobs(db, { settings, log, cold, pace: paceOf('exports') });
+    const bulkJobs = createBulkJobs(db, { settings, log, wakeUp, pace: paceOf('retries') });
+    const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, closers };
     const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];

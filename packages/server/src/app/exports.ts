@@ -14,6 +14,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Pace } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
@@ -29,7 +30,7 @@ const encodedAtOnce = 2;
 
 export function createExportJobs(
   db: Database,
-  { settings, log, cold }: { settings: Settings; log: Log; cold: ColdTier },
+  { settings, log, cold, pace }: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
 ): ExportJobs {
   let runner: JobRunner | undefined;
   let sweeps: ReturnType<typeof startSweeps> | undefined;
@@ -48,7 +49,7 @@ export function createExportJobs(
       };
       runner = startJobRunner(
         {
-          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log },
+          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log, pace },
           days: settings.exportDays,
         },
         {

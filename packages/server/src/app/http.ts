@@ -17,6 +17,7 @@ import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Waiting } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import type { Closers } from '../platform/work/stop.ts';
 import { rejectCodes } from '../records/contract.ts';
@@ -36,6 +37,7 @@ export function createHttp(parts: {
   db: Database;
   state: State;
   metrics: Metrics;
+  waiting: Waiting;
   wakeUp: ReportWakeUp;
   cold: ColdTier;
   retention: Retention;
@@ -86,7 +88,7 @@ export function createHttp(parts: {
     rejectCodes,
   });
   addConsole(http);
-  observe(http, metrics);
+  observe(http, parts);
   return http;
 }
 
@@ -126,7 +128,14 @@ function assertReady(state: State): void {
   cursorKey(state);
 }
 
-function observe(http: HttpServer, metrics: Metrics): void {
+function observe(
+  http: HttpServer,
+  { metrics, waiting }: { metrics: Metrics; waiting: Waiting },
+): void {
+  http.fastify.addHook('onRequest', (_request, { raw }, done) => {
+    raw.once('close', waiting.enter());
+    done();
+  });
   http.fastify.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';
     metrics.observeRequest(

@@ -5,6 +5,7 @@ import { newId } from '../kernel/ids.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { type Pace, unpaced } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   addEraseRoutes,
@@ -35,9 +36,9 @@ export type Retention = Work & {
 /** Throws `settings_invalid` when `SVC_RETENTION_SCHEDULE` is not a schedule. */
 export function createRetention(
   db: Database,
-  parts: { settings: Settings; log: Log; cold: ColdTier },
+  parts: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
 ): Retention {
-  const { settings, log, cold } = parts;
+  const { settings, log, cold, pace } = parts;
   const schedule = parseSchedule(settings.retentionSchedule);
   const mover: MoverContext = {
     db,
@@ -48,6 +49,7 @@ export function createRetention(
     runner: newId('mover'),
     graceSeconds: settings.coldGraceSeconds,
     log,
+    pace,
     onGone,
   };
   const startRuns = () =>
@@ -118,6 +120,7 @@ export function addRetention(
   addVerifyRoutes(http, db, options);
   const eraser = createEraser({
     ...retention.mover,
+    pace: unpaced,
     objects: cold.objects,
     audit: options.audit,
     clock: systemClock,

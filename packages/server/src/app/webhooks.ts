@@ -5,6 +5,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Pace } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   addWebhookRoutes,
@@ -20,12 +21,12 @@ import { cursorKey, type State, secretBox } from './state.ts';
 /** Makes the work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
 export function createBulkJobs(
   db: Database,
-  { settings, log, wakeUp }: { settings: Settings; log: Log; wakeUp: WakeUp },
+  { settings, log, wakeUp, pace }: { settings: Settings; log: Log; wakeUp: WakeUp; pace: Pace },
 ): Work {
   let jobs: Repeated | undefined;
   return {
     start() {
-      if (settings.roles.includes('api')) jobs = startBulkJobs(db, { wakeUp, log });
+      if (settings.roles.includes('api')) jobs = startBulkJobs(db, { wakeUp, log, pace });
     },
     poke: () => jobs?.poke(),
     stop: async () => jobs?.stop(),

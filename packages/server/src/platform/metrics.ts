@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { storeStates } from '../kernel/values.ts';
+import { type Paced, paced } from './work/pace.ts';
 
 /** What the service measures about itself, for Prometheus. */
 export type Metrics = {
@@ -11,6 +12,8 @@ export type Metrics = {
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void;
   /** Counts one attempt to deliver a webhook. `result` is `delivered` or the class of the failure. */
   observeAttempt(result: string, seconds: number): void;
+  /** Counts the time for which background work has given way to clients. */
+  observeRest(work: Paced, seconds: number): void;
 };
 
 /** Makes the registry of all metrics. The sources are asked each time somebody reads the metrics. */
@@ -88,8 +91,16 @@ export function createMetrics(sources: {
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15],
     registers: [registry],
   });
+  const rests = new Counter({
+    name: 'svcctl_background_rest_seconds_total',
+    help: 'Time for which background work has given way to clients, by kind of work.',
+    labelNames: ['work'],
+    registers: [registry],
+  });
+  for (const work of paced) rests.inc({ work }, 0);
   return {
     registry,
+    observeRest: (work, seconds) => rests.inc({ work }, seconds),
     observeAttempt(result, seconds) {
       attempts.inc({ result });
       attemptSeconds.observe(seconds);

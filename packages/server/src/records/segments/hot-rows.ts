@@ -9,6 +9,8 @@ export type SpoolOptions = DayRange & {
   /** The file to write. A file that exists is replaced. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
+  /** Is awaited again and again, to give way to others. */
+  readonly rest?: () => Promise<void>;
 };
 
 /** Text is always quoted, so that an empty one is not read as NULL. */
@@ -44,13 +46,16 @@ async function copyStores(
   days: readonly DayTriple[],
   options: SpoolOptions,
 ): Promise<void> {
-  const { path, signal, ...range } = options;
+  const { path, signal, rest, ...range } = options;
   const stores = [...new Set(days.map((day) => day.store))];
   const rows = async function* () {
     for (const store of stores) {
       signal?.throwIfAborted();
       const query = selectHotRows({ ...range, store });
-      yield* copyCsv(connection, query, { header: false, quoted });
+      for await (const chunk of copyCsv(connection, query, { header: false, quoted })) {
+        yield chunk;
+        await rest?.();
+      }
     }
   };
   await pipeline(rows, createWriteStream(path, { mode: 0o600, highWaterMark: 1024 * 1024 }), {

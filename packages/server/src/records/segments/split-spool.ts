@@ -6,7 +6,11 @@ import { rowGroupBytes, vectorRows } from './segment-sql.ts';
 /** A file of rows in the order of their keys, from which one segment is written. `bytes` is the size of the file. */
 export type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
 
-export type SplitOptions = { readonly signal?: AbortSignal | undefined };
+export type SplitOptions = {
+  readonly signal?: AbortSignal | undefined;
+  /** Is awaited again and again, to give way to others. */
+  readonly rest?: () => Promise<void>;
+};
 
 /**
  * Cuts a file of `spoolHotRows` where its records are so large that even the smallest row group of DuckDB would not fit
@@ -14,10 +18,11 @@ export type SplitOptions = { readonly signal?: AbortSignal | undefined };
  * file itself is the only part.
  */
 export async function splitSpool(path: string, options: SplitOptions = {}): Promise<SpoolPart[]> {
-  const { signal } = options;
+  const { signal, rest } = options;
   const splitter = createSplitter({ rows: vectorRows, bytes: rowGroupBytes });
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024, signal })) {
     splitter.add(chunk as Buffer);
+    await rest?.();
   }
   const cuts = splitter.end();
   const [only] = cuts;

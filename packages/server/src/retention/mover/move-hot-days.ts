@@ -19,12 +19,19 @@ import { insertMoveSegment, lockMove } from './queries.ts';
 export const moveKind: KindSteps = {
   async copy(context, work) {
     const { db, duckdb } = context;
-    const { move, dir, signal } = work;
+    const { move, dir, signal, rest } = work;
     const { tenant, first_day: firstDay, last_day: lastDay } = move;
     const spoolPath = join(dir, 'hot-rows.csv');
-    const days = await spoolHotRows(db, { tenant, firstDay, lastDay, path: spoolPath, signal });
+    const days = await spoolHotRows(db, {
+      tenant,
+      firstDay,
+      lastDay,
+      path: spoolPath,
+      signal,
+      rest,
+    });
     if (days.length === 0) return { files: [], days };
-    const parts = await splitSpool(spoolPath, { signal });
+    const parts = await splitSpool(spoolPath, { signal, rest });
     const segments = await nameSegments(context, work, parts.length);
     const files: { segment_id: string; path: string }[] = [];
     for (const [index, part] of parts.entries()) {

@@ -1,5 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { holdPace } from '../../../test/held-pace.ts';
+import { moveTenant } from './move-tenant.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -93,4 +95,35 @@ test('the data that was moved is what was stored, to the letter', async () => {
       epoch_us(occurred_at)::varchar as occurred_us, epoch_us(recorded_at)::varchar as recorded_us
     from '${path}'`);
   expect(cold.map((row) => ({ ...row, bytes: Number(row.bytes) }))).toEqual(hot);
+});
+
+test('a mover that gives way to clients goes on when they are served', async () => {
+  await addRecords(mover.db, makeRecords('waits', { days }));
+  const { pace, resting, letGo } = holdPace();
+  const moving = mover.move('waits', '2001-03-31', { pace });
+  await resting;
+  expect(await journal(mover, 'waits')).toMatchObject([{ state: 'planned' }]);
+  letGo();
+  expect(await moving).toMatchObject({ movedCount: 30, failedMoves: 0 });
+  expect(await differences(mover, 'waits')).toEqual([]);
+});
+
+test('a stop ends a mover that gives way to clients, and the next one finishes its move', async () => {
+  await addRecords(mover.db, makeRecords('stopped', { days }));
+  const before = await totals(mover, 'stopped');
+  const { pace, resting } = holdPace();
+  const stopping = new AbortController();
+  const moving = moveTenant(mover.context({ pace }), {
+    ...{ tenant: 'stopped', lastDay: '2001-03-31', runId: null },
+    signal: stopping.signal,
+  });
+  await resting;
+  stopping.abort();
+  await expect(moving).rejects.toThrow();
+  expect(await mover.move('stopped', '2001-03-31')).toMatchObject({
+    movedCount: 30,
+    failedMoves: 0,
+  });
+  expect(await totals(mover, 'stopped')).toEqual(before);
+  expect(await differences(mover, 'stopped')).toEqual([]);
 });

@@ -3,6 +3,7 @@ import type { Log } from '../../platform/log.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
+import type { Pace } from '../../platform/work/pace.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
@@ -43,6 +44,7 @@ export type MoverContext = {
   /** How long objects are kept that nothing refers to any more, for readers that still use them. */
   readonly graceSeconds: number;
   readonly log: Log;
+  readonly pace: Pace;
   /**
    * Is told which records leave for good, inside the transaction that lets them go and while nobody can pin a slice of
    * the tenant. Returns what else goes or changes because of it. Without this function nothing else does.
@@ -61,6 +63,8 @@ export type MoveWork = {
   /** A folder for this move alone. It is empty in the beginning and removed in the end. */
   readonly dir: string;
   readonly signal: AbortSignal;
+  /** Gives way to clients. It must not be awaited in a transaction that has locked anything. */
+  readonly rest: () => Promise<void>;
 };
 
 /** The local files that were written, and what they must hold together, by store and day. */

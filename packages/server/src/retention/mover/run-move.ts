@@ -47,7 +47,9 @@ export async function runMove(
   await rm(dir, { recursive: true, force: true });
   await mkdir(dir, { recursive: true, mode: 0o700 });
   try {
-    return await runIn(context, await openWork(context, move, { dir, signal }));
+    const giveWay = context.pace.begin();
+    const rest = () => giveWay(signal);
+    return await runIn(context, await openWork(context, move, { dir, signal, rest }));
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -58,6 +60,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
   let segments: readonly VerifiedSegment[] | null = null;
   try {
     for (;;) {
+      await work.rest();
       work.signal.throwIfAborted();
       switch (work.move.state) {
         case 'planned':
@@ -101,7 +104,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
 async function openWork(
   { db }: MoverContext,
   move: Move,
-  options: { dir: string; signal: AbortSignal },
+  options: Pick<MoveWork, 'dir' | 'signal' | 'rest'>,
 ): Promise<MoveWork> {
   return {
     move,

@@ -35,7 +35,10 @@ export async function verifyCopy(
  */
 export async function readBack(context: MoverContext, work: MoveWork): Promise<VerifiedSegment[]> {
   const segments: VerifiedSegment[] = [];
-  for (const segment of work.out) segments.push(await readSegment(context, work, segment));
+  for (const segment of work.out) {
+    segments.push(await readSegment(context, work, segment));
+    await work.rest();
+  }
   const expected = await listMoveDays(context.db, work.move);
   const difference = findDifference(
     sumByDay(expected),

@@ -3,7 +3,9 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { holdPace } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { unpaced } from '../../platform/work/pace.ts';
 import { insertRetryJob } from './job-queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
@@ -85,7 +87,9 @@ test('many runners share a job and do each row once', async () => {
   const woken: string[] = [];
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   const log = pino({ level: 'silent' });
-  const runners = Array.from({ length: 4 }, () => startBulkJobs(db, { wakeUp, log }));
+  const runners = Array.from({ length: 4 }, () =>
+    startBulkJobs(db, { wakeUp, log, pace: unpaced }),
+  );
   const poll = { timeout: 30_000, interval: 10 };
   await expect
     .poll(() => {
@@ -150,7 +154,7 @@ test('a database that fails is logged and tried again', async () => {
     transaction: (work, options) =>
       isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
   };
-  const runner = startBulkJobs(flaky, { wakeUp: asleep, log });
+  const runner = startBulkJobs(flaky, { wakeUp: asleep, log, pace: unpaced });
   runner.poke();
   await expect.poll(() => lines.join('')).toContain('database is down');
   isDown = false;
@@ -161,10 +165,31 @@ test('a database that fails is logged and tried again', async () => {
 
 test('a runner that is stopped does no more', async () => {
   await seedDeliveries(db, endpoint, 3);
-  const runner = startBulkJobs(db, { wakeUp: asleep, log: pino({ level: 'silent' }) });
+  const runner = startBulkJobs(db, {
+    wakeUp: asleep,
+    log: pino({ level: 'silent' }),
+    pace: unpaced,
+  });
   await runner.stop();
   await makeJob('rty_late');
   runner.poke();
   await runner.stop();
   expect(await readJob('rty_late')).toEqual({ state: 'running', rows_done: 0 });
+});
+
+test('a runner that gives way to clients keeps what it has done, and ends when it is stopped', async () => {
+  await seedDeliveries(db, endpoint, 600, { status: 'pending' });
+  await makeJob('rty_waits');
+  const log = pino({ level: 'silent' });
+  const { pace, resting } = holdPace();
+  const held = startBulkJobs(db, { wakeUp: asleep, log, pace });
+  held.poke();
+  await resting;
+  await held.stop();
+  expect(await readJob('rty_waits')).toEqual({ state: 'running', rows_done: 250 });
+  const next = startBulkJobs(db, { wakeUp: asleep, log, pace: unpaced });
+  next.poke();
+  await expect.poll(() => readJob('rty_waits')).toEqual({ state: 'completed', rows_done: 600 });
+  await next.stop();
+  expect(await countRearms()).toEqual({ rows: 600, rearms: 600 });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Pace } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { deadLetterStatuses } from '../values.ts';
 import type { WakeUp } from '../wake-up.ts';
@@ -26,15 +27,17 @@ const lookMillis = 2000;
  */
 export function startBulkJobs(
   db: Database,
-  { wakeUp, log }: { wakeUp: WakeUp; log: Log },
+  { wakeUp, log, pace }: { wakeUp: WakeUp; log: Log; pace: Pace },
 ): Repeated {
   const workOff = async (signal: AbortSignal) => {
+    const giveWay = pace.begin();
     while (!signal.aborted) {
       const startedAt = performance.now();
       const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
       if (!hasWorked) return waitMillis ?? undefined;
-      // It rests as long as it worked, so that deliveries and pages are served first.
+      // It rests as long as it worked, since deliveries are no requests that anybody could see waiting.
       await rest(performance.now() - startedAt, signal);
+      await giveWay(signal);
     }
     return undefined;
   };

@@ -9,6 +9,7 @@ import {
   systemCode,
 } from '../../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../../platform/postgres/database.ts';
+import type { Pace } from '../../../platform/work/pace.ts';
 import type { KeyRange, Slice } from '../../../records/index.ts';
 import type { ExportSource } from '../../encode/rows.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
@@ -30,6 +31,7 @@ export type WorkContext = {
   /** How long the next attempt waits after so many failed ones, in seconds; usually left out. */
   readonly backoffSeconds?: (failures: number) => number;
   readonly log: Log;
+  readonly pace: Pace;
 };
 
 /** Why an attempt ended. `isPassing` says that another attempt may end better. */

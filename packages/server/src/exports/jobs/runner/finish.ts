@@ -10,6 +10,7 @@ import {
   type ObjectStore,
   systemCode,
 } from '../../../platform/objects/objects.ts';
+import type { Pace } from '../../../platform/work/pace.ts';
 import type { FileFormat } from '../../formats/format.ts';
 import type { Manifest } from '../../jobs.contract.ts';
 import type { Proof } from '../../values.ts';
@@ -37,7 +38,7 @@ export function assertSame(done: readonly DoneRow[], pinned: Totals): void {
 
 /** Stores the head and the tail of a file as one object, and reads it back. */
 export async function writeEnds(
-  { store, source }: WorkContext,
+  { store, source, pace }: WorkContext,
   ends: { head: Buffer; tail: Buffer },
   { job, signal }: { job: StoredJob & { readonly runner: string }; signal: AbortSignal },
 ): Promise<FileEnds> {
@@ -53,7 +54,7 @@ export async function writeEnds(
     await rm(dir, { recursive: true, force: true });
   }
   const ref = { key: objectKey, sizeBytes: bytes.length, sha256 };
-  await hashObject(createHash('sha256'), ref, { store, spoolDir: source.spoolDir, signal });
+  await hashObject(createHash('sha256'), ref, { store, spoolDir: source.spoolDir, signal, pace });
   return {
     object_key: objectKey,
     sha256: sha256.toString('hex'),
@@ -144,15 +145,16 @@ const readBytes = 512 * 1024;
 export async function hashObject(
   hash: Hash,
   ref: ObjectRef,
-  { store, spoolDir, signal }: { store: ObjectStore; spoolDir: string; signal: AbortSignal },
+  options: { store: ObjectStore; spoolDir: string; signal: AbortSignal; pace: Pace },
 ): Promise<Hash> {
+  const { store, spoolDir, signal } = options;
   const inPlace = store.pathOf(ref.key);
-  if (inPlace !== null) return addFile(hash, ref, { path: inPlace, signal });
+  if (inPlace !== null) return addFile(hash, ref, { ...options, path: inPlace });
   const dir = await mkdtemp(join(spoolDir, 'export-'));
   try {
     const path = join(dir, 'object');
     await store.get(ref.key, path, signal);
-    return await addFile(hash, ref, { path, signal });
+    return await addFile(hash, ref, { ...options, path });
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -162,8 +164,9 @@ export async function hashObject(
 async function addFile(
   hash: Hash,
   ref: ObjectRef,
-  { path, signal }: { path: string; signal: AbortSignal },
+  { path, signal, pace }: { path: string; signal: AbortSignal; pace: Pace },
 ): Promise<Hash> {
+  const rest = pace.begin();
   const [whole, own] = [hash.copy(), createHash('sha256')];
   const file = await open(path, 'r').catch((error: unknown) => {
     throw systemCode(error) === 'ENOENT' ? new ObjectMissing(ref.key) : error;
@@ -178,6 +181,7 @@ async function addFile(
       const piece = buffer.subarray(0, bytesRead);
       whole.update(piece);
       own.update(piece);
+      await rest(signal);
     }
   } finally {
     await file.close();

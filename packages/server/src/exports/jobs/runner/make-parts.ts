@@ -65,7 +65,7 @@ export async function makeParts(
 }
 
 async function addToHash(
-  { store, source }: WorkContext,
+  { store, source, pace }: WorkContext,
   row: DoneRow,
   call: { hash: Hash; signal: AbortSignal; remake: () => Promise<DoneRow> },
 ): Promise<{ row: DoneRow; hash: Hash }> {
@@ -74,6 +74,7 @@ async function addToHash(
       store,
       spoolDir: source.spoolDir,
       signal: call.signal,
+      pace,
     });
   try {
     return { row, hash: await add(row) };

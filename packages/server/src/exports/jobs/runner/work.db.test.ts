@@ -2,6 +2,7 @@ import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { holdPace } from '../../../../test/held-pace.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { freeze } from '../../../records/read/testing/freeze.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
@@ -404,5 +405,31 @@ describe('turns', () => {
       .toEqual(ids.map(() => 'completed'));
     await runner.stop();
     expect(onEnded).toHaveBeenCalledTimes(5);
+  });
+});
+
+describe('a job that gives way to clients', () => {
+  test('goes on when they are served', async () => {
+    const { id } = await csv();
+    const { pace, resting, letGo } = holdPace();
+    const working = exports.work({ pace });
+    await resting;
+    expect(await exports.job(id)).toMatchObject({ state: 'running' });
+    letGo();
+    await working;
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
+  });
+
+  test('is stopped at once, and finished by whoever takes it up', async () => {
+    const { id } = await csv();
+    const { pace, resting } = holdPace();
+    const stopping = new AbortController();
+    const working = exports.work({ pace }, stopping.signal);
+    await resting;
+    stopping.abort(new Stopped());
+    await working;
+    expect(await exports.job(id)).toMatchObject({ state: 'queued' });
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
   });
 });

@@ -101,7 +101,7 @@ type Written = PartFile & { rows: number; digest: string | null; layout: unknown
  * same records in any snapshot.
  */
 async function writeBody(
-  { source }: WorkContext,
+  { source, pace }: WorkContext,
   slice: Slice,
   { format, signal, onRows, path }: PartCall & { path: string },
 ): Promise<Written> {
@@ -115,6 +115,7 @@ async function writeBody(
     file = await open(path, 'wx', 0o600);
     let sizeBytes = 0;
     const hash = createHash('sha256');
+    const rest = pace.begin();
     for await (const chunk of body.chunks()) {
       signal.throwIfAborted();
       const written = writeAll(file, chunk);
@@ -122,6 +123,7 @@ async function writeBody(
       await written;
       sizeBytes += chunk.length;
       onRows(body.rowsSoFar());
+      await rest(signal);
     }
     signal.throwIfAborted();
     const rows = await body.rowCount;

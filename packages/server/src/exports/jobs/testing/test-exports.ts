@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/database
 import { createGate } from '../../../kernel/gate.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
+import { unpaced } from '../../../platform/work/pace.ts';
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
 import { everybody, ingest } from '../../../records/read/testing/walk.ts';
@@ -65,6 +66,7 @@ export async function startTestExports(): Promise<TestExports> {
     cut: (on, slice) => cutParts(on, slice, { rows: partRows, bytes: 2 ** 40 }),
     backoffSeconds: () => 0,
     log,
+    pace: unpaced,
     ...more,
   });
   const job = async (id: string) => {

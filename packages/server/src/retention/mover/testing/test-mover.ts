@@ -8,6 +8,7 @@ import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
 import type { MoverContext } from '../move.ts';
 import { moveTenant, type TenantMoveOutcome } from '../move-tenant.ts';
@@ -44,7 +45,10 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
   const context = (more: Partial<MoverContext> = {}): MoverContext => {
     const runner = `runner-${++runners}`;
     const spoolDir = join(dir, runner);
-    return { db, duckdb, store, fence, spoolDir, runner, graceSeconds: 0, log, ...more };
+    return {
+      ...{ db, duckdb, store, fence, spoolDir, runner, graceSeconds: 0, log, pace: unpaced },
+      ...more,
+    };
   };
   return {
     db,
