@@ -7,6 +7,7 @@ import { holdPace } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { insertRetryJob } from './job-queries.ts';
+import { findOpenEndpoints } from './queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
@@ -192,4 +193,21 @@ test('a runner that gives way to clients keeps what it has done, and ends when i
   await expect.poll(() => readJob('rty_waits')).toEqual({ state: 'completed', rows_done: 600 });
   await next.stop();
   expect(await countRearms()).toEqual({ rows: 600, rearms: 600 });
+});
+
+test('a look at a paused endpoint does not read the whole queue, however often it is repeated', async () => {
+  const paused = await seedEndpoint(db, { pausedSeconds: 60 });
+  await seedDeliveries(db, paused, 2000);
+  await db.query(sql`analyze deliveries`);
+  const since = new Date().toISOString();
+  const read = await db.transaction(async (connection) => {
+    // PostgreSQL keeps a plan from the sixth time on.
+    for (let look = 0; look < 8; look += 1) {
+      await findOpenEndpoints(connection, [paused.id], { defaultBudget: 8, since });
+    }
+    return connection.query(
+      sql`select seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'deliveries'`,
+    );
+  });
+  expect(read).toEqual([{ rows: 0 }]);
 });

@@ -265,7 +265,9 @@ export async function findOpenEndpoints(
   endpointIds: readonly string[],
   options: { defaultBudget: number; since: string },
 ): Promise<Map<string, OpenEndpoint>> {
-  const rows = await db.query<OpenEndpoint & { id: string }>(sql`
+  // A plan that is kept was made for the queue of another moment, and read all of it for each batch of a bulk retry.
+  const rows = await db.query<OpenEndpoint & { id: string }>(
+    sql`
     select id, coalesce(max_attempts, ${options.defaultBudget}::int) as budget,
       paused_until is not null and not exists (
         select from deliveries d where d.lane = e.lane and d.endpoint_id = e.id
@@ -275,7 +277,9 @@ export async function findOpenEndpoints(
           and d.last_attempt_at > ${options.since}::timestamptz
       ) as needs_probe
     from webhook_endpoints e
-    where id = any(${endpointIds}::text[]) and enabled and deleted_at is null`);
+    where id = any(${endpointIds}::text[]) and enabled and deleted_at is null`,
+    { isPlannedAnew: true },
+  );
   return new Map(rows.map(({ id, ...endpoint }) => [id, endpoint]));
 }
 
