@@ -54,7 +54,11 @@ export function createRetention(
   };
   const startRuns = () =>
     startRunner(db, {
-      moveTenant: (job) => moveTenant(mover, job),
+      moveTenant(job) {
+        // The first page of what becomes cold need not wait for the start of the process that reads it.
+        if (settings.roles.includes('api')) cold.duckdb.run('select 1').catch(() => {});
+        return moveTenant(mover, job);
+      },
       deleteTenant: (job) => deleteTenant(mover, job),
       giveBackSpace: (signal) => giveBackSpace(db, { log, signal }),
       async prune(signal) {
