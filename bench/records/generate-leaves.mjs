@@ -33,7 +33,11 @@ export async function generateLeaves(db, { tenants, stores, months, hasDays = tr
     cross join generate_series(0, 27) number
     cross join lateral (select first_at + make_interval(days => number) as start) day
     group by tenant, start`);
-  await db.query('vacuum (analyze) leaf_days, leaf_months, leaf_stores, tenant_days, leaf_tenants');
+  await db.query(`insert into tenant_months (tenant, month, count, bytes, digest, first_at, last_at)
+    select tenant, month, ${sums} from leaf_months group by tenant, month`);
+  await db.query(
+    'vacuum (analyze) leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants',
+  );
 }
 
 async function generateDays(db) {

@@ -34,7 +34,7 @@ export async function benchIngest({ scope, dir, postgres, sizes, say }) {
   for (let pair = 1; pair <= pairs; pair += 1) {
     say(`ingest: pair ${pair} of ${pairs}`);
     await db.query(
-      'truncate enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days',
+      'truncate enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months',
     );
     await db.query('checkpoint');
     runs.ours.push(await ingestOurs(service, client, { linesPath, count }));

@@ -43,7 +43,7 @@ export async function benchSingles({ scope, dir, postgres, sizes, say }) {
         { side: 'leaf', asked: service, set: oneLeaf },
       ]) {
         await db.query(
-          'truncate enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, bare_records',
+          'truncate enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months, bare_records',
         );
         await db.query('checkpoint');
         runs[side].push(await send(asked, bodies(set.slice(0, part)), clients));

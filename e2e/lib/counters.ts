@@ -8,6 +8,7 @@ const levels = {
   leaf_months: 'tenant, store, month',
   leaf_stores: 'tenant, store',
   tenant_days: 'tenant, day',
+  tenant_months: 'tenant, month',
   leaf_tenants: 'tenant',
 } as const;
 

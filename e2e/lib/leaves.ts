@@ -23,6 +23,8 @@ export async function seedLeaves(url: string, shape: LeafShape): Promise<void> {
       select tenant, store, ${sums} from leaf_months group by tenant, store`);
     await client.query(`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
       select tenant, ${sums} from leaf_stores group by tenant`);
-    await client.query('vacuum (analyze) leaf_months, leaf_stores, leaf_tenants');
+    await client.query(`insert into tenant_months (tenant, month, count, bytes, digest, first_at, last_at)
+      select tenant, month, ${sums} from leaf_months group by tenant, month`);
+    await client.query('vacuum (analyze) leaf_months, leaf_stores, tenant_months, leaf_tenants');
   });
 }

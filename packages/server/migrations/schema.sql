@@ -611,6 +611,22 @@ create table tenant_days (
   constraint tenant_days_pkey PRIMARY KEY (tenant, day)
 );
 
+create table tenant_months (
+  tenant text collate "C" not null,
+  month text collate "C" not null,
+  count bigint not null,
+  bytes bigint not null,
+  digest numeric(20,0) not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  cold_count bigint not null default 0,
+  cold_bytes bigint not null default 0,
+  cold_stored_bytes bigint not null default 0,
+  constraint tenant_months_pkey PRIMARY KEY (tenant, month)
+);
+
+CREATE INDEX tenant_months_month_idx ON public.tenant_months USING btree (month, tenant);
+
 create table verifications (
   id text collate "C" not null,
   state text collate "C" not null default 'queued'::text,

@@ -433,6 +433,11 @@ async function expectCountersExact(): Promise<void> {
     ],
     ['leaf_stores', 'tenant, store', 'tenant, store'],
     ['tenant_days', `tenant, (occurred_at at time zone 'UTC')::date`, 'tenant, day'],
+    [
+      'tenant_months',
+      `tenant, to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`,
+      'tenant, month',
+    ],
     ['leaf_tenants', 'tenant', 'tenant'],
   ];
   for (const [table, group, key] of levels) {

@@ -52,7 +52,7 @@ export async function listDatasets(
   ];
   const table = datasetTable(level, filter);
   const columns = join(key.map((column) => raw(column)));
-  const isSum = level === 'tenant' && table !== 'leaf_tenants';
+  const isSum = level === 'tenant' && filter.store !== undefined;
   return db.query<DatasetCounters>(sql`
     select tenant, ${raw(level === 'tenant' ? 'null' : 'store')} as store,
       ${raw(level === 'month' ? 'month' : 'null')} as month,
@@ -69,8 +69,10 @@ const levelKeys = {
 
 /** Returns the smallest table of counters that still has the columns that are filtered on. */
 function datasetTable(level: Level, filter: DatasetFilter): string {
+  const isOfAll = level === 'tenant' && filter.store === undefined;
+  if (isOfAll) return filter.month === undefined ? 'leaf_tenants' : 'tenant_months';
   if (level === 'month' || filter.month !== undefined) return 'leaf_months';
-  return level === 'store' || filter.store !== undefined ? 'leaf_stores' : 'leaf_tenants';
+  return 'leaf_stores';
 }
 
 const counters = sql`count, bytes, digest, ${instantText('first_at')} as first_at,

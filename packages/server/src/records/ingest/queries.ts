@@ -224,7 +224,8 @@ const countAdded = join([
   sql`counted_months as (${additionTo('leaf_months', addedTo('leaf_months', 'counted_days'))} returning 1)`,
   sql`counted_stores as (${additionTo('leaf_stores', addedTo('leaf_stores', 'counted_months'))} returning 1)`,
   sql`counted_tenant_days as (${additionTo('tenant_days', addedTo('tenant_days', 'counted_stores'))} returning 1)`,
-  sql`counted_tenants as (${additionTo('leaf_tenants', addedTo('leaf_tenants', 'counted_tenant_days'))} returning 1)`,
+  sql`counted_tenant_months as (${additionTo('tenant_months', addedTo('tenant_months', 'counted_tenant_days'))} returning 1)`,
+  sql`counted_tenants as (${additionTo('leaf_tenants', addedTo('leaf_tenants', 'counted_tenant_months'))} returning 1)`,
 ]);
 
 /** Days of stores, such as those of `leaf_days`, as JSON; null when there are none. */

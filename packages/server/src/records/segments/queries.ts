@@ -163,6 +163,7 @@ export const counterKeys = {
   leaf_months: ['tenant', 'store', 'month'],
   leaf_stores: ['tenant', 'store'],
   tenant_days: ['tenant', 'day'],
+  tenant_months: ['tenant', 'month'],
   leaf_tenants: ['tenant'],
 } as const;
 export type CounterTable = keyof typeof counterKeys;
@@ -289,6 +290,10 @@ const timesBelow = {
   leaf_stores: `
     select below.first_at, below.last_at from leaf_months below
     where below.tenant = change.tenant and below.store = change.store`,
+  tenant_months: `
+    select below.first_at, below.last_at from tenant_days below
+    where below.tenant = change.tenant and below.day >= (change.month || '-01')::date
+      and below.day < ((change.month || '-01')::date + interval '1 month')::date`,
   leaf_tenants: `
     select below.first_at, below.last_at from leaf_stores below where below.tenant = change.tenant`,
 } as const satisfies Record<Exclude<CounterTable, 'tenant_days'>, string>;

@@ -41,6 +41,8 @@ async function addHot(tenant: string, days: readonly SegmentDay[]): Promise<void
       values (${tenant}, ${store}, ${values}) on conflict (tenant, store) do update set ${add}`);
     await db.query(sql`insert into tenant_days as c (tenant, day, count, bytes, digest, first_at, last_at)
       values (${tenant}, ${date}::date, ${values}) on conflict (tenant, day) do update set ${add}`);
+    await db.query(sql`insert into tenant_months as c (tenant, month, count, bytes, digest, first_at, last_at)
+      values (${tenant}, ${date.slice(0, 7)}, ${values}) on conflict (tenant, month) do update set ${add}`);
     await db.query(sql`insert into leaf_tenants as c (tenant, count, bytes, digest, first_at, last_at)
       values (${tenant}, ${values}) on conflict (tenant) do update set ${add}`);
     await db.query(sql`
@@ -80,6 +82,9 @@ async function counters(tenant: string) {
     ),
     tenantDays: await db.query(
       sql`select day, ${columns} from tenant_days where tenant = ${tenant} order by tenant_days.day`,
+    ),
+    tenantMonths: await db.query(
+      sql`select month, ${columns} from tenant_months where tenant = ${tenant} order by month`,
     ),
     tenants: await db.query(sql`select ${columns} from leaf_tenants where tenant = ${tenant}`),
   };
@@ -124,6 +129,10 @@ test('hot days become cold: cold shares come in on every level, the rest stays',
     { day: '2001-03-01', count: 3, cold_count: 3, cold_bytes: 21, cold_stored_bytes: 61 },
     { day: '2001-03-02', count: 2, cold_count: 2, cold_bytes: 14, cold_stored_bytes: 40 },
     { day: '2001-04-01', count: 1, cold_count: 1, cold_bytes: 7, cold_stored_bytes: 9 },
+  ]);
+  expect(after.tenantMonths).toMatchObject([
+    { month: '2001-03', count: 5, cold_count: 5, cold_bytes: 35, cold_stored_bytes: 101 },
+    { month: '2001-04', count: 1, cold_count: 1, cold_bytes: 7, cold_stored_bytes: 9 },
   ]);
   expect(after.tenants).toMatchObject([
     { count: 6, bytes: 42, digest: '30', cold_count: 6, cold_bytes: 42, cold_stored_bytes: 110 },
@@ -222,6 +231,10 @@ test('erased records leave all counters, and first and last times follow', async
       { day: '2001-03-02', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
       { day: '2001-04-03', count: 1, digest: '5', cold_count: 0, first: '03 02', last: '03 02' },
     ],
+    tenantMonths: [
+      { month: '2001-03', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
+      { month: '2001-04', count: 1, digest: '5', cold_count: 0, first: '03 02', last: '03 02' },
+    ],
     tenants: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '03 02' }],
   });
 });
@@ -240,12 +253,13 @@ test('counters that count nothing any more are gone', async () => {
   expect(await counters('all')).toMatchObject({
     ...{ days: [{ store: 'B' }], months: [{ store: 'B' }], stores: [{ store: 'B' }] },
     tenantDays: [{ count: 1 }],
+    tenantMonths: [{ count: 1 }],
     tenants: [{ count: 1 }],
   });
   const rest = { tenant: 'all', add: [], remove: ['s2'], isErasing: true };
   await db.transaction((connection) => replaceSegments(connection, rest));
   expect(await counters('all')).toEqual({
-    ...{ days: [], months: [], stores: [], tenantDays: [], tenants: [] },
+    ...{ days: [], months: [], stores: [], tenantDays: [], tenantMonths: [], tenants: [] },
   });
 });
 
@@ -271,6 +285,7 @@ test('a day that changed since it was copied loses exactly the copied keys', asy
   expect(left).toEqual([{ occurred_at: '2001-03-01 09:00:00+00' }]);
   expect(await counters('late')).toMatchObject({
     tenantDays: [{ count: 3, cold_count: 2 }],
+    tenantMonths: [{ count: 3, cold_count: 2 }],
     tenants: [{ count: 3, cold_count: 2 }],
   });
 });

@@ -118,7 +118,7 @@ type ColdChange = {
 };
 
 /**
- * Changes the counters of days, months, stores, the tenant's days and the tenant, in this order and each table in the
+ * Changes the counters of days, months, stores, the tenant's days and months, and the tenant, in this order and each table in the
  * order of its keys.
  */
 async function changeCountersOf(
@@ -131,6 +131,7 @@ async function changeCountersOf(
     ['leaf_months', ({ store, day }: DayTriple) => ({ store, month: day.slice(0, 7) })],
     ['leaf_stores', ({ store }: DayTriple) => ({ store })],
     ['tenant_days', ({ day }: DayTriple) => ({ day })],
+    ['tenant_months', ({ day }: DayTriple) => ({ month: day.slice(0, 7) })],
     ['leaf_tenants', () => ({})],
   ] as const;
   for (const [table, keyOf] of levels) {

@@ -4,9 +4,14 @@ import type { Span } from './windows.ts';
 /** The days of a tenant, or of one of its stores when `store` is not null. */
 export type CounterScope = { readonly tenant: string; readonly store: string | null };
 
-export type SpanTable = 'tenant_days' | 'leaf_months' | 'leaf_days';
+/** The counters of days and of months: of tenants, and of stores. */
+export const spanTables = {
+  tenants: { days: 'tenant_days', months: 'tenant_months' },
+  stores: { days: 'leaf_days', months: 'leaf_months' },
+} as const;
+export type SpanTable = (typeof spanTables)['tenants' | 'stores']['days' | 'months'];
 
-/** Counters that follow one another, from a day to before another day. Those of leaf_months cover whole months. */
+/** Counters that follow one another, from a day to before another day. Those of months cover whole months. */
 export type CounterSpan = Span & { readonly table: SpanTable };
 export type CounterRun = CounterScope & CounterSpan;
 
@@ -14,18 +19,18 @@ export type CounterRun = CounterScope & CounterSpan;
 export type SignedSpan = CounterSpan & { readonly sign: 1 | -1 };
 
 /**
- * Returns the counters that hold exactly the records of a span. Of a store, months are used where a whole one lies in
- * the span, and days for the rest.
+ * Returns the counters that hold exactly the records of a span: months where a whole one lies in the span, and days for
+ * the rest.
  */
 export function spansOf(isOfStore: boolean, { from, until }: Span): CounterSpan[] {
   if (from >= until) return [];
-  if (!isOfStore) return [{ from, until, table: 'tenant_days' }];
+  const { days, months } = spanTables[isOfStore ? 'stores' : 'tenants'];
   const first = from === firstOfMonth(from) ? from : firstOfNextMonth(from);
   const end = firstOfMonth(until);
-  if (first >= end) return [{ from, until, table: 'leaf_days' }];
-  const spans: CounterSpan[] = [{ from: first, until: end, table: 'leaf_months' }];
-  if (from < first) spans.unshift({ from, until: first, table: 'leaf_days' });
-  if (end < until) spans.push({ from: end, until, table: 'leaf_days' });
+  if (first >= end) return [{ from, until, table: days }];
+  const spans: CounterSpan[] = [{ from: first, until: end, table: months }];
+  if (from < first) spans.unshift({ from, until: first, table: days });
+  if (end < until) spans.push({ from: end, until, table: days });
   return spans;
 }
 
@@ -39,7 +44,7 @@ export function daysOf(spans: readonly Span[]): string[] {
   return stepsOf(spans, dayAfter);
 }
 
-/** Each month of spans of whole months, as `YYYY-MM`, which is how leaf_months names them. */
+/** Each month of spans of whole months, as `YYYY-MM`, which is how counters name them. */
 export function monthsOf(spans: readonly Span[]): string[] {
   return stepsOf(spans, firstOfNextMonth).map((day) => day.slice(0, 'YYYY-MM'.length));
 }

@@ -1,5 +1,5 @@
 import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
-import { type CounterSpan, daysBetween, spansOf } from './counters.ts';
+import { type CounterSpan, daysBetween, spansOf, spanTables } from './counters.ts';
 import { clipStretches, type Weight, type WeightedSpan } from './stretches.ts';
 import type { Span } from './windows.ts';
 
@@ -23,33 +23,28 @@ export function planRow(
   days: Span,
   { isOfStore, whole }: { isOfStore: boolean; whole?: Weight },
 ): RowPlan {
-  const pieces = toPieces(clipStretches(stretches, days), days, isOfStore);
-  if (!isOfStore) return planPieces(pieces, 'tenant_days', whole);
+  const tables = spanTables[isOfStore ? 'stores' : 'tenants'];
+  const pieces = toPieces(clipStretches(stretches, days), days);
   const months: WeightedSpan[] = [];
   const cut = new Map<string, WeightedSpan[]>();
   for (const { weight, ...piece } of pieces) {
-    for (const { table, from, until } of spansOf(true, piece)) {
-      if (table === 'leaf_months') months.push({ from, until, weight });
+    for (const { table, from, until } of spansOf(isOfStore, piece)) {
+      if (table === tables.months) months.push({ from, until, weight });
       else addCut(cut, { from, until, weight });
     }
   }
   const inMonths = [...cut].map(([from, own]) => {
-    const { whole: weight, parts } = planPieces(own, 'leaf_days');
+    const { whole: weight, parts } = planPieces(own, tables.days);
     return { month: { from, until: firstOfNextMonth(from), weight }, parts };
   });
-  const plan = planPieces([...months, ...inMonths.map(({ month }) => month)], 'leaf_months', whole);
+  const plan = planPieces([...months, ...inMonths.map(({ month }) => month)], tables.months, whole);
   return { whole: plan.whole, parts: [...plan.parts, ...inMonths.flatMap(({ parts }) => parts)] };
 }
 
 /**
- * Returns the stretches and the days between them. Of a store, the first and the last month of the row are taken as
- * whole months: there are no records on the added days, and a month is one counter instead of thirty.
+ * Returns the stretches and the days between them. The first and the last month of the row are taken as whole months: there are no records on the added days, and a month is one counter instead of thirty.
  */
-function toPieces(
-  stretches: readonly WeightedSpan[],
-  row: Span,
-  isOfStore: boolean,
-): WeightedSpan[] {
+function toPieces(stretches: readonly WeightedSpan[], row: Span): WeightedSpan[] {
   const pieces: WeightedSpan[] = [];
   let day = row.from;
   for (const stretch of stretches) {
@@ -58,7 +53,6 @@ function toPieces(
     day = stretch.until;
   }
   if (day < row.until) pieces.push({ from: day, until: row.until, weight: untagged });
-  if (!isOfStore) return pieces;
   const isEnd = row.until === firstOfMonth(row.until);
   const until = isEnd ? row.until : firstOfNextMonth(row.until);
   return pieces.map((piece) => ({

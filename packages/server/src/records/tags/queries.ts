@@ -5,7 +5,14 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
 import type { DatasetName } from '../values.ts';
-import { type CounterRun, daysOf, monthsOf, type SignedSpan, type SpanTable } from './counters.ts';
+import {
+  type CounterRun,
+  daysOf,
+  monthsOf,
+  type SignedSpan,
+  type SpanTable,
+  spanTables,
+} from './counters.ts';
 import type { Weight } from './stretches.ts';
 import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
@@ -144,6 +151,7 @@ export async function sumCounters(
 /** The condition by which a counter belongs to a run. */
 const inRun = {
   tenant_days: 'c.tenant = run.tenant and c.day >= run.first and c.day < run.until',
+  tenant_months: 'c.tenant = run.tenant and c.month >= run.first and c.month < run.until',
   leaf_months:
     'c.tenant = run.tenant and c.store = run.store and c.month >= run.first and c.month < run.until',
   leaf_days:
@@ -151,7 +159,7 @@ const inRun = {
 } as const satisfies Record<SpanTable, string>;
 
 function columnsOf(runs: readonly CounterRun[], table: SpanTable): Sql[] {
-  const isByMonth = table === 'leaf_months';
+  const isByMonth = table === 'leaf_months' || table === 'tenant_months';
   const length = isByMonth ? 'YYYY-MM'.length : 'YYYY-MM-DD'.length;
   const type = raw(isByMonth ? 'text[]' : 'date[]');
   return [
@@ -171,47 +179,56 @@ export async function sumStores(
   of: { tenant: string; stores: readonly string[] },
   spans: readonly SignedSpan[],
 ): Promise<{ name: string; count: number }[]> {
-  const counters = signs.flatMap((sign) => {
-    const own = spans.filter((span) => span.sign === sign);
-    const months = own.filter(({ table }) => table === 'leaf_months');
-    const days = own.filter(({ table }) => table === 'leaf_days');
-    const from = (table: SpanTable, condition: Sql) => sql`
-      select store, ${signed[sign]} as count from ${raw(table)}
-      where tenant = ${of.tenant} and store = any(${[...of.stores]}::text[]) and ${condition}`;
-    return [
-      ...(months.length === 0
-        ? []
-        : [from('leaf_months', sql`month = any(${monthsOf(months)}::text[])`)]),
-      // The condition is true for every day. It is there so that PostgreSQL can use the two partial indexes by (tenant,
-      // day).
-      ...(days.length === 0
-        ? []
-        : [
-            from('leaf_days', sql`${inDays(days)} and (has_hot or not has_hot)`),
-          ]),
-    ];
-  });
-  return db.query(sql`
-    select store as name, sum(count)::bigint as count
-    from (${join(counters, ' union all ')}) counter group by store`);
+  const { tenant, stores } = of;
+  // The last condition is true for every day. It is there so that PostgreSQL can use the two partial indexes by
+  // (tenant, day).
+  return db.query(
+    sumByName(sql`store`, spans, spanTables.stores, {
+      months: sql`tenant = ${tenant} and store = any(${[...stores]}::text[])`,
+      days: sql`tenant = ${tenant} and store = any(${[...stores]}::text[]) and (has_hot or not has_hot)`,
+    }),
+  );
 }
 
-/** Returns the same sum for each tenant, from the counters of tenants' days. */
+/** Returns the same sum for each tenant. Those of which nothing is counted are left out. */
 export async function sumTenants(
   db: Queryable,
   tenants: readonly string[],
   spans: readonly SignedSpan[],
 ): Promise<{ name: string; count: number }[]> {
-  const sums = signs.flatMap((sign) => {
+  const own = sql`tenant = any(${[...tenants]}::text[])`;
+  return db.query(sumByName(sql`tenant`, spans, spanTables.tenants, { months: own, days: own }));
+}
+
+function sumByName(
+  name: Sql,
+  spans: readonly SignedSpan[],
+  tables: (typeof spanTables)['tenants' | 'stores'],
+  conditions: { months: Sql; days: Sql },
+): Sql {
+  const counters = signs.flatMap((sign) => {
     const own = spans.filter((span) => span.sign === sign);
-    if (own.length === 0) return [];
+    const months = own.filter(({ table }) => table === tables.months);
+    const days = own.filter(({ table }) => table === tables.days);
+    const from = (table: SpanTable, condition: Sql) => sql`
+      select ${name} as name, ${signed[sign]} as count from ${raw(table)} where ${condition}`;
     return [
-      sql`(select coalesce(sum(${signed[sign]}), 0) from tenant_days where tenant = name and ${inDays(own)})`,
+      ...(months.length === 0
+        ? []
+        : [
+            from(
+              tables.months,
+              sql`${conditions.months} and month = any(${monthsOf(months)}::text[])`,
+            ),
+          ]),
+      ...(days.length === 0
+        ? []
+        : [from(tables.days, sql`${conditions.days} and ${inDays(days)}`)]),
     ];
   });
-  return db.query(sql`
-    select name, (${join(sums, ' + ')})::bigint as count
-    from unnest(${[...tenants]}::text[]) name`);
+  return sql`
+    select name, sum(count)::bigint as count
+    from (${join(counters, ' union all ')}) counter group by name`;
 }
 
 const signs = [1, -1] as const;

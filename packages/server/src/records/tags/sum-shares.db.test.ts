@@ -4,9 +4,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { newId } from '../../kernel/ids.ts';
 import { listDatasets } from '../datasets.ts';
+import * as queries from '../queries.ts';
 import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { everybody, ingest } from '../read/testing/walk.ts';
+import { readCoverage } from './coverage.ts';
 import { insertTag } from './queries.ts';
 import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';
 
@@ -91,3 +93,30 @@ test('tenants that are tagged the same are covered as counting says', async () =
   });
   await fc.assert(property, { numRuns: 16 });
 }, 120_000);
+
+test('tenants of one month, and tags of whole months, are read from counters of months alone', async () => {
+  await setTags(
+    [...tenants, 'TX'],
+    [{ store: null, from: '2001-02-01', to: '2001-03-31', dataset: 'training' }],
+  );
+  const session = await db.openSession();
+  await session.query(sql`begin isolation level repeatable read`);
+  const blocks = async () =>
+    session.query<{ name: string; blocks: number }>(sql`
+      select relname as name, pg_stat_get_xact_blocks_fetched(oid)::int as blocks from pg_class
+      where relname in ('leaf_days', 'leaf_months', 'leaf_stores', 'tenant_days') order by relname`);
+  const before = await blocks();
+  const page = { after: null, limit: 500 };
+  for (const month of [undefined, '2001-02']) {
+    const rows = await queries.listDatasets(session, 'tenant', { month, tenants: null }, page);
+    expect(rows).toHaveLength(tenants.length + 1);
+    const tagged = month === undefined ? 3 : 2;
+    const coverage = await readCoverage(session, rows);
+    // TX, which has other stores and days, comes after these.
+    const expected = { covered: tagged, training: tagged, fine_tuning: 0 };
+    expect(coverage.slice(0, tenants.length)).toEqual(tenants.map(() => expected));
+  }
+  expect(await blocks()).toEqual(before);
+  await session.query(sql`rollback`);
+  await session.close();
+});

@@ -132,7 +132,7 @@ function spanOf({ from, to }: Pick<TagWindow, 'from' | 'to'>): Span {
   return { from: from ?? firstDay, until: to === null ? beyondLastDay : dayAfter(to) };
 }
 
-const tables = ['tenant_days', 'leaf_months', 'leaf_days'] as const;
+const tables = ['tenant_days', 'tenant_months', 'leaf_months', 'leaf_days'] as const;
 
 /**
  * Returns the records and the bytes of each run, in the order of the runs. There is one statement for each table that

@@ -41,7 +41,14 @@ async function expectOnly(tenant: string, kept: readonly string[]): Promise<void
   expect([...new Set(found.days.map(({ day }) => day))]).toEqual(kept);
   const copy = `${tenant}-kept-${kept.length}`;
   if (kept.length === 0) {
-    expect(found).toEqual({ days: [], months: [], stores: [], tenantDays: [], tenants: [] });
+    expect(found).toEqual({
+      days: [],
+      months: [],
+      stores: [],
+      tenantDays: [],
+      tenantMonths: [],
+      tenants: [],
+    });
     return;
   }
   // The digest covers the tenant's name: all else is that of a tenant that never had more.

@@ -99,7 +99,7 @@ async function checkTenant(
     const millis = Math.min(performance.now() - startedAt, longestRestMillis);
     await delay(millis, undefined, { signal, ref: false });
   }
-  for (const level of ['months', 'stores', 'tenantDays', 'tenants'] as const) {
+  for (const level of ['months', 'stores', 'tenantDays', 'tenantMonths', 'tenants'] as const) {
     signal.throwIfAborted();
     take(await listWrongSums(snapshot, tenant, level, listed), level);
   }
@@ -130,6 +130,7 @@ const tables = {
   months: 'leaf_months',
   stores: 'leaf_stores',
   tenantDays: 'tenant_days',
+  tenantMonths: 'tenant_months',
   tenants: 'leaf_tenants',
 } as const satisfies Record<Level, string>;
 

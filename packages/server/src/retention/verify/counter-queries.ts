@@ -13,6 +13,7 @@ export async function findNextTenant(
       union all (select tenant from leaf_stores where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from leaf_months where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from tenant_days where tenant > ${after ?? ''} order by tenant limit 1)
+      union all (select tenant from tenant_months where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from leaf_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all (select tenant from segment_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all
@@ -103,7 +104,7 @@ export async function listWrongDays(
 }
 
 /**
- * Lists the counters of a level (months, stores, a tenant's days, or the tenant) that are not the sums of its stores'
+ * Lists the counters of a level (months, stores, a tenant's days or months, or the tenant) that are not the sums of its stores'
  * days.
  */
 export async function listWrongSums(
@@ -131,7 +132,7 @@ export async function listWrongSums(
   );
 }
 
-export type SummedLevel = 'months' | 'stores' | 'tenantDays' | 'tenants';
+export type SummedLevel = 'months' | 'stores' | 'tenantDays' | 'tenantMonths' | 'tenants';
 
 const levels = {
   months: {
@@ -148,6 +149,11 @@ const levels = {
     table: raw('tenant_days'),
     stored: raw('null::text as store, day::text as period'),
     summed: raw('null::text, day::text'),
+  },
+  tenantMonths: {
+    table: raw('tenant_months'),
+    stored: raw('null::text as store, month as period'),
+    summed: raw("null::text, to_char(day, 'YYYY-MM')"),
   },
   tenants: {
     table: raw('leaf_tenants'),

@@ -190,13 +190,14 @@ test.each([
   ['leaf_stores', 'cold_count = 0', 'the counter leaf_stores (cold) says 0 records'],
   ['tenant_days', 'count = 7', 'TX › 2001-01-05: the counter tenant_days says 7 records'],
   ['tenant_days', 'cold_count = 7', 'the counter tenant_days (cold) says 7 records'],
+  ['tenant_months', 'count = 7', 'TX › 2001-01: the counter tenant_months says 7 records'],
   ['leaf_tenants', 'cold_stored_bytes = 5', 'TX: the counter leaf_tenants (cold) says'],
 ])('a wrong counter in %s is found: %s', async (table, change, message) => {
   const key = table.includes('tenant') ? "tenant = 'TX'" : "tenant = 'TX' and store = 'AUS'";
   const day =
     table === 'leaf_days' || table === 'tenant_days'
       ? " and day = '2001-01-05'"
-      : table === 'leaf_months'
+      : table === 'leaf_months' || table === 'tenant_months'
         ? " and month = '2001-01'"
         : '';
   await data.db.query(sql`update ${raw(`${table} set ${change} where ${key}${day}`)}`);
@@ -207,7 +208,13 @@ test.each([
 
 test('hot records that no counter knows are found, and those that are gone', async () => {
   await data.db.query(sql`delete from leaf_days where tenant = 'TX' and day = '2001-02-01'`);
-  for (const table of ['leaf_months', 'leaf_stores', 'tenant_days', 'leaf_tenants']) {
+  for (const table of [
+    'leaf_months',
+    'leaf_stores',
+    'tenant_days',
+    'tenant_months',
+    'leaf_tenants',
+  ]) {
     await data.db.query(sql`delete from ${raw(table)} where tenant = 'TX'`);
   }
   const messages = (await verifyAll()).problems.map((problem) => problem.message);

@@ -135,6 +135,13 @@ export async function addRecords(db: TestDatabase, records: readonly TestRecord[
       on conflict (tenant, day) do update set count = excluded.count, bytes = excluded.bytes,
         digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
     await connection.query(sql`
+      insert into tenant_months (tenant, month, count, bytes, digest, first_at, last_at)
+      select tenant, to_char(day, 'YYYY-MM'), sum(count), sum(bytes),
+        mod(sum(digest), 18446744073709551616), min(first_at), max(last_at)
+      from tenant_days where tenant = any(${tenants}) group by 1, 2
+      on conflict (tenant, month) do update set count = excluded.count, bytes = excluded.bytes,
+        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
+    await connection.query(sql`
       insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
       select tenant, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616), min(first_at),
         max(last_at)

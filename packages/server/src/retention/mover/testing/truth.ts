@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { TestMover } from './test-mover.ts';
 
 /** All counters of a tenant, without their cold share: what no move ever changes. */
@@ -16,6 +16,9 @@ export async function totals({ db }: TestMover, tenant: string) {
     ),
     tenantDays: await db.query(
       sql`select day, ${columns} from tenant_days where tenant = ${tenant} order by 1`,
+    ),
+    tenantMonths: await db.query(
+      sql`select month, ${columns} from tenant_months where tenant = ${tenant} order by 1`,
     ),
     tenants: await db.query(sql`select ${columns} from leaf_tenants where tenant = ${tenant}`),
   };
@@ -64,19 +67,24 @@ export async function differences(mover: TestMover, tenant: string): Promise<unk
         or (t.cold_count, t.cold_stored_bytes) is distinct from (s.count, s.stored_bytes)
         or t.cold_stored_bytes <> o.stored_bytes)`)),
   );
-  found.push(
-    ...(await db.query(sql`
-      select coalesce(t.day, d.day) as day, t.count, t.cold_count, d.count as day_count
-      from (select * from tenant_days where tenant = ${tenant}) t full join (
-        select day, sum(count) as count, sum(bytes) as bytes, mod(sum(digest), 18446744073709551616) as digest,
+  for (const [table, column, of] of [
+    ['tenant_days', 'day', 'day'],
+    ['tenant_months', 'month', "to_char(day, 'YYYY-MM')"],
+  ] as const) {
+    const key = raw(column);
+    const sums = await db.query(sql`
+      select coalesce(t.${key}, d.${key}) as period, t.count, t.cold_count, d.count as day_count
+      from (select * from ${raw(table)} where tenant = ${tenant}) t full join (
+        select ${raw(of)} as ${key}, sum(count) as count, sum(bytes) as bytes, mod(sum(digest), 18446744073709551616) as digest,
           min(first_at) as first_at, max(last_at) as last_at, sum(cold_count) as cold_count,
           sum(cold_bytes) as cold_bytes, sum(cold_stored_bytes) as cold_stored_bytes
         from leaf_days where tenant = ${tenant} group by 1
-      ) d on d.day = t.day
+      ) d on d.${key} = t.${key}
       where (t.count, t.bytes, t.digest, t.first_at, t.last_at, t.cold_count, t.cold_bytes, t.cold_stored_bytes)
         is distinct from (d.count, d.bytes, d.digest, d.first_at, d.last_at, d.cold_count, d.cold_bytes,
-          d.cold_stored_bytes)`)),
-  );
+          d.cold_stored_bytes)`);
+    found.push(...sums);
+  }
   const segments = await db.query<{ object_key: string; count: number }>(
     sql`select object_key, count from segments where tenant = ${tenant}`,
   );

@@ -103,6 +103,7 @@ async function recount(db: Queryable): Promise<void> {
     ['leaf_months', 'tenant, store, month', "tenant, store, to_char(day, 'YYYY-MM')"],
     ['leaf_stores', 'tenant, store', 'tenant, store'],
     ['tenant_days', 'tenant, day', 'tenant, day'],
+    ['tenant_months', 'tenant, month', "tenant, to_char(day, 'YYYY-MM')"],
     ['leaf_tenants', 'tenant', 'tenant'],
   ] as const) {
     await db.query(sql`delete from ${raw(table)}`);
