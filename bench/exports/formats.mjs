@@ -53,7 +53,7 @@ export async function benchFormats({ client, service, flights, coldDir, dir, siz
   ];
   return [
     `### ${formatCount(flights)} cold records of one tenant, in three formats`,
-    `Default columns, nothing compressed around the format. Streams go over HTTP to a client that drops the bytes; a job is timed from its request to \`completed\`, its file read back and proved. DuckDB copies all columns of the same segments into one Parquet file (zstd, 2 threads, in order). Medians of ${sizes.pairs}, in turn.`,
+    `Default columns, nothing compressed around the format. Streams go over HTTP to a client that drops the bytes; a job is timed from its request to \`completed\`, its file proved and read back from the store. DuckDB copies all columns of the same segments into one Parquet file (zstd, 2 threads, in order). Medians of ${sizes.pairs}, in turn.`,
     markdownTable(
       ['', 'time:', 'rows/s:', 'ratio:', 'goal'],
       [
@@ -62,7 +62,7 @@ export async function benchFormats({ client, service, flights, coldDir, dir, siz
           'CSV, job, to the streamed',
           seconds('csv', 'job'),
           jobToStream,
-          goal('≥ 1', jobToStream >= 1),
+          goal('≥ 0.7', jobToStream >= 0.7),
         ),
         row(
           'NDJSON, streamed, to CSV',
@@ -76,16 +76,20 @@ export async function benchFormats({ client, service, flights, coldDir, dir, siz
           'Parquet, streamed, to DuckDB’s copy',
           seconds('parquet', 'stream'),
           parquetToCopy,
-          goal('≥ 0.7', parquetToCopy >= 0.7),
+          goal('≥ 0.9', parquetToCopy >= 0.9),
         ),
         row('Parquet, job, to DuckDB’s copy', seconds('parquet', 'job'), parquetJobToCopy),
       ],
     ),
     markdownTable(
-      ['', 'file:'],
+      ['', 'size:', 'goal'],
       [
-        ...formats.map((format) => [format, formatMiB(bytes[format])]),
-        ['memory of service and DuckDB, peak', formatMiB(memory.peakBytes)],
+        ...formats.map((format) => [`file, ${format}`, formatMiB(bytes[format]), none]),
+        [
+          'memory of service and DuckDB, peak',
+          formatMiB(memory.peakBytes),
+          goal('≤ 512 MiB', memory.peakBytes <= 512 * 2 ** 20),
+        ],
       ],
     ),
   ].join('\n\n');
