@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -201,4 +201,29 @@ async function openUpload(service: Service) {
       return JSON.parse(text) as unknown;
     },
   };
+}
+
+test('the built program loads two files for its help, and a command’s own files when it is named', async () => {
+  const help = await loadedBy(['--help']);
+  expect(help).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
+  expect(await loadedBy(['--version'])).toEqual(help);
+  expect(await loadedBy(['recods', '--json'])).toEqual(help);
+  const named = await loadedBy(['records', 'ls', '--help']);
+  expect(named).toContain('dist/svcctl/records.cjs');
+  expect(named).not.toContain('dist/svcctl/tokens.cjs');
+  expect(named.filter((path) => !path.startsWith('dist/svcctl/'))).toEqual(['bin/svcctl.cjs']);
+});
+
+/** The files that a command line loads, as V8 itself counts them, below the folder of the server. */
+async function loadedBy(args: readonly string[]): Promise<string[]> {
+  const folder = join(installation.dataDir, 'coverage', args.join(' '));
+  await installation.run(args, { NODE_V8_COVERAGE: folder });
+  const [report = ''] = await readdir(folder);
+  const { result } = JSON.parse(await readFile(join(folder, report), 'utf8')) as {
+    result: { url: string }[];
+  };
+  return result
+    .filter(({ url }) => url.startsWith('file:'))
+    .map(({ url }) => url.replace(/.*packages\/server\//, ''))
+    .sort();
 }

@@ -29,7 +29,7 @@ try {
 
 /** Runs the demo until the service ends, and answers the service's exit code. */
 async function demo() {
-  const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
+  const program = join(root, 'packages', 'server', 'bin', 'svcctl.cjs');
   const child = spawn(process.execPath, [program, 'serve', ...process.argv.slice(2)], {
     cwd: root,
     // The service itself prints where it listens, and the link that signs in to the console.

@@ -176,7 +176,7 @@ async function collectHelps(words) {
 }
 
 async function helpOf(words) {
-  const program = join(server, 'bin', 'svcctl.js');
+  const program = join(server, 'bin', 'svcctl.cjs');
   // The environment is nearly empty, so that no setting of the person who runs this ends up in the page.
   const env = { PATH: process.env.PATH, NO_COLOR: '1' };
   const { code: status, output } = await run(process.execPath, [program, ...words, '--help'], {

@@ -17,7 +17,7 @@ try {
 
 /** Runs the service, and ends with its exit code when it ends. */
 async function serve(args) {
-  const program = join(root, 'packages', 'server', 'bin', 'svcctl.js');
+  const program = join(root, 'packages', 'server', 'bin', 'svcctl.cjs');
   const child = spawn(process.execPath, [program, 'serve', ...args], { stdio: 'inherit' });
   // A signal to this process alone has to be passed on. Ctrl-C on a terminal reaches the service directly, too, and npm
   // sends it to us a second time; the service counts signals that come together as one.

@@ -17,5 +17,5 @@ export {
 
 /** The program that `svcctl` is. */
 export const programPath = fileURLToPath(
-  new URL('../../packages/server/bin/svcctl.js', import.meta.url),
+  new URL('../../packages/server/bin/svcctl.cjs', import.meta.url),
 );

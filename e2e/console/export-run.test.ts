@@ -20,7 +20,7 @@ import {
 import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
 
 const run = promisify(execFile);
-const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.js', import.meta.url));
+const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.cjs', import.meta.url));
 
 let filled: FilledService;
 let browser: Browser;

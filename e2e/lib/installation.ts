@@ -61,7 +61,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The words that start svcctl, which may be installed in another folder than this repository. */
 export function ownCommand(folder = root): string[] {
-  return [process.execPath, join(folder, 'packages/server/bin/svcctl.js')];
+  return [process.execPath, join(folder, 'packages/server/bin/svcctl.cjs')];
 }
 
 export async function createInstallation(): Promise<Installation> {

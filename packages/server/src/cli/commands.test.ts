@@ -98,8 +98,8 @@ afterAll(() => api.close());
 afterEach(() => api.reset());
 
 describe('every command', () => {
-  test('stands in the table of this test', () => {
-    expect(leaves(programTree()).sort()).toEqual(Object.keys(calls).sort());
+  test('stands in the table of this test', async () => {
+    expect(leaves(await programTree()).sort()).toEqual(Object.keys(calls).sort());
   });
 
   test.each(Object.keys(calls))('%s has help with an example, on stdout', async (path) => {
@@ -212,6 +212,13 @@ describe('every command with --json', () => {
   });
 });
 
+test('the help of the program says of commands that are not loaded what they would say', async () => {
+  const loaded = (await programTree()).configureHelp({});
+  const unloaded = await programTree([]);
+  expect(unloaded.helpInformation()).toBe(loaded.helpInformation());
+  expect(unloaded.commands.flatMap(({ commands }) => commands)).toEqual([]);
+});
+
 test('svcctl alone prints its help and ends well', async () => {
   const { code, stdout } = await run([]);
   expect(code).toBe(0);
@@ -236,10 +243,10 @@ test('--version prints the version of package.json', async () => {
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-function programTree(): Command {
+function programTree(words?: string[]): Promise<Command> {
   return createProgram({ io: { stdout: {}, stderr: {} } } as never, {
-    writeOut: () => {},
-    writeErr: () => {},
+    help: { writeOut: () => {}, writeErr: () => {} },
+    ...(words && { words }),
   });
 }
 

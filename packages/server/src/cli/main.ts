@@ -28,7 +28,10 @@ async function main(): Promise<void> {
   const code = await runCli(process.argv.slice(2), {
     env: process.env,
     cwd: process.cwd(),
-    stdin: process.stdin,
+    // Most commands read nothing, and the stream takes time to make.
+    get stdin() {
+      return process.stdin;
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     signal: interrupt.signal,
@@ -40,4 +43,5 @@ async function main(): Promise<void> {
   process.stderr.write('', () => process.exit(code));
 }
 
-await main();
+// Not awaited, because this becomes CommonJS when it is built. It cannot fail: runCli never throws.
+void main();

@@ -1,59 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
-import { addExport } from './commands/analytics-export.ts';
-import { addAuditLs } from './commands/audit.ts';
-import { addComplete, addCompletion } from './commands/completion.ts';
-import { addConfig } from './commands/config.ts';
-import { addDeliveriesLs } from './commands/deliveries.ts';
-import { addDlqGroups, addDlqLs, addDlqPurge, addDlqShow } from './commands/dlq.ts';
-import {
-  addDlqCancel,
-  addDlqPause,
-  addDlqResume,
-  addDlqRetries,
-  addDlqRetry,
-} from './commands/dlq-retry.ts';
-import { addDrain } from './commands/drain.ts';
-import {
-  addEndpointsChange,
-  addEndpointsCreate,
-  addEndpointsDelete,
-  addEndpointsDisable,
-  addEndpointsEnable,
-  addEndpointsLs,
-  addEndpointsPing,
-  addEndpointsRotateSecret,
-  addEndpointsShow,
-} from './commands/endpoints.ts';
-import {
-  addExportsCancel,
-  addExportsGet,
-  addExportsLs,
-  addExportsShow,
-} from './commands/exports.ts';
-import { addIncidentsLs, addIncidentsSend, addIncidentsShow } from './commands/incidents.ts';
-import { addListen } from './commands/listen.ts';
-import { addRetentionMove, addRetentionMoves } from './commands/moves.ts';
-import { addPolicyLs, addPolicyRm, addPolicySet, addPolicyShow } from './commands/policies.ts';
-import { addRecordsLs, addRecordsShow } from './commands/records.ts';
-import { addRecordsErase } from './commands/records-erase.ts';
-import { addRecordsIngest } from './commands/records-ingest.ts';
-import {
-  addRetentionAdoptStore,
-  addRetentionPlan,
-  addRetentionRun,
-  addRetentionVerify,
-} from './commands/retention.ts';
-import { addServe } from './commands/serve.ts';
-import { addLogin, addLogout, addWhoami } from './commands/session.ts';
-import { addTagsAdd, addTagsLs, addTagsRm } from './commands/tags.ts';
-import { addTokensCreate, addTokensLs, addTokensRevoke } from './commands/tokens.ts';
-import {
-  addVersionsCreate,
-  addVersionsLs,
-  addVersionsRm,
-  addVersionsShow,
-} from './commands/versions.ts';
+import { Command, Help } from 'commander';
 import type { Context } from './context.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
@@ -65,118 +11,276 @@ the default profile (svcctl login); a service running with its data in ./data or
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 
-/** Makes the tree of all commands. A file under commands/ holds the commands of one noun. */
-export function createProgram(context: Context, help: HelpOutput): Command {
-  const program = new Command('svcctl')
-    .usage('[--profile NAME] <command> [options]')
-    .description(
-      'Enrichment records, exports and incident webhooks: the service and its command line.',
-    )
-    .version(readVersion())
-    .option('--profile <name>', 'profile to connect with, as written by svcctl login')
-    // Options before the command are global: `analytics export` has an own option --profile.
-    .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({
-      ...help,
-      // run.ts prints what was wrong, in our form.
-      outputError: () => {},
-      getOutHelpWidth: () => Math.min(context.io.stdout.columns ?? 100, 100),
-      getErrHelpWidth: () => Math.min(context.io.stderr.columns ?? 100, 100),
-      getOutHasColors: () => false,
-      getErrHasColors: () => false,
-    })
-    .addHelpText('after', footer);
+/** A noun, or a command that has none, with what the help of the program says of it. */
+type Part = {
+  name: string;
+  summary: string;
+  /** What follows the name of a command in the help of the program. */
+  takes?: '[options]' | '<shell>';
+  /** Adds the verbs of a noun, or the options and the action of a command. */
+  fill: (command: Command, context: Context, program: Command) => Promise<void>;
+  isHidden?: true;
+};
 
-  const records = addNoun(program, 'records', 'enrichment records: browse, read, store');
-  addRecordsLs(records, context);
-  addRecordsShow(records, context);
-  addRecordsIngest(records, context);
-  addRecordsErase(records, context);
-  const tags = addNoun(records, 'tags', 'slices tagged as training or fine-tuning data');
-  addTagsLs(tags, context);
-  addTagsAdd(tags, context);
-  addTagsRm(tags, context);
-  const versions = addNoun(records, 'versions', 'frozen versions of datasets');
-  addVersionsLs(versions, context);
-  addVersionsShow(versions, context);
-  addVersionsCreate(versions, context);
-  addVersionsRm(versions, context);
+/** In the order of the help. A file under commands/ holds the commands of one noun. */
+const parts: readonly Part[] = [
+  {
+    name: 'records',
+    summary: 'enrichment records: browse, read, store',
+    async fill(records, context) {
+      const reading = await import('./commands/records.ts');
+      reading.addRecordsLs(records, context);
+      reading.addRecordsShow(records, context);
+      (await import('./commands/records-ingest.ts')).addRecordsIngest(records, context);
+      (await import('./commands/records-erase.ts')).addRecordsErase(records, context);
+      const ofTags = await import('./commands/tags.ts');
+      const tags = addNoun(records, 'tags', 'slices tagged as training or fine-tuning data');
+      ofTags.addTagsLs(tags, context);
+      ofTags.addTagsAdd(tags, context);
+      ofTags.addTagsRm(tags, context);
+      const ofVersions = await import('./commands/versions.ts');
+      const versions = addNoun(records, 'versions', 'frozen versions of datasets');
+      ofVersions.addVersionsLs(versions, context);
+      ofVersions.addVersionsShow(versions, context);
+      ofVersions.addVersionsCreate(versions, context);
+      ofVersions.addVersionsRm(versions, context);
+    },
+  },
+  {
+    name: 'analytics',
+    summary: 'slices of records for analysis',
+    async fill(analytics, context) {
+      (await import('./commands/analytics-export.ts')).addExport(analytics, context);
+    },
+  },
+  {
+    name: 'exports',
+    summary: 'export jobs and their files',
+    async fill(exports, context) {
+      const verbs = await import('./commands/exports.ts');
+      verbs.addExportsLs(exports, context);
+      verbs.addExportsShow(exports, context);
+      verbs.addExportsGet(exports, context);
+      verbs.addExportsCancel(exports, context);
+    },
+  },
+  {
+    name: 'retention',
+    summary: 'cold data: policies, moves, verification',
+    async fill(retention, context) {
+      const verbs = await import('./commands/retention.ts');
+      const ofMoves = await import('./commands/moves.ts');
+      verbs.addRetentionPlan(retention, context);
+      verbs.addRetentionRun(retention, context);
+      verbs.addRetentionAdoptStore(retention, context);
+      ofMoves.addRetentionMoves(retention, context);
+      ofMoves.addRetentionMove(retention, context);
+      verbs.addRetentionVerify(retention, context);
+      const ofPolicies = await import('./commands/policies.ts');
+      const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');
+      ofPolicies.addPolicyLs(policy, context);
+      ofPolicies.addPolicyShow(policy, context);
+      ofPolicies.addPolicySet(policy, context);
+      ofPolicies.addPolicyRm(policy, context);
+    },
+  },
+  {
+    name: 'dlq',
+    summary: 'failed webhook deliveries: look, retry, discard',
+    async fill(dlq, context) {
+      const verbs = await import('./commands/dlq.ts');
+      const ofRetries = await import('./commands/dlq-retry.ts');
+      verbs.addDlqLs(dlq, context);
+      verbs.addDlqShow(dlq, context);
+      ofRetries.addDlqRetry(dlq, context);
+      ofRetries.addDlqRetries(dlq, context);
+      ofRetries.addDlqPause(dlq, context);
+      ofRetries.addDlqResume(dlq, context);
+      ofRetries.addDlqCancel(dlq, context);
+      verbs.addDlqGroups(dlq, context);
+      verbs.addDlqPurge(dlq, context);
+    },
+  },
+  {
+    name: 'endpoints',
+    summary: 'where webhooks are sent',
+    async fill(endpoints, context) {
+      const verbs = await import('./commands/endpoints.ts');
+      verbs.addEndpointsLs(endpoints, context);
+      verbs.addEndpointsShow(endpoints, context);
+      verbs.addEndpointsCreate(endpoints, context);
+      verbs.addEndpointsChange(endpoints, context);
+      verbs.addEndpointsEnable(endpoints, context);
+      verbs.addEndpointsDisable(endpoints, context);
+      verbs.addEndpointsDelete(endpoints, context);
+      verbs.addEndpointsRotateSecret(endpoints, context);
+      verbs.addEndpointsPing(endpoints, context);
+    },
+  },
+  {
+    name: 'incidents',
+    summary: 'what webhooks report',
+    async fill(incidents, context) {
+      const verbs = await import('./commands/incidents.ts');
+      verbs.addIncidentsSend(incidents, context);
+      verbs.addIncidentsLs(incidents, context);
+      verbs.addIncidentsShow(incidents, context);
+    },
+  },
+  {
+    name: 'deliveries',
+    summary: 'webhook deliveries in every state',
+    async fill(deliveries, context) {
+      (await import('./commands/deliveries.ts')).addDeliveriesLs(deliveries, context);
+    },
+  },
+  {
+    name: 'tokens',
+    summary: 'access tokens',
+    async fill(tokens, context) {
+      const verbs = await import('./commands/tokens.ts');
+      verbs.addTokensCreate(tokens, context);
+      verbs.addTokensLs(tokens, context);
+      verbs.addTokensRevoke(tokens, context);
+    },
+  },
+  {
+    name: 'audit',
+    summary: 'who did what, when and from where',
+    async fill(audit, context) {
+      (await import('./commands/audit.ts')).addAuditLs(audit, context);
+    },
+  },
+  {
+    name: 'serve',
+    summary: 'run the service',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/serve.ts')).fillServe(command, context);
+    },
+  },
+  {
+    name: 'drain',
+    summary: 'deliver what is due, and end',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/drain.ts')).fillDrain(command, context);
+    },
+  },
+  {
+    name: 'listen',
+    summary: 'receive webhooks here, and fail if told to',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/listen.ts')).fillListen(command, context);
+    },
+  },
+  {
+    name: 'login',
+    summary: 'store an access token for later commands',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/session.ts')).fillLogin(command, context);
+    },
+  },
+  {
+    name: 'logout',
+    summary: 'forget a stored access token',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/session.ts')).fillLogout(command, context);
+    },
+  },
+  {
+    name: 'whoami',
+    summary: 'say which token and which service are in use',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/session.ts')).fillWhoami(command, context);
+    },
+  },
+  {
+    name: 'config',
+    summary: 'print the settings in force',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/config.ts')).fillConfig(command, context);
+    },
+  },
+  {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    takes: '<shell>',
+    async fill(command, context, program) {
+      (await import('./commands/completion.ts')).fillCompletion(command, context, program);
+    },
+  },
+  {
+    name: '__complete',
+    summary: '',
+    isHidden: true,
+    async fill(command, context) {
+      (await import('./commands/completion.ts')).fillComplete(command, context);
+    },
+  },
+];
 
-  const analytics = addNoun(program, 'analytics', 'slices of records for analysis');
-  addExport(analytics, context);
-
-  const exports = addNoun(program, 'exports', 'export jobs and their files');
-  addExportsLs(exports, context);
-  addExportsShow(exports, context);
-  addExportsGet(exports, context);
-  addExportsCancel(exports, context);
-
-  const retention = addNoun(program, 'retention', 'cold data: policies, moves, verification');
-  addRetentionPlan(retention, context);
-  addRetentionRun(retention, context);
-  addRetentionAdoptStore(retention, context);
-  addRetentionMoves(retention, context);
-  addRetentionMove(retention, context);
-  addRetentionVerify(retention, context);
-  const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');
-  addPolicyLs(policy, context);
-  addPolicyShow(policy, context);
-  addPolicySet(policy, context);
-  addPolicyRm(policy, context);
-
-  const dlq = addNoun(program, 'dlq', 'failed webhook deliveries: look, retry, discard');
-  addDlqLs(dlq, context);
-  addDlqShow(dlq, context);
-  addDlqRetry(dlq, context);
-  addDlqRetries(dlq, context);
-  addDlqPause(dlq, context);
-  addDlqResume(dlq, context);
-  addDlqCancel(dlq, context);
-  addDlqGroups(dlq, context);
-  addDlqPurge(dlq, context);
-
-  const endpoints = addNoun(program, 'endpoints', 'where webhooks are sent');
-  addEndpointsLs(endpoints, context);
-  addEndpointsShow(endpoints, context);
-  addEndpointsCreate(endpoints, context);
-  addEndpointsChange(endpoints, context);
-  addEndpointsEnable(endpoints, context);
-  addEndpointsDisable(endpoints, context);
-  addEndpointsDelete(endpoints, context);
-  addEndpointsRotateSecret(endpoints, context);
-  addEndpointsPing(endpoints, context);
-
-  const incidents = addNoun(program, 'incidents', 'what webhooks report');
-  addIncidentsSend(incidents, context);
-  addIncidentsLs(incidents, context);
-  addIncidentsShow(incidents, context);
-
-  const deliveries = addNoun(program, 'deliveries', 'webhook deliveries in every state');
-  addDeliveriesLs(deliveries, context);
-
-  const tokens = addNoun(program, 'tokens', 'access tokens');
-  addTokensCreate(tokens, context);
-  addTokensLs(tokens, context);
-  addTokensRevoke(tokens, context);
-
-  const audit = addNoun(program, 'audit', 'who did what, when and from where');
-  addAuditLs(audit, context);
-
-  addServe(program, context);
-  addDrain(program, context);
-  addListen(program, context);
-  addLogin(program, context);
-  addLogout(program, context);
-  addWhoami(program, context);
-  addConfig(program, context);
-  addCompletion(program, context);
-  addComplete(program, context);
-  return program;
+/**
+ * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
+ * them, `--help` would take twice as long. `completion` reads the whole tree, and so may whoever gives no words.
+ */
+export async function createProgram(
+  context: Context,
+  { help, words }: { help: HelpOutput; words?: readonly string[] },
+): Promise<Command> {
+  const program = emptyProgram(context, help);
+  const isWhole = words === undefined || words.includes('completion');
+  for (const { name, summary, fill, isHidden = false } of parts) {
+    const command = addNoun(program, name, summary, { hidden: isHidden });
+    if (isWhole || words.includes(name)) await fill(command, context, program);
+  }
+  // Only now, so that the commands below do not inherit it.
+  return program.configureHelp({ subcommandTerm });
 }
 
-function addNoun(program: Command, name: string, description: string): Command {
-  return program.command(name).description(description).helpCommand(false);
+function subcommandTerm(command: Command): string {
+  const takes = parts.find(({ name }) => name === command.name())?.takes;
+  return takes === undefined ? new Help().subcommandTerm(command) : `${command.name()} ${takes}`;
+}
+
+function emptyProgram(context: Context, help: HelpOutput): Command {
+  return (
+    new Command('svcctl')
+      .usage('[--profile NAME] <command> [options]')
+      .description(
+        'Enrichment records, exports and incident webhooks: the service and its command line.',
+      )
+      .version(readVersion())
+      .option('--profile <name>', 'profile to connect with, as written by svcctl login')
+      // Options before the command are global: `analytics export` has an own option --profile.
+      .enablePositionalOptions()
+      .exitOverride()
+      .configureOutput({
+        ...help,
+        // run.ts prints what was wrong, in our form.
+        outputError: () => {},
+        getOutHelpWidth: () => Math.min(context.io.stdout.columns ?? 100, 100),
+        getErrHelpWidth: () => Math.min(context.io.stderr.columns ?? 100, 100),
+        getOutHasColors: () => false,
+        getErrHasColors: () => false,
+      })
+      .addHelpText('after', footer)
+  );
+}
+
+function addNoun(
+  parent: Command,
+  name: string,
+  summary: string,
+  options: { hidden?: boolean } = {},
+): Command {
+  // The description of a noun is its summary; a command replaces it by a longer one.
+  return parent.command(name, options).summary(summary).description(summary).helpCommand(false);
 }
 
 /** Reads the version from package.json, which is two folders above src/cli as well as dist/cli. */

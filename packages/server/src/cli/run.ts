@@ -16,9 +16,12 @@ import { createProgram } from './program.ts';
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   const context = createContext(io, () => program.opts<{ profile?: string }>().profile);
   const help: { text: string; isError: boolean }[] = [];
-  const program: Command = createProgram(context, {
-    writeOut: (text) => help.push({ text, isError: false }),
-    writeErr: (text) => help.push({ text, isError: true }),
+  const program: Command = await createProgram(context, {
+    help: {
+      writeOut: (text) => help.push({ text, isError: false }),
+      writeErr: (text) => help.push({ text, isError: true }),
+    },
+    words: argv,
   });
   try {
     if (argv.length === 0) program.outputHelp();

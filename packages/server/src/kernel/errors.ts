@@ -171,6 +171,14 @@ export class AppError extends Error {
     this.members = options.members ?? {};
   }
 
+  /**
+   * The built command line has a copy of this class of its own. An error of the service that it starts is an error of
+   * the catalogue there, too, and the other way round.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && value.name === 'AppError';
+  }
+
   get status(): number {
     return errorCatalogue[this.code].status;
   }

@@ -5,12 +5,10 @@ import { printable } from '../table.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
-export function addCompletion(program: Command, context: Context): void {
-  const command = program
-    .command('completion')
-    .summary('print a completion script for bash, zsh or fish')
+export function fillCompletion(command: Command, context: Context, program: Command): void {
+  command
     .description('Prints a script that completes commands, options, and the names of tenants.')
-    .addArgument(program.createArgument('<shell>', 'the shell').choices(shells))
+    .addArgument(command.createArgument('<shell>', 'the shell').choices(shells))
     .action((shell: (typeof shells)[number]) => printScript(program, context, shell));
   withExamples(command, [
     'source <(svcctl completion bash)',
@@ -42,9 +40,8 @@ const limitMillis = 300;
 const mostNames = 50;
 
 /** A hidden command. The completion scripts call it for names that only the service knows. */
-export function addComplete(program: Command, context: Context): void {
-  const command = program
-    .command('__complete', { hidden: true })
+export function fillComplete(command: Command, context: Context): void {
+  command
     .description(
       'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
     )

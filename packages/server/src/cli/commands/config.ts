@@ -14,10 +14,8 @@ type SettingValue = {
 
 const mask = '********';
 
-export function addConfig(program: Command, context: Context): void {
-  const command = program
-    .command('config')
-    .summary('print the settings in force')
+export function fillConfig(command: Command, context: Context): void {
+  command
     .description('Prints the settings that svcctl serve would start with here. Secrets are masked.')
     .option(jsonFlags, jsonHelp)
     .action((options: { json?: JsonOption }) => printSettings(context, options));

@@ -11,10 +11,8 @@ type Options = { json?: true };
 /** How long to wait for a service to say what is left. It may be frozen, which may be the very reason to drain. */
 const leftMillis = 3000;
 
-export function addDrain(program: Command, context: Context): void {
-  const command = program
-    .command('drain')
-    .summary('deliver what is due, and end')
+export function fillDrain(command: Command, context: Context): void {
+  command
     .description(
       'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused.\nWhat is due later does not hold it. It uses the database itself, also that of a service that runs.',
     )

@@ -4,10 +4,8 @@ import { wholeNumber, withExamples } from '../help.ts';
 import { type ListenOptions, modes } from '../listen/behaviour.ts';
 import { jsonFlags, jsonHelp } from '../output.ts';
 
-export function addListen(program: Command, context: Context): void {
-  const command = program
-    .command('listen')
-    .summary('receive webhooks here, and fail if told to')
+export function fillListen(command: Command, context: Context): void {
+  command
     .description(
       'Receives webhooks here and prints a line for each: whether its signature is right, whether it came\nbefore, and what it was answered. Can be told to fail in the ways that receivers do. Ends with\nCtrl-C and a summary.',
     )

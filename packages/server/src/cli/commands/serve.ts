@@ -5,10 +5,8 @@ import type { Context } from '../context.ts';
 import { withExamples } from '../help.ts';
 import { startText } from '../start-text.ts';
 
-export function addServe(program: Command, context: Context): void {
-  const command = program
-    .command('serve')
-    .summary('run the service')
+export function fillServe(command: Command, context: Context): void {
+  command
     .description(
       'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the\nenvironment: svcctl config prints them all.',
     )

@@ -10,10 +10,8 @@ type LoginOptions = { url?: string; profile?: string };
 
 const defaultUrl = 'http://127.0.0.1:8080';
 
-export function addLogin(program: Command, context: Context): void {
-  const command = program
-    .command('login')
-    .summary('store an access token for later commands')
+export function fillLogin(command: Command, context: Context): void {
+  command
     .description(
       'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is\nasked for, or read from stdin; it is checked before it is stored.',
     )
@@ -66,10 +64,8 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
 
 type LogoutOptions = { profile?: string };
 
-export function addLogout(program: Command, context: Context): void {
-  const command = program
-    .command('logout')
-    .summary('forget a stored access token')
+export function fillLogout(command: Command, context: Context): void {
+  command
     .description('Removes a profile. The token itself stays valid until it is revoked.')
     .option('--profile <name>', 'the profile (default: the one in use)')
     .action((options: LogoutOptions) => logout(context, options));
@@ -98,10 +94,8 @@ async function logout(context: Context, options: LogoutOptions): Promise<void> {
 
 const fields = ['name', 'scopes', 'tenants', 'expires_at', 'url', 'source', 'profile'] as const;
 
-export function addWhoami(program: Command, context: Context): void {
-  const command = program
-    .command('whoami')
-    .summary('say which token and which service are in use')
+export function fillWhoami(command: Command, context: Context): void {
+  command
     .description('Says who the token in use is, where it was found, and which service it goes to.')
     .option(jsonFlags, jsonHelp)
     .action((options: { json?: JsonOption }) => whoami(context, options));
