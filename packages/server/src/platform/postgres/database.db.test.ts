@@ -93,6 +93,19 @@ async function readAll(connection: Connection, query: ReturnType<typeof sql>): P
   for await (const _chunk of copyCsv(connection, query, { header: false, quoted: [] }));
 }
 
+test('a session whose prepared statement has become unusable counts as lost', async () => {
+  await server.query(sql`create table reshaped (a int)`);
+  const session = await db.openSession();
+  const read = () => session.query(sql`select a from reshaped`);
+  await read();
+  await expect(session.query(sql`select 1 / 0`)).rejects.toThrow();
+  expect(session.lost.aborted).toBe(false);
+  await server.query(sql`alter table reshaped alter a type bigint`);
+  await expect(read()).rejects.toThrow();
+  expect(session.lost.aborted).toBe(true);
+  await session.close();
+});
+
 test('a transaction that its process leaves alone for long is undone, and its connection goes', async () => {
   const work = db.transaction(async (connection) => {
     await connection.query(sql`insert into notes values (3)`);

@@ -277,7 +277,15 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
   lost.signal.addEventListener('abort', () => clearInterval(beat), { once: true });
   return {
     lost: lost.signal,
-    query: (statement, options) => run(client, statement, options),
+    async query(statement, options) {
+      try {
+        return await run(client, statement, options);
+      } catch (error) {
+        // The statement would fail for as long as the session lives, so its owner is to open another.
+        if (staleStatements.has(sqlState(error) ?? '')) lost.abort();
+        throw error;
+      }
+    },
     onNotification: (handler) => client.on('notification', ({ payload }) => handler(payload ?? '')),
     async close() {
       lost.abort();

@@ -201,13 +201,19 @@ test('a look at a paused endpoint does not read the whole queue, however often i
   await db.query(sql`analyze deliveries`);
   const since = new Date().toISOString();
   const read = await db.transaction(async (connection) => {
+    // The statistics of a connection may still hold what its earlier transactions read.
+    const rowsRead = async () => {
+      const [found] = await connection.query<{ rows: number }>(
+        sql`select seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'deliveries'`,
+      );
+      return found?.rows ?? 0;
+    };
+    const before = await rowsRead();
     // PostgreSQL keeps a plan from the sixth time on.
     for (let look = 0; look < 8; look += 1) {
       await findOpenEndpoints(connection, [paused.id], { defaultBudget: 8, since });
     }
-    return connection.query(
-      sql`select seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'deliveries'`,
-    );
+    return (await rowsRead()) - before;
   });
-  expect(read).toEqual([{ rows: 0 }]);
+  expect(read).toBe(0);
 });

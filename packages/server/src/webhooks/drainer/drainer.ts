@@ -81,7 +81,10 @@ export class Drainer {
   private readonly writer: OutcomeWriter;
   private readonly holder: LaneHolder;
   private readonly leaseSeconds: number;
-  /** The claimed rows that are being worked on, until their outcome is with the writer or they are given back. */
+  /**
+   * The claimed rows that are being worked on, until their outcome is with the writer or they are given back, and the
+   * head starts that have not begun.
+   */
   private readonly attempts = new Set<Promise<void>>();
   /** Endpoints that were named by a wake-up and have to be looked up in the database first. */
   private readonly unknown = new Set<string>();
@@ -150,7 +153,8 @@ export class Drainer {
     await this.looking;
     await this.claiming;
     // Others can go on with the lanes at once. Rows that are still under way here are leased, so nobody claims them.
-    await Promise.all([this.holder.stop(), this.discarding, ...this.attempts]);
+    await Promise.all([this.holder.stop(), this.discarding]);
+    while (this.attempts.size > 0) await Promise.all(this.attempts);
     await this.writer.drain();
     await this.options.sender.close();
   }
@@ -184,7 +188,7 @@ export class Drainer {
    */
   headStart(reports: ReadonlyMap<string, number>): HeadStart | null {
     if (this.isStopping || this.writer.backlog > maxBacklog) return null;
-    const rooms = this.scheduler.planNew(reports);
+    const rooms = this.scheduler.planNew(reports, (lane) => this.holder.lanes.has(lane));
     if (rooms.length === 0) return null;
     const reserved = this.reserve(rooms);
     const claimedAt = monotonicMillis();
@@ -198,7 +202,14 @@ export class Drainer {
         await this.giveBack(rows, lease.id);
       }
     };
-    return { rooms, lease, begin: (rows) => this.track(begin(rows)) };
+    // It counts as under way from now on, so that `stop` waits for it.
+    let end = (_work: Promise<void>) => {};
+    this.track(
+      new Promise<void>((resolve) => {
+        end = resolve;
+      }),
+    );
+    return { rooms, lease, begin: (rows) => end(begin(rows)) };
   }
 
   private scan(): void {
@@ -363,7 +374,7 @@ export class Drainer {
     return plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
   }
 
-  /** Takes the reservations back. -1 is no count of wake-ups: the endpoints stay marked as due, and are claimed. */
+  /** Takes the reservations back. -1 is no count of wake-ups: what was marked as due stays so, and is claimed. */
   private abandon(reserved: readonly Reserved[]): void {
     for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
   }

@@ -64,8 +64,8 @@ describe('new deliveries', () => {
       scheduler.settle(claim, 0, wakes);
     }
   };
-  const planNew = (reports: Record<string, number>) => {
-    const plan = scheduler.planNew(new Map(Object.entries(reports)));
+  const planNew = (reports: Record<string, number>, isOurs = (_lane: number) => true) => {
+    const plan = scheduler.planNew(new Map(Object.entries(reports)), isOurs);
     for (const claim of plan) {
       const { wakes } = scheduler.reserve(claim);
       scheduler.settle(claim, claim.count, wakes);
@@ -90,15 +90,21 @@ describe('new deliveries', () => {
     expect(planNew({ T: 5 })).toEqual({});
   });
 
-  test('take no more than the part of their tenant, nor than all', () => {
+  test('leave half of all places and of the places of their tenant to claims', () => {
     for (let n = 0; n < 10; n += 1) {
       for (const tenant of ['T', 'U', 'V']) idle(`${tenant}${n}`, { tenant });
     }
     const sum = (plan: Record<string, number>) => Object.values(plan).reduce((a, b) => a + b, 0);
-    expect(sum(planNew({ T: 50 }))).toBe(limits.perTenant);
-    expect(sum(planNew({ T: 50, U: 50, V: 50 }))).toBe(limits.total - limits.perTenant);
-    expect(scheduler.inFlight).toBe(limits.total);
+    expect(sum(planNew({ T: 50 }))).toBe(20);
+    expect(sum(planNew({ T: 50, U: 50, V: 50 }))).toBe(30);
+    expect(scheduler.inFlight).toBe(50);
     expect(planNew({ T: 1, U: 1, V: 1 })).toEqual({});
+  });
+
+  test('of a lane that another drainer has now are left to it', () => {
+    idle('a', { tenant: 'T', lane: 1 });
+    idle('b', { tenant: 'T', lane: 2 });
+    expect(planNew({ T: 1 }, (lane) => lane === 2)).toEqual({ b: 1 });
   });
 
   test('of an endpoint that is forgotten are looked up again', () => {

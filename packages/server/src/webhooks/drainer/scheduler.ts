@@ -196,24 +196,25 @@ export class Scheduler {
   /**
    * Decides which deliveries may be sent without a claim of their own, of those that are about to be stored: `reports`
    * says how many a tenant makes at each of its endpoints. Endpoints that may have others due are left out, because
-   * those come first, and so are paused ones.
+   * those come first, and so are paused ones and those of other drainers' lanes. Half of all places, and half of each
+   * tenant's, are left to claims: not every endpoint of a tenant wants what is stored, and its place is taken until then.
    */
-  planNew(reports: ReadonlyMap<string, number>): Claim[] {
+  planNew(reports: ReadonlyMap<string, number>, isOurs: (lane: number) => boolean): Claim[] {
     const claims: Claim[] = [];
-    let room = this.limits.total - this.inFlightCount;
+    let room = this.limits.total / 2 - this.inFlightCount;
     for (const [tenant, count] of reports) {
       const known = this.tenants.get(tenant);
       if (known === undefined) continue;
-      const most = Math.max(0, Math.min(room, this.limits.perTenant - known.inFlight));
+      const most = Math.max(0, Math.min(room, this.limits.perTenant / 2 - known.inFlight));
       let left = most;
       for (const endpoint of known.endpoints) {
         if (left <= 0) break;
-        if (endpoint.isReady || endpoint.pausedUntil !== null) continue;
-        const share = Math.min(count, left, this.allowance(endpoint));
+        const { isReady, pausedUntil, lane } = endpoint;
+        if (isReady || pausedUntil !== null || !isOurs(lane)) continue;
+        const share = Math.min(count, Math.floor(left), this.allowance(endpoint));
         if (share <= 0) continue;
         left -= share;
-        const { id: endpointId, lane } = endpoint;
-        claims.push({ endpointId, lane, count: share, onlyProbes: false });
+        claims.push({ endpointId: endpoint.id, lane, count: share, onlyProbes: false });
       }
       room -= most - left;
     }

@@ -29,12 +29,14 @@ export type StoredIncident = {
   due: string[];
   /** The deliveries that were claimed as they were stored. Their endpoints need no waking. */
   claimed: ClaimedHere[];
+  /** By the id of the endpoint, for all that were claimed by the statement; null when none was. */
+  config_versions: Record<string, number> | null;
 };
 
 /** A delivery that was claimed as it was stored. Everything else of it is that of a new one. */
 type ClaimedHere = Pick<
   ClaimedRow,
-  'lane' | 'id' | 'endpoint_id' | 'idempotency_key' | 'max_attempts' | 'config_version'
+  'lane' | 'id' | 'endpoint_id' | 'idempotency_key' | 'max_attempts'
 >;
 
 /**
@@ -90,7 +92,8 @@ export async function insertIncidents(
     ), receiver as materialized (
       select reported.id as incident_id, reported.type, reported.time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
         e.max_attempts, ${randomText} as random, ${configVersion} as config_version,
-        e.enabled and row_number() over (partition by e.id order by place) <= room.count as is_claimed
+        e.enabled and e.paused_until is null
+          and row_number() over (partition by e.id order by place) <= room.count as is_claimed
       from reported join webhook_endpoints e
         on e.tenant = reported.tenant and e.deleted_at is null
         and (e.id = reported.endpoint_id
@@ -107,16 +110,20 @@ export async function insertIncidents(
       returning lane, id, incident_id, endpoint_id, idempotency_key, status, max_attempts, lease
     ), made as (
       select incident_id,
-        json_agg(json_build_object('id', delivery.id, 'endpoint_id', endpoint_id,
-          'idempotency_key', idempotency_key, 'status', status) order by endpoint_id) as deliveries,
-        array_agg(endpoint_id) filter (where enabled and lease is null) as due,
-        json_agg(json_build_object('lane', delivery.lane, 'id', delivery.id, 'endpoint_id', endpoint_id,
-          'idempotency_key', idempotency_key, 'max_attempts', delivery.max_attempts,
-          'config_version', config_version)) filter (where lease is not null) as claimed
-      from delivery join receiver using (incident_id) where endpoint_id = receiver.id group by incident_id
+        json_agg(json_build_object('id', id, 'endpoint_id', endpoint_id, 'idempotency_key', idempotency_key,
+          'status', status) order by endpoint_id) as deliveries,
+        json_agg(json_build_object('lane', lane, 'id', id, 'endpoint_id', endpoint_id,
+          'idempotency_key', idempotency_key, 'max_attempts', max_attempts)) filter (where lease is not null) as claimed
+      from delivery group by incident_id
+    ), waiting as (
+      select incident_id, array_agg(id) as due from receiver
+      where enabled and is_claimed is not true group by incident_id
     )
-    select id, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due, coalesce(claimed, '[]') as claimed
-    from incident left join made on made.incident_id = incident.id`);
+    select incident.id, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due,
+      coalesce(claimed, '[]') as claimed,
+      (select json_object_agg(id, config_version) from receiver where is_claimed) as config_versions
+    from incident left join made on made.incident_id = incident.id
+    left join waiting on waiting.incident_id = incident.id`);
 }
 
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement

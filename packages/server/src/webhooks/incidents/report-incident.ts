@@ -95,9 +95,12 @@ function claimedRows(
   { tenant, body }: queries.NewIncident,
   stored: queries.StoredIncident | undefined,
 ): ClaimedRow[] {
+  const { claimed = [], config_versions: versions } = stored ?? {};
   const made = { tenant, body, status: 'queued', failure_class: null } as const;
-  const rows = stored?.claimed ?? [];
-  return rows.map((row) => ({ ...row, ...made, attempts: 0, schedule_from: 0 }));
+  return claimed.map((row) => {
+    const version = versions?.[row.endpoint_id] ?? 0;
+    return { ...row, ...made, config_version: version, attempts: 0, schedule_from: 0 };
+  });
 }
 
 /** Leaves out those whose key came before. */
