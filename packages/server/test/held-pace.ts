@@ -1,7 +1,7 @@
 import type { Pace } from '../src/platform/work/pace.ts';
 
 /** A pace at which work rests, as beside clients that never cease to wait, until it is let go or stopped. */
-export function holdPace(): { pace: Pace; resting: Promise<void>; letGo(): void } {
+export function holdPace(): { pace: Pace; resting: Promise<void>; letGo: () => void } {
   const [rested, freed] = [new AbortController(), new AbortController()];
   const rest = (signal: AbortSignal) => {
     rested.abort();
