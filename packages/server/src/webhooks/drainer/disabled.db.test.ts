@@ -11,7 +11,6 @@ import {
   findWaitingEndpoints,
   followDueIndex,
   isAnythingDue,
-  prepareClaims,
 } from './queries.ts';
 import { isStatus, startWorld, type World } from './testing/world.ts';
 
@@ -300,13 +299,13 @@ test('looks and claims cost the same however long a backlog is, whatever the pla
   const claim = [{ lane: laneOf(id), endpointId: id, count: 10 }];
   const lease = { id: 1, seconds: 0, keeper: Number(keeper), onlyProbes: false };
   const claims = await world.db.openSession();
-  await prepareClaims(claims);
+  await followDueIndex(claims, 'session');
   const looks = await world.db.openSession();
   const blocks = async (session: Queryable, work: () => Promise<unknown[]>) => {
     const reads = sql`select sum(pg_stat_get_xact_blocks_fetched(oid))::int as blocks
       from pg_class where relname ~ '^(deliveries|dead_letters)'`;
     await session.query(sql`begin`);
-    if (session === looks) await followDueIndex(session);
+    if (session === looks) await followDueIndex(session, 'transaction');
     await session.query(sql`
       update webhook_endpoints set enabled = true, disabled_at = null where id = ${id}`);
     const [before] = await session.query<{ blocks: number }>(reads);

@@ -267,7 +267,7 @@ export class Drainer {
     try {
       // Not in the session of the claims: a scan of many endpoints would hold them up.
       const found = await this.db.transaction(async (connection) => {
-        await followDueIndex(connection);
+        await followDueIndex(connection, 'transaction');
         return isScan
           ? findWaitingEndpoints(connection, [...lanes])
           : findWaitingAmong(connection, names, [...lanes]);

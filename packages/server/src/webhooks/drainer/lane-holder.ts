@@ -5,7 +5,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
-import { announceDrainer, lockLanes, prepareClaims, surveyLanes, unlockLanes } from './queries.ts';
+import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
 const balanceMillis = 2000;
 const millisPerSecond = 1000;
@@ -20,8 +20,8 @@ export type LaneHolder = {
    */
   keeper(): number;
   /**
-   * The session that holds the lanes, for claims: it follows the index of what is due, and its commits are not waited
-   * for. Statements fail while there is no session.
+   * The session that holds the lanes, for claims: it follows the index of what is due. Statements fail while there is no
+   * session.
    */
   readonly session: Queryable;
   /** Gives all lanes back and closes the session. */
@@ -75,7 +75,7 @@ export function holdLanes(
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
     keeper = randomInt(1, 2 ** 48 - 1);
     try {
-      await prepareClaims(session);
+      await followDueIndex(session, 'session');
       current = session;
       session.onNotification(options.onDue);
       await listenForDue(session);

@@ -11,22 +11,14 @@ export async function announceDrainer(db: Queryable): Promise<void> {
 }
 
 /**
- * Prepares the session that claims: it follows the index of what is due, as looks do, and its commits are not waited
- * for. If PostgreSQL itself dies, the claims of its last half second are lost, and what they sent is sent again under
- * the same webhook-id.
- */
-export async function prepareClaims(session: Queryable): Promise<void> {
-  await session.query(sql`set enable_sort = off`);
-  await session.query(sql`set synchronous_commit = off`);
-}
-
-/**
- * Makes the looks of this transaction follow the index of what is due, whatever the planner believes about the table.
+ * Makes a session, or a transaction, follow the index of what is due, whatever the planner believes about the table.
  * When it last saw a table of one row, every look and every claim would read the whole backlog and sort it: 120,000
  * blocks instead of 100 for a claim of ten rows.
  */
-export async function followDueIndex(connection: Queryable): Promise<void> {
-  await connection.query(sql`set local enable_sort = off`);
+export async function followDueIndex(db: Queryable, within: 'session' | 'transaction') {
+  await db.query(
+    within === 'session' ? sql`set enable_sort = off` : sql`set local enable_sort = off`,
+  );
 }
 
 /** Counts the drainers and lists the lanes that any of them holds. */
