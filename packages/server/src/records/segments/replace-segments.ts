@@ -118,8 +118,8 @@ type ColdChange = {
 };
 
 /**
- * Changes the counters of days, months, stores, the tenant's days and months, and the tenant, in this order and each table in the
- * order of its keys.
+ * Changes the counters of days, months, stores, the tenant's days and months, and the tenant, in this order and each
+ * table in the order of its keys.
  */
 async function changeCountersOf(
   connection: Connection,

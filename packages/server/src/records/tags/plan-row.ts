@@ -42,7 +42,8 @@ export function planRow(
 }
 
 /**
- * Returns the stretches and the days between them. The first and the last month of the row are taken as whole months: there are no records on the added days, and a month is one counter instead of thirty.
+ * Returns the stretches and the days between them. The first and the last month of the row are taken as whole months:
+ * there are no records on the added days, and a month is one counter instead of thirty.
  */
 function toPieces(stretches: readonly WeightedSpan[], row: Span): WeightedSpan[] {
   const pieces: WeightedSpan[] = [];

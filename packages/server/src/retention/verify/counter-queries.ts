@@ -104,8 +104,8 @@ export async function listWrongDays(
 }
 
 /**
- * Lists the counters of a level (months, stores, a tenant's days or months, or the tenant) that are not the sums of its stores'
- * days.
+ * Lists the counters of a level (months, stores, a tenant's days or months, or the tenant) that are not the sums of its
+ * stores' days.
  */
 export async function listWrongSums(
   db: Queryable,
