@@ -1,4 +1,4 @@
-import { configDefaults, defineConfig } from 'vitest/config';
+import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
@@ -9,10 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId, project }: TestSpecification) => {
-      if (!project.config.isolate) return 2;
-      return moduleId.includes('/e2e/') ? 0 : 1;
-    };
+    const rank = ({ project }: TestSpecification) => (project.config.isolate ? 0 : 1);
     return sorted.toSorted((a, b) => rank(a) - rank(b));
   }
 }
@@ -23,7 +20,6 @@ const shared = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
 } as const;
-const withServices = ['packages/*/{src,test}/**/*.db.test.ts', 'e2e/**/*.test.ts'];
 
 export default defineConfig({
   test: {
@@ -31,13 +27,12 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     ...shared,
     projects: [
-      { test: { ...shared, name: 'service', include: withServices } },
+      { test: { ...shared, name: 'e2e', include: ['e2e/**/*.test.ts'] } },
       {
         test: {
           ...shared,
-          name: 'unit',
+          name: 'inside',
           include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.mjs'],
-          exclude: [...configDefaults.exclude, ...withServices],
           // These files load the same modules, and keep nothing in them: in a process for each file that took most of
           // their time, 0.8 s of CPU time a file.
           isolate: false,
