@@ -1,5 +1,6 @@
 import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
+import { CopyWriter } from '../../platform/postgres/copy-binary.ts';
 import { compareText } from '../read/tier.ts';
 import type { IncomingRecord } from './record-reader.ts';
 
@@ -101,39 +102,29 @@ export class Part {
     );
   }
 
-  /** Yields these rows as text for `COPY`, in pieces of about a quarter of a megabyte. */
-  *copyText(ordinals: readonly number[], recordedAt: string): Generator<Buffer> {
-    for (let start = 0; start < ordinals.length; ) {
-      const lines: string[] = [];
-      for (let size = 0; start < ordinals.length && size < pieceLength; start += 1) {
-        const line = encodeRow(this.rows[ordinals[start] as number] as PartRow);
-        size += line.length;
-        lines.push(line);
-      }
-      lines.push('');
-      yield Buffer.from(lines.join(`\t${recordedAt}\n`));
+  /** Yields these rows in the binary format of COPY, in the order of its columns in queries.ts. */
+  *copyRows(ordinals: readonly number[], recordedAtMicros: number): Generator<Buffer> {
+    const writer = new CopyWriter();
+    for (const ordinal of ordinals) {
+      const { record, digest } = this.rows[ordinal] as PartRow;
+      writer.row(columnCount);
+      writer.text(record.tenant);
+      writer.text(record.store);
+      writer.instant(record.occurredAtMicros);
+      writer.text(record.eventId);
+      writer.text(record.kind);
+      writer.text(record.source);
+      writer.text(record.model);
+      writer.text(record.confidence);
+      writer.int4(record.bytes);
+      writer.int8(digest);
+      writer.text(record.enrichment);
+      writer.instant(recordedAtMicros);
+      yield* writer.takeFull();
     }
+    writer.end();
+    yield* writer.takeFull();
   }
 }
 
-const pieceLength = 256 * 1024;
-
-/** Returns one row in the text format of COPY, without its `recorded_at`, which comes last. See `columns` in queries.ts. */
-function encodeRow({ record, occurredAt, digest }: PartRow): string {
-  const { tenant, store, eventId, kind, source, model, confidence, enrichment, bytes } = record;
-  return `${escaped(tenant)}\t${escaped(store)}\t${occurredAt}\t${escaped(eventId)}\t${optional(kind)}\t${optional(source)}\t${optional(model)}\t${confidence ?? '\\N'}\t${bytes}\t${digest}\t${escaped(enrichment)}`;
-}
-
-function optional(value: string | null): string {
-  return value === null ? '\\N' : escaped(value);
-}
-
-const special = /[\\\t\n\r]/;
-const specials = /[\\\t\n\r]/g;
-const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
-
-/** Escapes a value for COPY: https://www.postgresql.org/docs/current/sql-copy.html, "Text Format". */
-function escaped(value: string): string {
-  if (!special.test(value)) return value;
-  return value.replace(specials, (character) => escapes[character] ?? character);
-}
+const columnCount = 12;

@@ -41,14 +41,14 @@ export async function copyNew(
     select ${daysAsJson} as days from (${touched}) touched join leaf_days kept using (tenant, store, day)
     where ${isUnchecked(checked)}`);
   if (seen?.days) return seen.days;
-  const recordedAt = await lockPins(connection, part.tenants());
+  const recordedAtMicros = await lockPins(connection, part.tenants());
   const copy = connection.client.query(
-    copyFrom(`copy enrichment_records (${columns}, recorded_at) from stdin`),
+    copyFrom(`copy enrichment_records (${columns}, recorded_at) from stdin (format binary)`),
   );
   // The listener stays after the pipeline has ended, because an error that nobody listens for ends the process.
   copy.on('error', () => {});
-  const text = Readable.from(part.copyText(ordinals, recordedAt), { highWaterMark: 4 });
-  await pipeline(text, copy);
+  const rows = Readable.from(part.copyRows(ordinals, recordedAtMicros), { highWaterMark: 4 });
+  await pipeline(rows, copy);
   await connection.query(sql`
     with added_days as materialized (${touched}), ${countAdded}
     select refuse(${changedMeanwhile}) from counted_days kept where ${isUnchecked(checked)} limit 1`);

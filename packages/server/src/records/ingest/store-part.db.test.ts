@@ -48,6 +48,10 @@ afterAll(async () => {
 const actor = { tokenId: 't', name: 'test', scopes: ['admin'], tenants: null } as unknown as Actor;
 
 function batch(...records: unknown[]) {
+  return send(records, actor);
+}
+
+function send(records: unknown[], by: Actor) {
   const body: Body = {
     isStream: false,
     sizeBytes: null,
@@ -57,7 +61,7 @@ function batch(...records: unknown[]) {
     },
     discard: async () => {},
   };
-  return ingest.batch(body, actor);
+  return ingest.batch(body, by);
 }
 
 function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
@@ -263,6 +267,27 @@ test('many new records are copied, with values of every sort, and counted as few
     rejected_count: many.length / 2,
   });
   expect(answer.rejected[0]).toMatchObject({ index: 1, code: 'conflict' });
+  await expectExactCounters();
+});
+
+test('a sender that repeated records is believed again after one part without any', async () => {
+  const sender = { ...actor, tokenId: 'again' };
+  const part = (from: number) =>
+    send(
+      numbers(fewRows + 1, from).map((n) => record('again', n)),
+      sender,
+    );
+  // The statements here are those that compare; a copy is none of them.
+  const compared = async (from: number) => {
+    stored = [];
+    await part(from);
+    return stored.length;
+  };
+  await part(0);
+  for (let times = 0; times < 7; times += 1) expect(await compared(0)).toBe(1);
+  // The last one was tried and failed, so seven parts are not tried now, if all of them repeat.
+  expect(await compared(10_000)).toBe(1);
+  expect(await compared(20_000)).toBe(0);
   await expectExactCounters();
 });
 

@@ -75,8 +75,10 @@ export async function storePart(
     const isHopedNew = !hasRepeats && novelty.isLikely();
     try {
       const stored = await store(isHopedNew);
-      if (isHopedNew) novelty.note(true);
-      const { cold_days: days } = stored;
+      const { duplicates, conflicts, cold_days: days } = stored;
+      if (part.count > fewRows && days === null && duplicates === null && conflicts === null) {
+        novelty.note(true);
+      }
       if (days === null) return outcomeOf(stored, checked);
       const findings = await lateChecks.run(() => checkLate(db, cold, { part, days }));
       checked = addFindings(checked, findings);

@@ -6,17 +6,18 @@ import { dayConditions, where } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
- * Keeps others from pinning a slice of these tenants until the end of the transaction. Returns the time, as text, that
- * all of its new records get as `recorded_at`: whoever pins has either seen them or has an earlier time.
+ * Keeps others from pinning a slice of these tenants until the end of the transaction. Returns the time, in
+ * microseconds, that all of its new records get as `recorded_at`: whoever pins has either seen them or has an earlier
+ * time.
  */
 export async function lockPins(
   connection: Connection,
   tenants: readonly string[],
-): Promise<string> {
-  const rows = await connection.query<{ at: string }>(
-    sql`select ${instantText('locked.at')} as at from (select ${timeWithPinsLocked(tenants)} as at) locked`,
+): Promise<number> {
+  const rows = await connection.query<{ micros: number }>(
+    sql`select (extract(epoch from ${timeWithPinsLocked(tenants)}) * 1000000)::bigint as micros`,
   );
-  return rows[0]?.at ?? '';
+  return rows[0]?.micros ?? 0;
 }
 
 /**
