@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
@@ -88,11 +89,9 @@ test('values of any length come back, whichever piece they fall into', async () 
     })),
   );
   const { stored, pieces } = await roundTrip(rows);
-  expect(stored.map(({ name }) => name?.length)).toEqual(rows.map(({ name }) => name?.length));
-  expect(stored.every((one, place) => one.name === rows[place]?.name)).toBe(true);
-  expect(stored.map(({ name: _, ...rest }) => rest)).toEqual(
-    rows.map(({ name: _, ...rest }) => rest),
-  );
+  // Hashes of the long texts, because a difference is printed whole.
+  const brief = ({ name, ...rest }: Row) => ({ ...rest, name: hash('sha256', name ?? '') });
+  expect(stored.map(brief)).toEqual(rows.map(brief));
   expect(pieces).toBeGreaterThan(10);
 });
 
