@@ -4,13 +4,16 @@ import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts'
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { seedDeliveries } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
-import { laneOf } from '../lanes.ts';
+import { laneOf, laneOfDelivery } from '../lanes.ts';
 import {
   claimDeliveries,
   findWaitingAmong,
   findWaitingEndpoints,
   followDueIndex,
   isAnythingDue,
+  type OutcomeRow,
+  planOnce,
+  recordOutcomes,
 } from './queries.ts';
 import { isStatus, startWorld, type World } from './testing/world.ts';
 
@@ -289,7 +292,7 @@ test('a waiting row can be purged, and a backlog goes with its endpoint', async 
   expect(await statuses(endpoint)).toEqual({ discarded: 3 });
 });
 
-test('looks and claims cost the same however long a backlog is, whatever the planner knows of it', async () => {
+test('looks, claims and outcomes cost the same however long a backlog is, whatever the planner knows of it', async () => {
   const lanes = Array.from({ length: 64 }, (_, lane) => lane);
   const id = await disabledEndpoint();
   const endpoint = { id, tenant: 'TX' };
@@ -301,6 +304,7 @@ test('looks and claims cost the same however long a backlog is, whatever the pla
   const claims = await world.db.openSession();
   await followDueIndex(claims, 'session');
   const looks = await world.db.openSession();
+  const writes = await world.db.openSession();
   const blocks = async (session: Queryable, work: () => Promise<unknown[]>) => {
     const reads = sql`select sum(pg_stat_get_xact_blocks_fetched(oid))::int as blocks
       from pg_class where relname ~ '^(deliveries|dead_letters)'`;
@@ -315,19 +319,56 @@ test('looks and claims cost the same however long a backlog is, whatever the pla
     return (after?.blocks ?? 0) - (before?.blocks ?? 0);
   };
   // The planner last saw a table of one row. It takes every column for unique, and any index for as good.
-  await seedDeliveries(world.db, endpoint, 1, { status: 'queued' });
+  const [first = ''] = await seedDeliveries(world.db, endpoint, 1, { status: 'queued' });
   await world.db.query(sql`vacuum full deliveries`);
   await world.db.query(sql`analyze deliveries`);
+  await planOnce(writes);
+  await recordOutcomes(writes, [delivered(first)]);
   await seedDeliveries(world.db, endpoint, 20_000, { status: 'queued' });
+  const ids = await leaseFirst(10);
   for (const session of [looks, claims]) await session.query(sql`discard plans`);
+  await planOnce(writes);
   const blocksRead = {
     scan: await blocks(looks, () => findWaitingEndpoints(looks, lanes)),
     look: await blocks(looks, () => findWaitingAmong(looks, [id], lanes)),
     claim: await blocks(claims, () => claimDeliveries(claims, claim, lease)),
+    outcomes: await blocks(writes, async () => [
+      ...(await recordOutcomes(writes, ids.map(delivered))),
+    ]),
   };
-  for (const session of [looks, claims]) await session.close();
-  // A scan reads two blocks of the index for each lane; a claim of ten rows reads and writes each.
+  for (const session of [looks, claims, writes]) await session.close();
+  // A scan reads two blocks of the index for each lane; a claim of ten rows reads and writes each, and so do ten
+  // outcomes, which also write each into the indexes.
   expect(blocksRead.scan).toBeLessThan(200);
   expect(blocksRead.look).toBeLessThan(50);
   expect(blocksRead.claim).toBeLessThan(200);
+  expect(blocksRead.outcomes).toBeLessThan(1000);
 });
+
+/** Leases some deliveries as `delivered` expects; answers their ids. */
+async function leaseFirst(count: number): Promise<string[]> {
+  const rows = await world.db.query<{ id: string }>(sql`
+    update deliveries set lease = 7 where id in (select id from deliveries where status = 'queued' limit ${count})
+    returning id`);
+  return rows.map(({ id }) => id);
+}
+
+function delivered(id: string): OutcomeRow {
+  return {
+    lane: laneOfDelivery(id) ?? 0,
+    id,
+    lease: 7,
+    status: 'delivered',
+    attempts: 1,
+    maxAttempts: 8,
+    delaySeconds: null,
+    heldBy: null,
+    failureClass: null,
+    error: null,
+    httpStatus: 204,
+    target: receiver.url(),
+    agoMillis: 1,
+    durationMillis: 1,
+    response: null,
+  };
+}

@@ -318,3 +318,16 @@ test('opens another session when it loses the one that holds its lanes', async (
   const [id = ''] = await world.report();
   await world.untilDelivery(id, isStatus('delivered'));
 });
+
+test('writes what was delivered although the session of the outcomes was ended', async () => {
+  await world.addEndpoint(receiver.url());
+  const [first = ''] = await world.report();
+  await world.untilDelivery(first, isStatus('delivered'));
+  const ended = await world.db.query(sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query like '%insert into delivery_attempts%' and pid <> pg_backend_pid()`);
+  expect(ended).not.toEqual([]);
+  const [second = ''] = await world.report();
+  await world.untilDelivery(second, isStatus('delivered'));
+  expect(receiver.requests).toHaveLength(2);
+});

@@ -1,12 +1,13 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import {
   disableGone,
   type GoneAttempt,
   type OutcomeRow,
+  planOnce,
   recordOutcomes,
   storeBreakers,
 } from './queries.ts';
@@ -30,7 +31,16 @@ export type Ended = {
 };
 
 const batchSize = 500;
+/**
+ * So many outcomes are written at once; fewer wait for others to join them, because a transaction costs more than its
+ * rows. Nobody waits for an outcome: the place of an attempt is free when it has ended. Whatever ends in this time is
+ * sent again if the process is killed.
+ */
+const gatherRows = 64;
+const gatherMillis = 20;
 const retryMillis = 250;
+/** A plan is kept for so long. One that was made when the tables were empty would read all of them later. */
+const planMillis = 1000;
 
 /**
  * Writes outcomes in batches, one batch at a time. A batch is whatever has ended since the last one, so the busier the
@@ -40,6 +50,12 @@ const retryMillis = 250;
 export class OutcomeWriter {
   private readonly waiting: Ended[] = [];
   private running: Promise<void> | undefined;
+  /** Ends the wait for more outcomes. */
+  private endGathering = () => {};
+  private isDraining = false;
+  private session: Session | undefined;
+  /** When the statement of the session was last planned. */
+  private plannedAt = Number.NEGATIVE_INFINITY;
   private readonly db: Database;
   private readonly options: {
     log: Log;
@@ -64,17 +80,20 @@ export class OutcomeWriter {
   add(ended: Ended): void {
     this.waiting.push(ended);
     this.running ??= this.run();
+    if (this.waiting.length >= gatherRows) this.endGathering();
   }
 
   /** Resolves when all outcomes are written or given up. */
   async drain(): Promise<void> {
+    this.isDraining = true;
+    this.endGathering();
     while (this.running !== undefined) await this.running;
+    await this.session?.close();
   }
 
   private async run(): Promise<void> {
-    // Attempts that end in the same turn of the event loop go into the same batch.
-    await Promise.resolve();
     while (this.waiting.length > 0) {
+      await this.gather();
       const batch = this.waiting.slice(0, batchSize);
       const isWritten = await this.write(batch);
       if (isWritten) {
@@ -82,10 +101,21 @@ export class OutcomeWriter {
         this.options.onWritten(batch);
       } else {
         this.giveUpLate();
-        if (this.waiting.length > 0) await setTimeout(retryMillis);
+        if (this.waiting.length > 0) await delay(retryMillis);
       }
     }
     this.running = undefined;
+  }
+
+  private async gather(): Promise<void> {
+    if (this.isDraining || this.waiting.length >= gatherRows) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, gatherMillis);
+      this.endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */
@@ -100,13 +130,30 @@ export class OutcomeWriter {
           writeAll(connection, { batch, rows, keeper: this.options.keeper() }),
         );
       } else {
-        await recordOutcomes(this.db, rows);
+        await recordOutcomes(await this.openSession(), rows);
       }
       return true;
     } catch (error) {
       log.warn({ err: error, count: batch.length }, 'outcomes of deliveries could not be written');
       return false;
     }
+  }
+
+  /**
+   * The session that writes plain successes, in which their statement is not planned for each batch: that took half of
+   * its time. Connections of the pool cannot do so, because other statements need a plan for their own values.
+   */
+  private async openSession(): Promise<Session> {
+    if (this.session === undefined || this.session.lost.aborted) {
+      this.session = await this.db.openSession();
+      this.plannedAt = Number.NEGATIVE_INFINITY;
+    }
+    const now = this.options.now();
+    if (now - this.plannedAt > planMillis) {
+      await planOnce(this.session);
+      this.plannedAt = now;
+    }
+    return this.session;
   }
 
   /** Drops the outcomes whose lease must have run out by now. */

@@ -242,6 +242,12 @@ export type OutcomeRow = {
   response: Buffer | null;
 };
 
+/** Makes a session plan each statement once, and not for each set of values, until this is called again. */
+export async function planOnce(session: Queryable): Promise<void> {
+  await session.query(sql`set plan_cache_mode = force_generic_plan`);
+  await session.query(sql`discard plans`);
+}
+
 /**
  * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
  * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged.
