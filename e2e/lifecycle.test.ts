@@ -23,7 +23,7 @@ import { waitFor } from './lib/wait-for.ts';
 
 let installation: Installation;
 beforeEach(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ isFresh: true });
 });
 afterEach(() => installation.remove());
 

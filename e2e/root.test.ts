@@ -20,7 +20,7 @@ const records = makeLeaf({ tenant: 'TX', store: 'DFW' }, 10);
 
 let installation: Installation;
 beforeEach(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ isFresh: true });
 });
 afterEach(() => installation.remove());
 afterAll(() => container?.close());

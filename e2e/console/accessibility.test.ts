@@ -104,6 +104,7 @@ test.each(['light', 'dark'] as const)(
     expectQuiet();
     await close();
   },
+  180_000,
 );
 
 test('needs no scrolling sideways at 400 % zoom', async () => {

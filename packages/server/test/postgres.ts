@@ -5,10 +5,11 @@ import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../src/platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
+import { copyCluster } from './copy-cluster.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The test server's database `svcctl`; `template` in its place is the migrated template. */
+    /** The test server's database `svcctl`, migrated; `template` in its place is what is cloned. */
     postgresUrl: string;
   }
 }
@@ -16,26 +17,25 @@ declare module 'vitest' {
 /** One real PostgreSQL for the whole run; each test file clones the migrated template (database.ts). */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  const postgres = await startEmbeddedPostgres({ dataDir, fsync: false, log: () => {} });
-  const admin = openDatabase({ url: postgres.url, maxConnections: 2, onError: () => {} });
-  await admin.pool.query('create database template');
+  const start = () => startEmbeddedPostgres({ dataDir, fsync: false, log: () => {} });
+  const first = await start();
+  const svcctl = openDatabase({ url: first.url, maxConnections: 2, onError: () => {} });
+  await migrate(svcctl);
+  await svcctl.close();
+  await first.stop();
+  const preparedCluster = join(dataDir, 'prepared');
+  await copyCluster(join(dataDir, 'postgres'), preparedCluster);
+
+  const postgres = await start();
+  const url = new URL(postgres.url);
+  url.pathname = '/postgres';
+  const admin = openDatabase({ url: url.href, maxConnections: 1, onError: () => {} });
+  await admin.pool.query('create database template template svcctl');
   await admin.close();
-  const template = openDatabase({
-    url: databaseUrl(postgres.url, 'template'),
-    maxConnections: 2,
-    onError: () => {},
-  });
-  await migrate(template);
-  await template.close();
   project.provide('postgresUrl', postgres.url);
+  project.provide('preparedCluster', preparedCluster);
   return async () => {
     await postgres.stop();
     await rm(dataDir, { recursive: true, force: true });
   };
-}
-
-function databaseUrl(url: string, name: string): string {
-  const changed = new URL(url);
-  changed.pathname = `/${name}`;
-  return changed.href;
 }

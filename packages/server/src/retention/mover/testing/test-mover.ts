@@ -26,19 +26,16 @@ export type TestMover = {
 
 /**
  * A database, DuckDB and a store of files, and as many movers as a test wants; or a copy of another one's
- * database as it is now, on the same store.
+ * database as it is now, on the same store, with the same DuckDB.
  */
 export async function startTestMover(original?: TestMover): Promise<TestMover> {
   const db = await createTestDatabase(original?.db);
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-mover-'));
   const log = createLog('silent');
-  const duckdb = createDuckDb({
-    memoryBytes: 256 * 2 ** 20,
-    threads: 2,
-    tempDir: join(dir, 'duckdb'),
-    niceness: 0,
-    log,
-  });
+  const tempDir = join(dir, 'duckdb');
+  const duckdb =
+    original?.duckdb ??
+    createDuckDb({ memoryBytes: 256 * 2 ** 20, threads: 2, tempDir, niceness: 0, log });
   const store = original?.store ?? createFileStore(join(dir, 'objects'));
   const fence = createStoreFence({ db, store, isKnown: async () => true });
   let runners = 0;
@@ -62,7 +59,7 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
         signal: new AbortController().signal,
       }),
     async stop() {
-      await duckdb.close();
+      if (original === undefined) await duckdb.close();
       await db.drop();
       await rm(dir, { recursive: true, force: true });
     },
