@@ -64,4 +64,4 @@ test('a job survives kill -9 of service and database, and its file is that of an
       .digest('hex');
     expect(sha256, format).toBe(job.sha256);
   }
-}, 180_000);
+}, 300_000);

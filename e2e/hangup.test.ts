@@ -30,7 +30,8 @@ beforeAll(async () => {
     // One stream reserves 768 KiB: another is taken once it has given them back.
     SVC_INGEST_IN_FLIGHT_BYTES: '1MiB',
     SVC_EXPORT_SPILL_BYTES: '1MiB',
-    SVC_EXPORT_STALL_SECONDS: '1',
+    // On a busy machine a second passes before what leads to the stall has been seen.
+    SVC_EXPORT_STALL_SECONDS: '3',
     SVC_RATE_LIMIT: '0',
   });
   patient = await installation.start({ SVC_LOG_LEVEL: 'error' });
