@@ -292,6 +292,23 @@ test('a waiting row can be purged, and a backlog goes with its endpoint', async 
   expect(await statuses(endpoint)).toEqual({ discarded: 3 });
 });
 
+test('a look says of an endpoint whether more is due than what is being attempted', async () => {
+  const id = await disabledEndpoint();
+  const look = async () =>
+    (await findWaitingAmong(world.db, [id], [laneOf(id)])).map((endpoint) => endpoint.has_free);
+  const lease = (until: string) =>
+    world.db.query(sql`
+    update deliveries set lease = 7, leased_until = now() + ${until}::interval where endpoint_id = ${id}`);
+  await seedDeliveries(world.db, { id, tenant: 'TX' }, 2, { status: 'queued' });
+  expect(await look()).toEqual([true]);
+  await lease('1 minute');
+  expect(await look()).toEqual([false]);
+  await seedDeliveries(world.db, { id, tenant: 'TX' }, 1, { status: 'queued', dueInSeconds: 60 });
+  expect(await look()).toEqual([false]);
+  await lease('-1 second');
+  expect(await look()).toEqual([true]);
+});
+
 test('looks, claims and outcomes cost the same however long a backlog is, whatever the planner knows of it', async () => {
   const lanes = Array.from({ length: 64 }, (_, lane) => lane);
   const id = await disabledEndpoint();

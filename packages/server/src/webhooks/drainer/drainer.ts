@@ -274,7 +274,8 @@ export class Drainer {
       });
       for (const endpoint of found) {
         if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
-        else if (!endpoint.is_deleted) this.take(endpoint, askedAt);
+        // What is being attempted here would only lead to a claim of nothing, and meanwhile to no head start.
+        else if (endpoint.has_free && !endpoint.is_deleted) this.take(endpoint, askedAt);
       }
       this.discard(found.filter((endpoint) => endpoint.is_deleted));
     } catch (error) {

@@ -70,9 +70,21 @@ export type DueEndpoint = {
   rate_limit: number | null;
   /** Milliseconds until its earliest delivery is due; negative when one is due already. */
   due_ms: number;
+  /** Whether anything that is due is not being attempted already. */
+  has_free: boolean;
   /** Whether an operator's retry waits, which may pass an open breaker. */
   has_probe: boolean;
 };
+
+const isFree = sql`(d.leased_until is null or d.leased_until < now())`;
+
+// A lease is seen in the row only, so the rows are looked at in the order of the index, and only where some are due.
+// `exists` would not keep to that order.
+const hasFree = sql`heads.next_attempt_at <= now() and coalesce((
+    select true from deliveries d
+    where d.lane = e.lane and d.endpoint_id = e.id and d.next_attempt_at <= now() and ${isFree}
+    order by d.lane, d.endpoint_id, d.next_attempt_at limit 1
+  ), false)`;
 
 const hasProbe = sql`exists (
     select from deliveries d
@@ -83,7 +95,7 @@ const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not
   e.failures_in_row, e.pauses_in_row, e.rate_limit,
   (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
   (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
-  ${hasProbe} as has_probe`;
+  ${hasFree} as has_free, ${hasProbe} as has_probe`;
 
 /**
  * Finds the endpoints of these lanes that have deliveries queued or pending. The query goes from endpoint to endpoint
@@ -162,7 +174,7 @@ export async function claimDeliveries(
         select d.lane, d.id, d.incident_id from deliveries d
         where d.lane = wanted.lane and d.endpoint_id = wanted.endpoint_id
           and d.next_attempt_at is not null and d.next_attempt_at <= now() ${probes}
-          and (d.leased_until is null or d.leased_until < now())
+          and ${isFree}
         order by d.next_attempt_at limit wanted.count
         for update of d skip locked
       ) as due
