@@ -79,8 +79,8 @@ export async function startService(
         isAwaited: () => waiting.isAny() || db.pool.waitingCount > 0,
         onRest: (seconds) => metrics.observeRest(work, seconds),
       });
-    const retention = createRetention(db, { settings, log, cold, pace: paceOf('moves') });
-    const counting = createCounting(db, { settings, log, cold });
+    const retention = createRetention(db, { settings, log, cold, paceOf });
+    const counting = createCounting(db, { settings, log, cold, pace: paceOf('versions') });
     const jobs = createExportJobs(db, { settings, log, cold, pace: paceOf('exports') });
     const bulkJobs = createBulkJobs(db, { settings, log, wakeUp, pace: paceOf('retries') });
     const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, closers };

@@ -14,6 +14,15 @@ export function holdPace(): { pace: Pace; resting: Promise<void>; letGo: () => v
   };
 }
 
+/** A pace that never rests, and counts how often work asks for a rest. */
+export function countPace(): { pace: Pace; rests: () => number } {
+  let rests = 0;
+  const rest = async () => {
+    rests += 1;
+  };
+  return { pace: { begin: () => rest }, rests: () => rests };
+}
+
 function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

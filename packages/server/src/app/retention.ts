@@ -5,7 +5,7 @@ import { newId } from '../kernel/ids.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { type Pace, unpaced } from '../platform/work/pace.ts';
+import { type Pace, type Paced, unpaced } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   addEraseRoutes,
@@ -36,9 +36,14 @@ export type Retention = Work & {
 /** Throws `settings_invalid` when `SVC_RETENTION_SCHEDULE` is not a schedule. */
 export function createRetention(
   db: Database,
-  parts: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
+  parts: {
+    settings: Settings;
+    log: Log;
+    cold: ColdTier;
+    paceOf: (work: Paced) => Pace;
+  },
 ): Retention {
-  const { settings, log, cold, pace } = parts;
+  const { settings, log, cold, paceOf } = parts;
   const schedule = parseSchedule(settings.retentionSchedule);
   const mover: MoverContext = {
     db,
@@ -49,7 +54,7 @@ export function createRetention(
     runner: newId('mover'),
     graceSeconds: settings.coldGraceSeconds,
     log,
-    pace,
+    pace: paceOf('moves'),
     onGone,
   };
   const startRuns = () =>
@@ -88,6 +93,7 @@ export function createRetention(
           duckdb: cold.moverDuckdb,
           spoolDir: cold.spoolDir,
           log,
+          pace: paceOf('verifications'),
         }),
       ];
     },

@@ -4,6 +4,7 @@ import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Pace } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import { addVersionRoutes, startCounting } from '../records/index.ts';
 import type { ColdTier } from './cold-tier.ts';
@@ -14,7 +15,7 @@ export type Counting = Work;
 
 export function createCounting(
   db: Database,
-  { settings, log, cold }: { settings: Settings; log: Log; cold: ColdTier },
+  { settings, log, cold, pace }: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
 ): Counting {
   let work: ReturnType<typeof startCounting> | undefined;
   return {
@@ -25,6 +26,7 @@ export function createCounting(
         cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
         clock: systemClock,
         log,
+        pace,
       });
     },
     poke() {

@@ -1,5 +1,5 @@
 /** Kinds of background work that give way to clients, as the metrics name them. */
-export const paced = ['moves', 'exports', 'retries'] as const;
+export const paced = ['moves', 'exports', 'retries', 'verifications', 'versions'] as const;
 export type Paced = (typeof paced)[number];
 
 /** Lets a loop of background work give way to clients. */

@@ -2,8 +2,10 @@ import { hash } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countPace, holdPace } from '../../../test/held-pace.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import { tryLock } from '../../platform/postgres/locks.ts';
+import type { Pace } from '../../platform/work/pace.ts';
 import {
   addRecords,
   makeRecords,
@@ -25,7 +27,7 @@ const days = ['2001-03-30', '2001-03-31', '2001-04-01'];
 const [first = '', second = '', third = ''] = days;
 const shares: Shares = { train: 60, validation: 30, test: 10 };
 
-const count = (more: { duckdb?: DuckDb } = {}, signal?: AbortSignal) =>
+const count = (more: { duckdb?: DuckDb; pace?: Pace } = {}, signal?: AbortSignal) =>
   countNow({ ...mover, dir: mover.context().spoolDir, ...more }, signal);
 
 /** Sixty records a day in two stores; two days of one of them are tagged, and one of both. */
@@ -73,6 +75,29 @@ test('nothing is done while nothing waits, and by one process at a time', async 
       return (await read(id))?.state;
     })
     .toBe('ready');
+});
+
+test('it rests after each stretch of hot days and each few segments', async () => {
+  const id = await freeze('rests');
+  await mover.move('rests', second);
+  await countAgain(id);
+  const { pace, rests } = countPace();
+  expect(await count({ pace })).toEqual([]);
+  expect(await read(id)).toMatchObject({ state: 'ready', is_whole: true });
+  expect(rests()).toBe(2);
+});
+
+test('one that is stopped while it rests is counted by the next', async () => {
+  const id = await freeze('stopped');
+  const held = holdPace();
+  const stopping = new AbortController();
+  const resting = count({ pace: held.pace }, stopping.signal);
+  await held.resting;
+  stopping.abort();
+  await expect(resting).rejects.toThrow('aborted');
+  expect(await read(id)).toMatchObject({ state: 'counting' });
+  expect(await count()).toEqual([]);
+  expect(await read(id)).toMatchObject({ state: 'ready', is_whole: true });
 });
 
 test('a version has the same triple and splits wherever its records lie', async () => {

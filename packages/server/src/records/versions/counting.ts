@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Pace, Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { readTwice, withSegments } from '../read/open-segments.ts';
@@ -125,7 +126,7 @@ function reasonOf(error: unknown): string {
     : 'Not counted yet: the service made a mistake, its log tells which. It is tried again in a minute.';
 }
 
-type ContentTools = { readonly db: Database; readonly cold: ColdReader };
+type ContentTools = { readonly db: Database; readonly cold: ColdReader; readonly pace: Pace };
 
 const coldMillis = 600_000;
 
@@ -134,21 +135,22 @@ const coldMillis = 600_000;
  * stored digests. Throws 500 `segment_damaged` or 503 `cold_tier_unavailable`.
  */
 export async function readContent(
-  { db, cold }: ContentTools,
+  { db, cold, pace }: ContentTools,
   { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
   signal: AbortSignal,
 ): Promise<Counted> {
+  const rest = pace.begin();
   return readTwice(async () => {
     // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
     // all.
     const { hot, segments } = await db.transaction(
       async (connection) => ({
-        hot: await sumHot(connection, { slice, parts }, signal),
+        hot: await sumHot(connection, { slice, parts, rest }, signal),
         segments: await listSegmentsWith(connection, slice),
       }),
       { isolation: 'repeatable read' },
     );
-    const sums = [...hot, ...(await sumCold(cold, { slice, segments }, signal))];
+    const sums = [...hot, ...(await sumCold(cold, { slice, segments, rest }, signal))];
     return { triple: sumTriples(sums), splits: slice.shares === undefined ? null : bySplit(sums) };
   });
 }
@@ -156,7 +158,7 @@ export async function readContent(
 /** Sums the hot records part by part, so that no statement takes long. */
 async function sumHot(
   db: Queryable,
-  { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
+  { slice, parts, rest }: { slice: Slice; parts: readonly KeyRange[]; rest: Rest },
   signal: AbortSignal,
 ): Promise<SplitSum[]> {
   const sums: SplitSum[] = [];
@@ -165,6 +167,7 @@ async function sumHot(
     const ranged = { ...slice, range };
     const { count, cold_count } = await sumTiers(db, ranged);
     if (count > cold_count) sums.push(...(await sumHotContent(db, ranged)));
+    await rest(signal);
   }
   return sums;
 }
@@ -172,7 +175,7 @@ async function sumHot(
 /** Sums the cold records, reading each segment once and a few at a time. */
 async function sumCold(
   cold: ColdReader,
-  { slice, segments }: { slice: Slice; segments: readonly Segment[] },
+  { slice, segments, rest }: { slice: Slice; segments: readonly Segment[]; rest: Rest },
   signal: AbortSignal,
 ): Promise<SplitSum[]> {
   const sums: SplitSum[] = [];
@@ -188,6 +191,7 @@ async function sumCold(
     for (const { split, count, bytes, digest } of rows) {
       sums.push({ split, count: Number(count), bytes: Number(bytes), digest });
     }
+    await rest(signal);
   }
   return sums;
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
+import { unpaced } from '../../platform/work/pace.ts';
 import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
 import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
 import { testActor } from '../../retention/mover/testing/world.ts';
@@ -77,7 +78,7 @@ const pin = (
 async function read({ slice }: PinnedSlice) {
   const cold = { objects, duckdb: mover.duckdb };
   const parts = await cutParts(mover.db, { ...slice, recordedBefore: undefined });
-  return (await readContent({ db: mover.db, cold }, { slice, parts }, never)).triple;
+  return (await readContent({ db: mover.db, cold, pace: unpaced }, { slice, parts }, never)).triple;
 }
 
 const waiting = (mode: string) => () =>

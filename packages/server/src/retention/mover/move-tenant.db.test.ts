@@ -108,6 +108,18 @@ test('a mover that gives way to clients goes on when they are served', async () 
   expect(await differences(mover, 'waits')).toEqual([]);
 });
 
+test('a mover gives way before each step of a move, and after each object that it reads back', async () => {
+  await addRecords(mover.db, makeRecords('counts', { days }));
+  const states: unknown[] = [];
+  const rest = async () => {
+    const [move] = await journal(mover, 'counts');
+    states.push(move?.state);
+  };
+  await mover.move('counts', '2001-03-31', { pace: { begin: () => rest } });
+  expect(new Set(states.slice(0, -4))).toEqual(new Set(['planned']));
+  expect(states.slice(-4)).toEqual(['copied', 'copied', 'verified', 'switched']);
+});
+
 test('a stop ends a mover that gives way to clients, and the next one finishes its move', async () => {
   await addRecords(mover.db, makeRecords('stopped', { days }));
   const before = await totals(mover, 'stopped');

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Rest } from '../../platform/work/pace.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import {
   type DanglingDays,
@@ -17,6 +17,8 @@ import { counterAdvice, describeTriple, number } from './report.ts';
 type Found = { problems: VerifyProblem[]; count: number };
 type Check = {
   signal: AbortSignal;
+  /** Is awaited after each stretch of days, so that clients go first. */
+  rest: Rest;
   add: (problems: readonly VerifyProblem[], count: number) => void;
 };
 
@@ -24,7 +26,6 @@ type Check = {
 const listed = 1000;
 /** The most hot records that are summed in one statement, as far as a single day allows. */
 const hotAtOnce = 5_000_000;
-const longestRestMillis = 1000;
 
 /**
  * Compares the counters of each tenant with its hot records and the catalogue, in one snapshot for each tenant: a move,
@@ -33,11 +34,12 @@ const longestRestMillis = 1000;
 export async function checkCounters(
   db: Database,
   tenants: readonly string[] | null,
-  { signal, add }: Check,
+  { signal, rest, add }: Check,
 ): Promise<void> {
   for await (const tenant of eachTenant(db, tenants)) {
     const found = await db.transaction(
-      (snapshot) => cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, signal)),
+      (snapshot) =>
+        cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, { signal, rest })),
       { isolation: 'repeatable read' },
     );
     add(found.problems, found.count);
@@ -84,7 +86,7 @@ async function* eachTenant(
 async function checkTenant(
   snapshot: Queryable,
   tenant: string,
-  signal: AbortSignal,
+  { signal, rest }: Pick<Check, 'signal' | 'rest'>,
 ): Promise<Found> {
   const found: Found = { problems: [], count: 0 };
   const take = (rows: readonly WrongCounter[], level: Level) => {
@@ -93,11 +95,9 @@ async function checkTenant(
     found.count += rows[0]?.faults ?? 0;
   };
   for (const days of (await listMonths(snapshot, tenant)).flatMap(stretchesOf)) {
-    const startedAt = performance.now();
+    signal.throwIfAborted();
     take(await listWrongDays(snapshot, tenant, days, listed), 'days');
-    // It rests as long as it worked, so that readers and ingest are served first.
-    const millis = Math.min(performance.now() - startedAt, longestRestMillis);
-    await delay(millis, undefined, { signal, ref: false });
+    await rest(signal);
   }
   for (const level of ['months', 'stores', 'tenantDays', 'tenantMonths', 'tenants'] as const) {
     signal.throwIfAborted();

@@ -5,6 +5,7 @@ import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { Pace, Rest } from '../../platform/work/pace.ts';
 import {
   dayKey,
   isSameTriple,
@@ -28,6 +29,8 @@ type Check = {
   /** Where an object is copied to if it cannot be read in place. */
   spoolPath: string;
   report: Report;
+  /** Is awaited between pieces of the work, so that clients go first. */
+  rest: Rest;
   signal: AbortSignal;
 };
 
@@ -49,7 +52,7 @@ export async function checkSegment(
 async function findProblems(
   { db, objects, duckdb }: VerifyTools,
   segment: LiveSegment,
-  { spoolPath, report, signal }: Check,
+  { spoolPath, report, rest, signal }: Check,
 ): Promise<VerifyProblem[]> {
   const { object_key: key, size_bytes: sizeBytes } = segment;
   try {
@@ -65,12 +68,13 @@ async function findProblems(
       const message = `The object holds ${number(size)} bytes, but ${number(sizeBytes)} were written. ${restoreAdvice(segment)}`;
       return [segmentProblem('object_size', segment, message)];
     }
-    const sha256 = await hashFile(path, { report, signal });
+    const sha256 = await hashFile(path, { report, rest, signal });
     if (!sha256.equals(segment.sha256)) {
       const message = `The object is not what was written: its SHA-256 is ${sha256.toString('hex')}. ${restoreAdvice(segment)}`;
       return [segmentProblem('object_damaged', segment, message)];
     }
     const held = await readSegmentDays(duckdb, { tenant: segment.tenant, path, signal });
+    await rest(signal);
     await report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
     return compareDays(segment, await listSegmentDays(db, segment), held);
   } catch (error) {
@@ -92,12 +96,13 @@ function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem 
 
 async function hashFile(
   path: string,
-  { report, signal }: { report: Report; signal: AbortSignal },
+  { report, rest, signal }: Pick<Check, 'report' | 'rest' | 'signal'>,
 ): Promise<Buffer> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20, signal })) {
     hash.update(chunk as Buffer);
     await report.advance({ bytes: (chunk as Buffer).length });
+    await rest(signal);
   }
   return hash.digest();
 }
@@ -175,4 +180,5 @@ export type VerifyTools = {
   /** A folder for objects of a store that is no file system; there is one object in it at a time. */
   readonly spoolDir: string;
   readonly log: Log;
+  readonly pace: Pace;
 };

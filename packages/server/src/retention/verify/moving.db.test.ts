@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../../kernel/ids.ts';
+import { unpaced } from '../../platform/work/pace.ts';
 import { removeObjects } from '../mover/remove-objects.ts';
 import {
   addRecords,
@@ -33,7 +34,8 @@ async function findDifferences(): Promise<unknown> {
   const id = newId('vrf');
   await insertVerification(mover.db, { id, tenant: null, tenants: null, requestedBy: 'test' });
   const { db, duckdb, store: objects } = mover;
-  const context = { db, duckdb, objects, spoolDir: '/nowhere', log: pino({ level: 'silent' }) };
+  const log = pino({ level: 'silent' });
+  const context = { db, duckdb, objects, spoolDir: '/nowhere', log, pace: unpaced };
   await runOpenVerifications(context, new AbortController().signal);
   const row = await findVerification(db, null, id);
   return { state: row?.state, error: row?.error, problems: row?.problems };

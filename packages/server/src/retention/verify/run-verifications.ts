@@ -99,12 +99,13 @@ async function verify(
   await report.save();
 
   const spoolPath = spoolFile(tools, claimed.id);
+  const rest = tools.pace.begin();
   let after: readonly [string, string] | null = null;
   for (;;) {
     const page = await listSegments(db, tenants, { after, limit: pageSegments });
     for (const segment of page) {
       signal.throwIfAborted();
-      await checkSegment(tools, segment, { spoolPath, report, signal });
+      await checkSegment(tools, segment, { spoolPath, report, rest, signal });
       after = [segment.tenant, segment.id];
     }
     if (page.length < pageSegments) break;
@@ -115,7 +116,7 @@ async function verify(
   await findOrphans(db, objects, prefixes, { signal, add });
   await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
   await report.save();
-  await checkCounters(db, tenants, { signal, add });
+  await checkCounters(db, tenants, { signal, rest, add });
 }
 
 /** The folders of a tenant's segments and of its export files. */

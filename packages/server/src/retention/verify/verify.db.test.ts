@@ -2,6 +2,7 @@ import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { countPace, holdPace } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
@@ -101,6 +102,27 @@ test('an object is read anew from a store that is no file system', async () => {
   };
   expect(await verifyAll({}, { ...data, objects })).toMatchObject(clean);
   expect(fetched).toBe(2);
+});
+
+test('it rests after each piece of an object, each object and each month', async () => {
+  const { pace, rests } = countPace();
+  expect(await verifyAll({}, { ...data, pace })).toMatchObject({ ...clean, segments_done: 2 });
+  const months = await data.db.query(sql`select distinct tenant, month from leaf_months`);
+  // Each of the objects is a single piece.
+  expect(rests()).toBe(2 * 2 + months.length);
+});
+
+test('one that is stopped while it rests is begun anew, and finds the same', async () => {
+  const held = holdPace();
+  const stopping = new AbortController();
+  const id = await request({});
+  const resting = runOpenVerifications({ ...data, pace: held.pace }, stopping.signal);
+  await held.resting;
+  expect(await read(id)).toMatchObject({ state: 'running', segments_done: 0 });
+  stopping.abort();
+  await expect(resting).rejects.toThrow('aborted');
+  await runOpenVerifications(data, new AbortController().signal);
+  expect(await read(id)).toMatchObject({ ...clean, segments_done: 2 });
 });
 
 test('a flipped byte is found wherever it is', async () => {

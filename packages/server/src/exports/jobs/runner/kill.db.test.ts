@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { holdPace } from '../../../../test/held-pace.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { freeze } from '../../../records/read/testing/freeze.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
 import { attemptJob, takeNextJob } from './attempt.ts';
 import type { WorkContext } from './context.ts';
+import { listObjects } from './queries.ts';
 
 let exports: TestExports;
 beforeAll(async () => {
@@ -26,7 +28,10 @@ const files = [
  * What a process can still do that is killed at its n-th act: before that, and nothing any more from then
  * on. `isAfter`: the act itself is done, and only nobody hears of it.
  */
-function killedAt(n: number, isAfter: boolean): Partial<WorkContext> & { acts(): number } {
+function killedAt(
+  n: number,
+  isAfter: boolean,
+): Partial<WorkContext> & { acts(): number; kill(): void } {
   const { db, cold } = exports;
   let acts = 0;
   let isDead = false;
@@ -56,6 +61,9 @@ function killedAt(n: number, isAfter: boolean): Partial<WorkContext> & { acts():
       remove: (key, signal) => deadOr(() => cold.store.remove(key, signal)),
     },
     acts: () => acts,
+    kill() {
+      isDead = true;
+    },
   };
 }
 
@@ -93,3 +101,34 @@ test('a job that is killed at whatever act ends with the file of an undisturbed 
     );
   }
 }, 120_000);
+
+test('a job that is killed while it gives way to clients goes on with the parts that it has', async () => {
+  const undisturbed = await exports.create('csv', { tenant: 'T' });
+  await exports.work();
+  const { sha256 } = await exports.job(undisturbed.id);
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  const taken = await takeNextJob(exports.db, 2);
+  if (taken === undefined) throw new Error('no job was taken');
+  const partsDone = async () => await listObjects(exports.db, taken.job);
+  const held = holdPace();
+  const rest = held.pace.begin();
+  const pace = {
+    // Clients come when the first part is done.
+    begin: () => async (signal: AbortSignal) => {
+      if ((await partsDone()).length > 0) await rest(signal);
+    },
+  };
+  const dying = killedAt(Number.POSITIVE_INFINITY, false);
+  const signal = new AbortController().signal;
+  const working = attemptJob(exports.context({ ...dying, pace }), taken, signal);
+  await held.resting;
+  const kept = await partsDone();
+  dying.kill();
+  held.letGo();
+  await working.catch(() => {});
+  expect(await exports.job(id)).toMatchObject({ state: 'running', attempts: 1 });
+  expect(await exports.work()).toBe(id);
+  const job = await exports.job(id);
+  expect(job).toMatchObject({ state: 'completed', attempts: 2, rows_done: 70, sha256 });
+  expect(await partsDone()).toEqual(expect.arrayContaining(kept));
+});

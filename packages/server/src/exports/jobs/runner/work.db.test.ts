@@ -12,7 +12,7 @@ import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
 import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
 import { JobLost, type WorkContext, whileHeld } from './context.ts';
-import { failJob, updateProgress } from './queries.ts';
+import { failJob, listObjects, updateProgress } from './queries.ts';
 import { startJobRunner } from './runner.ts';
 
 let exports: TestExports;
@@ -409,6 +409,18 @@ describe('turns', () => {
 });
 
 describe('a job that gives way to clients', () => {
+  test('does so while it encodes, and while it reads what the store holds', async () => {
+    const { id } = await csv();
+    const doneAtRests = new Set<number>();
+    const rest = async () => {
+      doneAtRests.add((await listObjects(exports.db, { tenant: 'T', id })).length);
+    };
+    await exports.work({ pace: { begin: () => rest } });
+    const { parts_total } = await exports.job(id);
+    expect(doneAtRests).toContain(0);
+    expect(doneAtRests).toContain(parts_total);
+  });
+
   test('goes on when they are served', async () => {
     const { id } = await csv();
     const { pace, resting, letGo } = holdPace();

@@ -10,6 +10,7 @@ import { createDuckDb } from '../../../platform/duckdb.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
+import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
 import { spoolHotRows } from '../../../records/segments/hot-rows.ts';
 import { readSegmentDays } from '../../../records/segments/read-segment.ts';
@@ -42,7 +43,7 @@ export async function createColdData(): Promise<ColdData> {
     niceness: 0,
     log,
   });
-  const context = { db, objects, duckdb, spoolDir: dir, log };
+  const context = { db, objects, duckdb, spoolDir: dir, log, pace: unpaced };
   return {
     ...context,
     dir,
