@@ -32,6 +32,7 @@ import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/s
 import { countFailedTenants } from './retention/index.ts';
 import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
 
+export { verifyExport } from './app/exports.ts';
 export { createLog } from './platform/log.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */

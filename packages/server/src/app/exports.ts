@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { actorOfToken, createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { createFormat } from '../exports/formats/index.ts';
@@ -9,8 +12,13 @@ import {
   startJobRunner,
   startSweeps,
 } from '../exports/index.ts';
+import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs.contract.ts';
+import { type FileSource, verifyFile } from '../exports/verify-file.ts';
+import { AppError } from '../kernel/errors.ts';
 import { createGate } from '../kernel/gate.ts';
+import { createDuckDb } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
+import { parseJson, Validator } from '../platform/http/validate.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -70,6 +78,49 @@ export function createExportJobs(
       await sweeps?.stop();
     },
   };
+}
+
+/** DuckDB holds a row of 40 MiB in memory several times. */
+const verifierBytes = 512 * 2 ** 20;
+
+/**
+ * Verifies a file against the text of its manifest, in this process and a DuckDB of its own, and without a service.
+ * Throws `file_unreadable` when the text is no manifest.
+ */
+export async function verifyExport(
+  text: string,
+  source: FileSource,
+  { log, ...options }: { log: Log; signal: AbortSignal; onBytes: (bytes: number) => void },
+): Promise<FileVerdict> {
+  const manifest = parseManifest(text);
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
+  const duckdb = createDuckDb({
+    memoryBytes: verifierBytes,
+    threads: 2,
+    tempDir: join(dir, 'duckdb'),
+    niceness: 0,
+    log,
+  });
+  try {
+    return await verifyFile(manifest, source, { ...options, duckdb, dir });
+  } finally {
+    await duckdb.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function parseManifest(text: string): Manifest {
+  try {
+    const { value } = parseJson(Buffer.from(text));
+    new Validator().check(manifestSchema, '/')(value);
+    return value as Manifest;
+  } catch (error) {
+    const why = error instanceof AppError ? error.detail : String(error);
+    throw new AppError('file_unreadable', {
+      detail: `This is not the manifest of an export: ${why}. Get it again: svcctl exports get ID --manifest FILE.`,
+      cause: error,
+    });
+  }
 }
 
 /** Adds the routes of exports: those that stream and those that create and read jobs. */

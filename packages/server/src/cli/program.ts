@@ -61,6 +61,7 @@ const parts: readonly Part[] = [
       verbs.addExportsLs(exports, context);
       verbs.addExportsShow(exports, context);
       verbs.addExportsGet(exports, context);
+      verbs.addExportsVerify(exports, context);
       verbs.addExportsCancel(exports, context);
     },
   },

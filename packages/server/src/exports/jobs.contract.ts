@@ -10,7 +10,14 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { compressions, exportFormats, exportStates, proofs } from './values.ts';
+import {
+  compressions,
+  type DifferenceKind,
+  exportFormats,
+  exportStates,
+  type Proof,
+  proofs,
+} from './values.ts';
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
@@ -65,7 +72,7 @@ export const manifestSchema = Type.Object({
       { additionalProperties: true },
     ),
   ),
-  rows: Type.Integer(),
+  rows: Type.Integer({ minimum: 0 }),
   digest: digestSchema,
   proof: oneOf(
     proofs,
@@ -74,13 +81,13 @@ export const manifestSchema = Type.Object({
   splits: nullable(
     Type.Record(Type.String(), Type.Object({ rows: Type.Integer(), digest: digestSchema })),
   ),
-  bytes: Type.Integer(),
+  bytes: Type.Integer({ minimum: 0 }),
   sha256: sha256Schema,
   parts: Type.Array(
     Type.Object({
-      rows: Type.Integer(),
+      rows: Type.Integer({ minimum: 0 }),
       digest: digestSchema,
-      bytes: Type.Integer(),
+      bytes: Type.Integer({ minimum: 0 }),
       sha256: sha256Schema,
     }),
   ),
@@ -88,6 +95,41 @@ export const manifestSchema = Type.Object({
   finished_at: instantSchema,
 });
 export type Manifest = Static<typeof manifestSchema>;
+
+/** What a file is, read whole and parsed again, against its manifest. What could not be told of it is null. */
+export type FileVerdict = {
+  readonly export_id: string;
+  readonly file_name: string;
+  readonly ok: boolean;
+  /** content: the digest of each part was computed from the rows in it. rows: the rows were only counted. */
+  readonly proof: Exclude<Proof, 'sample'>;
+  readonly rows: number | null;
+  readonly digest: string | null;
+  readonly bytes: number;
+  readonly sha256: string | null;
+  readonly parts: readonly PartVerdict[];
+  readonly differences: readonly FileDifference[];
+};
+
+export type PartVerdict = {
+  /** Counts from 1. */
+  readonly part: number;
+  readonly ok: boolean;
+  readonly rows: number | null;
+  readonly digest: string | null;
+  readonly bytes: number;
+  readonly sha256: string | null;
+};
+
+export type FileDifference = {
+  /** null: the difference is of the file as a whole, or outside its parts. */
+  readonly part: number | null;
+  readonly kind: DifferenceKind;
+  /** As the manifest says; null where there is nothing to compare. */
+  readonly expected: string | number | null;
+  readonly found: string | number | null;
+  readonly message: string;
+};
 
 const byId = Type.Object({ id: Type.String() });
 

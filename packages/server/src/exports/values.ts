@@ -81,3 +81,15 @@ export type ExportState = (typeof exportStates)[number];
 /** How a file was compared with its slice; the contract of the manifest says what each of them means. */
 export const proofs = ['content', 'sample', 'rows'] as const;
 export type Proof = (typeof proofs)[number];
+
+/** How a file may differ from its manifest, as `exports verify` names it. */
+export const differenceKinds = [
+  'lost',
+  'bytes',
+  'sha256',
+  'header',
+  'unreadable',
+  'rows',
+  'digest',
+] as const;
+export type DifferenceKind = (typeof differenceKinds)[number];

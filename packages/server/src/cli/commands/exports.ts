@@ -151,6 +151,42 @@ async function get(context: Context, id: string, options: GetOptions): Promise<v
   await getFile(context, client, { job, request });
 }
 
+type VerifyOptions = { file?: string; manifest?: string; json?: JsonOption };
+
+export function addExportsVerify(exports: Command, context: Context): void {
+  const command = exports
+    .command('verify')
+    .summary('prove that a file is what its manifest says')
+    .description(
+      'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of\neach part must be those of the manifest. The file is read from the service, part by part, or from\n--file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it\nneeds no service. Ends with 1 when anything differs, and tells what.',
+    )
+    .argument('[id]', 'the job’s id, as svcctl exports ls prints it')
+    .option('--file <file>', 'the file, as it was downloaded')
+    .option('--manifest <file>', 'its manifest, as svcctl exports get --manifest wrote it')
+    .option(jsonFlags, jsonHelp)
+    .action((id: string | undefined, options: VerifyOptions) => verify(context, id, options));
+  withExamples(command, [
+    'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p',
+    'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p --file tx.parquet',
+    'svcctl exports verify --file tx.parquet --manifest tx.manifest.json',
+    'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p --json ok,differences',
+  ]);
+}
+
+async function verify(
+  context: Context,
+  id: string | undefined,
+  { json, ...files }: VerifyOptions,
+): Promise<void> {
+  if (id === undefined && (files.file === undefined || files.manifest === undefined)) {
+    throw new AppError('usage_invalid', {
+      detail: 'Give the id of an export job, or both --file FILE and --manifest FILE.',
+    });
+  }
+  const { verifyExport } = await import('../exports/verify.ts');
+  await verifyExport(context, { id, json, ...files });
+}
+
 export function addExportsCancel(exports: Command, context: Context): void {
   const command = exports
     .command('cancel')

@@ -17,6 +17,9 @@ const mostVainTries = 10;
 /** Most tries in all: if a network breaks so often, somebody should look at it. */
 const mostTries = 200;
 
+/** A stretch of a file in bytes: `start` is its first byte, `end` is the one after its last. */
+export type Stretch = { readonly start: number; readonly end: number };
+
 /** `resumedAt`: bytes that were there already; `breaks`: how often the connection broke. */
 export type Fetched = { resumedAt: number; breaks: number };
 
@@ -30,32 +33,16 @@ export async function fetchFile(
   connection: Connection,
   { job, sink, label }: { job: ExportJob; sink: Sink; label: string },
 ): Promise<Fetched> {
-  const { io } = context;
   const resumedAt = sink.sizeBytes();
   const progress = createDownloadProgress(context, job, { label, resumedAt });
-  let vainTries = 0;
-  let breaks = 0;
+  let breaks: number;
   try {
-    for (let tries = 1; ; tries++) {
-      const before = sink.sizeBytes();
-      try {
-        await fetchRest(context, connection, {
-          job,
-          sink,
-          onPiece: (sizeBytes) => progress.update(sizeBytes),
-        });
-        break;
-      } catch (error) {
-        if (io.signal.aborted) throw interrupted();
-        vainTries = sink.sizeBytes() > before ? 0 : vainTries + 1;
-        if (!mayPass(error) || vainTries === mostVainTries || tries === mostTries)
-          throw told(error);
-        breaks += 1;
-        await io.sleep(waitMillis(error, vainTries), io.signal);
-      }
-    }
-  } catch (error) {
-    throw io.signal.aborted ? interrupted() : error;
+    breaks = await fetchStretch(context, connection, {
+      job,
+      sink,
+      stretch: { start: 0, end: job.bytes },
+      onPiece: () => progress.update(sink.sizeBytes()),
+    });
   } finally {
     progress.clear();
   }
@@ -63,21 +50,57 @@ export async function fetchFile(
   return { resumedAt, breaks };
 }
 
-type Rest = { job: ExportJob; sink: Sink; onPiece: (sizeBytes: number) => void };
+type Rest = {
+  job: ExportJob;
+  sink: Pick<Sink, 'sizeBytes' | 'etag' | 'begin' | 'write'>;
+  stretch: Stretch;
+  onPiece: () => void;
+};
+
+/**
+ * Fetches what the sink does not have yet of a stretch of a job's file, and goes on by itself as `fetchFile` does.
+ * Returns how often the connection broke.
+ */
+export async function fetchStretch(
+  context: Context,
+  connection: Connection,
+  rest: Rest,
+): Promise<number> {
+  const { io } = context;
+  const { sink } = rest;
+  let vainTries = 0;
+  for (let tries = 1; ; tries++) {
+    const before = sink.sizeBytes();
+    try {
+      await fetchRest(context, connection, rest);
+      return tries - 1;
+    } catch (error) {
+      if (io.signal.aborted) throw interrupted();
+      vainTries = sink.sizeBytes() > before ? 0 : vainTries + 1;
+      if (!mayPass(error) || vainTries === mostVainTries || tries === mostTries) throw told(error);
+      await io.sleep(waitMillis(error, vainTries), io.signal).catch((reason: unknown) => {
+        throw io.signal.aborted ? interrupted() : reason;
+      });
+    }
+  }
+}
 
 /** Fetches over one connection. Throws `Broken` when it ends too early. */
 async function fetchRest(
   { io }: Context,
   connection: Connection,
-  { job, sink, onPiece }: Rest,
+  { job, sink, stretch, onPiece }: Rest,
 ): Promise<void> {
-  const start = sink.sizeBytes();
+  const length = stretch.end - stretch.start;
+  const isWhole = length === job.bytes;
+  const start = stretch.start + sink.sizeBytes();
   const etag = sink.etag();
-  if (etag !== null && start >= job.bytes) return;
+  if (etag !== null && sink.sizeBytes() >= length) return;
+  const range = stretch.end === job.bytes ? `bytes=${start}-` : `bytes=${start}-${stretch.end - 1}`;
   const answer = await openAnswer(io, connection, {
     method: 'GET',
     path: `/exports/${encodeURIComponent(job.id)}/file`,
-    headers: etag === null || start === 0 ? {} : { range: `bytes=${start}-`, 'if-range': etag },
+    headers: etag === null || (isWhole && start === 0) ? {} : { range, 'if-range': etag },
   }).catch(async (error: unknown) => {
     // The file has no such bytes, so what the sink holds is not a part of it.
     if (error instanceof ApiError && error.status === 416 && start > 0) await sink.begin(null);
@@ -85,20 +108,21 @@ async function fetchRest(
   });
   try {
     if (answer.status === 206) {
-      assertRange(answer.headers['content-range'], start, job.bytes);
+      assertRange(answer.headers['content-range'], { start, end: stretch.end }, job.bytes);
     } else {
       // This is the first request, or the file is no longer the one that was begun.
       await sink.begin(answer.headers.etag ?? null);
+      if (!isWhole) assertRange(undefined, { start, end: stretch.end }, job.bytes);
     }
     for await (const piece of pieces(answer.pieces)) {
       await sink.write(piece);
-      onPiece(sink.sizeBytes());
-      if (sink.sizeBytes() > job.bytes) return;
+      onPiece();
+      if (sink.sizeBytes() > length) return;
     }
   } finally {
     answer.cancel();
   }
-  if (sink.sizeBytes() < job.bytes) {
+  if (sink.sizeBytes() < length) {
     throw new Broken('the answer ended before the file did');
   }
 }
@@ -125,10 +149,10 @@ async function* pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-function assertRange(header: string | undefined, start: number, total: number): void {
-  if (header === `bytes ${start}-${total - 1}/${total}`) return;
+function assertRange(header: string | undefined, { start, end }: Stretch, total: number): void {
+  if (header === `bytes ${start}-${end - 1}/${total}`) return;
   throw new AppError('answer_unexpected', {
-    detail: `The service was asked for the bytes from ${start} on of ${total}, and answers "${header ?? ''}". Start anew: remove the .part file.`,
+    detail: `The service was asked for the bytes from ${start} to before ${end} of ${total}, and answers "${header ?? 'all'}". If a download was begun before, start anew: remove the .part file.`,
   });
 }
 

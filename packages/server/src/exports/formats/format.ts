@@ -84,6 +84,8 @@ export type WrittenBody = {
   readonly path: string;
   readonly layout: unknown;
   readonly rows: number;
+  /** How the file is compressed; by default it is not. */
+  readonly compression?: Compression;
   /** A folder for files that `prove` makes and removes. */
   readonly dir: string;
   readonly signal: AbortSignal;

@@ -32,7 +32,7 @@ export async function proveCsv(
   options: FileOptions,
 ): Promise<Proved> {
   const prove = (reading: Reading) =>
-    proveRows(duckdb, rowsSql(written.path, options, reading), {
+    proveRows(duckdb, rowsSql(written, options, reading), {
       hasContent: proofOf(options) === 'content',
       signal: written.signal,
     });
@@ -47,21 +47,44 @@ export async function proveCsv(
 
 type Reading = { lineBytes: number; isParallel: boolean };
 
-function rowsSql(path: string, { columns, profile }: FileOptions, reading: Reading): string {
-  const types = columns.map((_, index) => `c${index}: 'varchar'`).join(', ');
-  const { lineBytes, isParallel } = reading;
-  // DuckDB misreads CRLF when it is told to expect it, but recognizes it by itself.
-  const lineEnd = profile === 'machine' ? `new_line = '\\n',` : '';
-  const rows = `read_csv(${literal(path)}, auto_detect = false, header = false,
-    columns = {${types}}, delim = ',', quote = '"', escape = '"', ${lineEnd}
-    nullstr = '', allow_quoted_nulls = false, strict_mode = true, parallel = ${isParallel},
-    max_line_size = ${lineBytes}, buffer_size = ${Math.max(lineBytes, leastBuffer)})`;
-  const list = columns.map((name, index) =>
+function rowsSql(written: WrittenBody, options: FileOptions, reading: Reading): string {
+  const list = options.columns.map((name, index) =>
     name === 'occurred_at'
       ? `c${index}::timestamptz as occurred_at`
       : `c${index} as "${name.replaceAll('"', '""')}"`,
   );
-  return `select ${list.join(', ')} from ${rows}`;
+  return `select ${list.join(', ')} from ${readCsvSql(written, options, reading)}`;
+}
+
+/** The rows of a CSV file without their names: columns c0, c1, … of text. */
+function readCsvSql(
+  { path, compression = 'none' }: Pick<WrittenBody, 'path' | 'compression'>,
+  { columns, profile }: FileOptions,
+  reading: Reading,
+): string {
+  const types = columns.map((_, index) => `c${index}: 'varchar'`).join(', ');
+  const { lineBytes, isParallel } = reading;
+  // DuckDB misreads CRLF when it is told to expect it, but recognizes it by itself.
+  const lineEnd = profile === 'machine' ? `new_line = '\\n',` : '';
+  return `read_csv(${literal(path)}, auto_detect = false, header = false,
+    columns = {${types}}, delim = ',', quote = '"', escape = '"', ${lineEnd}
+    nullstr = '', allow_quoted_nulls = false, strict_mode = true, parallel = ${isParallel},
+    max_line_size = ${lineBytes}, buffer_size = ${Math.max(lineBytes, leastBuffer)},
+    compression = '${compression}')`;
+}
+
+/** The names in the header of a CSV file that holds nothing else. */
+export async function readHeader(
+  duckdb: DuckDb,
+  written: Pick<WrittenBody, 'path' | 'compression' | 'signal'>,
+  options: FileOptions,
+): Promise<string[]> {
+  const reading = { lineBytes: shortLine, isParallel: false };
+  const rows = await duckdb.run<Record<string, string | null>>(
+    `select * from ${readCsvSql(written, options, reading)}`,
+    { signal: written.signal, timeoutMillis },
+  );
+  return rows.flatMap((row) => Object.values(row).map(String));
 }
 
 /** Reads NDJSON back. Each line must be JSON. */
@@ -72,7 +95,7 @@ export async function proveNdjson(
 ): Promise<Proved> {
   const hasContent = proofOf(options) === 'content';
   const prove = (lineBytes: number) => {
-    const lines = linesSql(written.path, lineBytes);
+    const lines = linesSql(written, lineBytes);
     return proveRows(duckdb, hasContent ? contentSql(lines) : validSql(lines), {
       hasContent,
       signal: written.signal,
@@ -87,10 +110,14 @@ export async function proveNdjson(
 }
 
 /** The lines of a file. They contain neither line breaks nor other control characters, so nothing in them is quoted. */
-function linesSql(path: string, lineBytes: number): string {
+function linesSql(
+  { path, compression = 'none' }: Pick<WrittenBody, 'path' | 'compression'>,
+  lineBytes: number,
+): string {
   return `read_csv(${literal(path)}, auto_detect = false, header = false, columns = {line: 'varchar'},
     delim = chr(4), quote = chr(3), escape = chr(3), new_line = '\\n', nullstr = '',
-    strict_mode = true, max_line_size = ${lineBytes}, buffer_size = ${Math.max(lineBytes, leastBuffer)})`;
+    strict_mode = true, max_line_size = ${lineBytes}, buffer_size = ${Math.max(lineBytes, leastBuffer)},
+    compression = '${compression}')`;
 }
 
 function validSql(lines: string): string {

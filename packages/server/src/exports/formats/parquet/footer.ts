@@ -37,7 +37,7 @@ export function readFooter(footer: Buffer, columns: readonly string[]): RowGroup
   const { fields } = readThrift(footer);
   const schema = fields.get(file.schema);
   if (schema === undefined || !isSame(schema, schemaOf(columns))) {
-    throw new Error('DuckDB wrote other columns than were asked for');
+    throw new Error('the footer has other columns than were asked for');
   }
   const groups = structsOf(fields.get(file.groups));
   return {
@@ -57,6 +57,39 @@ export function joinGroups(stretches: readonly PlacedGroups[]): PlacedGroups {
     rows += stretch.rows;
   }
   return { rows, groups, sizeBytes };
+}
+
+/**
+ * Takes row groups apart again into the stretches that they lie in. `sizes` are those of the stretches in bytes, which
+ * follow each other. Throws when a row group lies in none of them.
+ */
+export function splitGroups({ groups }: RowGroups, sizes: readonly number[]): RowGroups[] {
+  let end = 0;
+  const stretches = sizes.map((size) => {
+    const start = end;
+    end += size;
+    return { start, end, rows: 0, groups: [] as string[] };
+  });
+  for (const one of groups) {
+    const own = fromBase64(one);
+    const at = offsetOf(own);
+    const stretch = stretches.find(({ start, end }) => at >= start && at < end);
+    if (stretch === undefined) throw new Error(`the footer has a row group at byte ${at}`);
+    stretch.rows += numberOf(own.fields.get(group.rows));
+    stretch.groups.push(toBase64(shift(own, -stretch.start)));
+  }
+  return stretches.map(({ rows, groups }) => ({ rows, groups }));
+}
+
+/** Where the first page of a row group lies. */
+function offsetOf(own: ThriftStruct): number {
+  const offsets = structsOf(own.fields.get(group.columns)).flatMap(({ fields }) => {
+    const metadata = fields.get(column.meta);
+    if (metadata?.type !== 'struct') return [];
+    const pages = [metadata.fields.get(meta.dictionaryPage), metadata.fields.get(meta.dataPage)];
+    return pages.filter((page) => page !== undefined).map(numberOf);
+  });
+  return Math.min(...offsets);
 }
 
 /** The end of a file whose row groups begin right after its first `PAR1`: footer, length, magic. */
