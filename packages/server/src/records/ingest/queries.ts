@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { type CounterTable, counterKeys } from '../segments/queries.ts';
@@ -50,7 +50,7 @@ export async function copyNew(
   const rows = Readable.from(part.copyRows(ordinals, recordedAtMicros), { highWaterMark: 4 });
   await pipeline(rows, copy);
   await connection.query(sql`
-    with added_days as materialized (${touched}), ${countAdded}
+    with added_days as materialized (${touched}), ${countAdded({ areSeveral: true })}
     select refuse(${changedMeanwhile}) from counted_days kept where ${isUnchecked(checked)} limit 1`);
   return [];
 }
@@ -155,7 +155,7 @@ export async function storeNew(
         sum(bytes) as bytes, ${sumModulo('digest')} as digest, min(occurred_at) as first_at,
         max(occurred_at) as last_at
       from added group by 1, 2, 3
-    ), ${countAdded}, firsts as (
+    ), ${countAdded({ areSeveral: true })}, firsts as (
       select distinct on (tenant, store, occurred_at, event_id) sent.*
       from added join sent using (occurred_at, event_id, store, tenant)
       order by tenant, store, occurred_at, event_id, place
@@ -188,6 +188,41 @@ export async function storeNew(
   return stored;
 }
 
+/**
+ * Stores and counts the only row of a part if its identity is free and its day has no cold records; otherwise nothing is
+ * stored, and the result is false. It takes PostgreSQL less than two thirds of the time of `storeNew`, most of whose
+ * steps have nothing to do for such a row and are set up all the same. Throws what `storeNew` throws.
+ */
+export async function storeOne(
+  db: Queryable,
+  { record, occurredAt, digest }: PartRow,
+  lockMillis: number,
+): Promise<boolean> {
+  const { tenant, store, eventId, kind, source, model, confidence, bytes, enrichment } = record;
+  const [stored] = await db.query<{ count: number }>(sql`
+    with sent as materialized (
+      select ${tenant}::text collate "C" as tenant, ${store}::text collate "C" as store,
+        ${occurredAt}::timestamptz as occurred_at, ${eventId}::text collate "C" as event_id, ${kind}::text as kind,
+        ${source}::text as source, ${model}::text as model, ${confidence}::text as confidence, ${bytes}::integer as bytes,
+        ${digest}::bigint as digest, ${enrichment}::json as enrichment
+      where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null and not exists (
+        select from leaf_days where tenant = ${tenant} and store = ${store} and day = ${occurredAt.slice(0, 10)}::date
+          and cold_count > 0)
+    ), added as (
+      insert into enrichment_records (${raw(columns)}, recorded_at)
+      select ${raw(columns)}, ${timeWithPinsLocked([tenant])} from sent
+      on conflict do nothing
+      returning tenant, store, occurred_at, bytes, digest
+    ), added_days as materialized (
+      select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes,
+        mod(digest + 18446744073709551616, 18446744073709551616) as digest, occurred_at as first_at, occurred_at as last_at
+      from added
+    ), ${countAdded({ areSeveral: false })}
+    select count(*) as count, case when exists (select from counted_days where cold_count > 0)
+      then refuse(${changedMeanwhile}) end from added`);
+  return stored?.count === 1;
+}
+
 /** The rows as a relation of their own, with their ordinals and their places in the order given. */
 function sentRows(part: Part, ordinals: readonly number[]): Sql {
   const rows = rowsOf(part, ordinals);
@@ -216,17 +251,20 @@ function sentRows(part: Part, ordinals: readonly number[]): Sql {
  * SQL that adds the relation `added_days` to the counters of days, and then to those above, which all writers share:
  * they are locked last and until the commit. Each table waits for the one before it, because PostgreSQL promises no
  * order of its own, and each row for the one before it in the order of the keys: without that order, 8 writers
- * deadlocked at once.
+ * deadlocked at once. One day alone is not summed up.
  */
-const countAdded = join([
-  sql`counted_days as (${additionTo('leaf_days', sql`added_days`)}
-    returning tenant, store, day, cold_count, cold_digest)`,
-  sql`counted_months as (${additionTo('leaf_months', addedTo('leaf_months', 'counted_days'))} returning 1)`,
-  sql`counted_stores as (${additionTo('leaf_stores', addedTo('leaf_stores', 'counted_months'))} returning 1)`,
-  sql`counted_tenant_days as (${additionTo('tenant_days', addedTo('tenant_days', 'counted_stores'))} returning 1)`,
-  sql`counted_tenant_months as (${additionTo('tenant_months', addedTo('tenant_months', 'counted_tenant_days'))} returning 1)`,
-  sql`counted_tenants as (${additionTo('leaf_tenants', addedTo('leaf_tenants', 'counted_tenant_months'))} returning 1)`,
-]);
+function countAdded({ areSeveral }: { areSeveral: boolean }): Sql {
+  const above = (table: CounterTable, before: string) =>
+    additionTo(table, addedTo(table, before, areSeveral));
+  return sql`
+    counted_days as (${additionTo('leaf_days', sql`added_days`)}
+      returning tenant, store, day, cold_count, cold_digest),
+    counted_months as (${above('leaf_months', 'counted_days')} returning 1),
+    counted_stores as (${above('leaf_stores', 'counted_months')} returning 1),
+    counted_tenant_days as (${above('tenant_days', 'counted_stores')} returning 1),
+    counted_tenant_months as (${above('tenant_months', 'counted_tenant_days')} returning 1),
+    counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning 1)`;
+}
 
 /** Days of stores, such as those of `leaf_days`, as JSON; null when there are none. */
 const daysAsJson = sql`json_agg(json_build_object('tenant', tenant, 'store', store, 'day', day,
@@ -243,16 +281,18 @@ function isUnchecked(checked: readonly ColdDay[]): Sql {
       ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[]))`;
 }
 
-/** Sums `added_days` up by the key of a table above the days, once the table before it is done. */
-function addedTo(table: CounterTable, before: string): Sql {
+/** `added_days` by the key of a table above the days, summed up if there are several, once the table before it is done. */
+function addedTo(table: CounterTable, before: string, areSeveral: boolean): Sql {
   const key = counterKeys[table].map((column) =>
     column === 'month' ? `to_char(day, 'YYYY-MM') collate "C" as month` : column,
   );
-  return sql`(
-    select ${raw(key.join(', '))}, sum(count) as count, sum(bytes) as bytes,
-      ${sumModulo('digest')} as digest, min(first_at) as first_at, max(last_at) as last_at
-    from added_days where (select count(*) from ${raw(before)}) >= 0
-    group by ${raw(key.map((_, index) => index + 1).join(', '))}) added`;
+  const sums = areSeveral
+    ? sql`sum(count) as count, sum(bytes) as bytes, ${sumModulo('digest')} as digest,
+        min(first_at) as first_at, max(last_at) as last_at`
+    : sql`count, bytes, digest, first_at, last_at`;
+  const grouped = areSeveral ? `group by ${key.map((_, index) => index + 1).join(', ')}` : '';
+  return sql`(select ${raw(key.join(', '))}, ${sums} from added_days
+    where (select count(*) from ${raw(before)}) >= 0 ${raw(grouped)}) added`;
 }
 
 /** The sum of digests mod 2^64, also of those that are signed numbers. */

@@ -8,7 +8,7 @@ import type { Actor } from '../../kernel/actor.ts';
 import type { Body } from './body.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { Part } from './part.ts';
-import { fewRows, storeNew } from './queries.ts';
+import { fewRows, storeNew, storeOne } from './queries.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 
 let db: TestDatabase;
@@ -333,6 +333,12 @@ test('a record of a day that is counted already changes six rows and no index of
   expect(await count()).toEqual([{ updated: 0, in_place: 0 }]);
   await storeNew(session, oneMore(2));
   expect(await count()).toEqual([{ updated: 6, in_place: 6 }]);
+  const [row] = oneMore(3).part.rows;
+  expect(row && (await storeOne(session, row, 0))).toBe(true);
+  expect(await count()).toEqual([{ updated: 12, in_place: 12 }]);
+  // Its identity is taken now, so it is left to the statement that compares.
+  expect(row && (await storeOne(session, row, 0))).toBe(false);
+  expect(await count()).toEqual([{ updated: 12, in_place: 12 }]);
   await session.query(sql`rollback`);
   await session.close();
 });

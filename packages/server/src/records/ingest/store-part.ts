@@ -16,6 +16,7 @@ import {
   type RowsToStore,
   type Stored,
   storeNew,
+  storeOne,
 } from './queries.ts';
 
 /** What became of the rows of a part. All others are stored now. */
@@ -63,9 +64,13 @@ export async function storePart(
   let checked = nothingChecked;
   let hasRepeats = part.count <= fewRows;
   let lockWaits = 0;
+  let onlyRow = part.count === 1 ? part.rows[0] : undefined;
   const store = (isNew: boolean) =>
     transactions.run(async () => {
       await partitions.ensure(part.months());
+      const row = onlyRow;
+      onlyRow = undefined;
+      if (row !== undefined && (await storeOne(db, row, lockMillis.alone))) return allStored;
       const rows = rowsToStore(part, checked);
       if (!isNew) return storeNew(db, { ...rows, lockMillis: lockMillis.alone });
       const days = await db.transaction((connection) => copyNew(connection, rows));
@@ -107,6 +112,7 @@ export async function storePart(
   });
 }
 
+const allStored: Stored = { duplicates: null, conflicts: null, cold_days: null };
 const uniqueViolation = '23505';
 const lockNotAvailable = '55P03';
 
