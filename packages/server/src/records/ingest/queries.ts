@@ -189,8 +189,8 @@ export async function storeNew(
 }
 
 /**
- * Stores and counts the only row of a part if its identity is free and its day has no cold records; otherwise nothing is
- * stored, and the result is false. It takes PostgreSQL less than two thirds of the time of `storeNew`, most of whose
+ * Stores and counts the only row of a part if its identity is free and its day has no cold records; otherwise nothing
+ * is stored, and the result is false. It takes PostgreSQL less than two thirds of the time of `storeNew`, most of whose
  * steps have nothing to do for such a row and are set up all the same. Throws what `storeNew` throws.
  */
 export async function storeOne(
@@ -203,8 +203,8 @@ export async function storeOne(
     with sent as materialized (
       select ${tenant}::text collate "C" as tenant, ${store}::text collate "C" as store,
         ${occurredAt}::timestamptz as occurred_at, ${eventId}::text collate "C" as event_id, ${kind}::text as kind,
-        ${source}::text as source, ${model}::text as model, ${confidence}::text as confidence, ${bytes}::integer as bytes,
-        ${digest}::bigint as digest, ${enrichment}::json as enrichment
+        ${source}::text as source, ${model}::text as model, ${confidence}::text as confidence,
+        ${bytes}::integer as bytes, ${digest}::bigint as digest, ${enrichment}::json as enrichment
       where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null and not exists (
         select from leaf_days where tenant = ${tenant} and store = ${store} and day = ${occurredAt.slice(0, 10)}::date
           and cold_count > 0)
@@ -215,7 +215,8 @@ export async function storeOne(
       returning tenant, store, occurred_at, bytes, digest
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes,
-        mod(digest + 18446744073709551616, 18446744073709551616) as digest, occurred_at as first_at, occurred_at as last_at
+        mod(digest + 18446744073709551616, 18446744073709551616) as digest, occurred_at as first_at,
+        occurred_at as last_at
       from added
     ), ${countAdded({ areSeveral: false })}
     select count(*) as count, case when exists (select from counted_days where cold_count > 0)
@@ -281,7 +282,9 @@ function isUnchecked(checked: readonly ColdDay[]): Sql {
       ${checked.map((day) => day.cold_count)}::bigint[], ${checked.map((day) => day.cold_digest)}::numeric[]))`;
 }
 
-/** `added_days` by the key of a table above the days, summed up if there are several, once the table before it is done. */
+/**
+ * `added_days` by the key of a table above the days, summed up if there are several, once the table before it is done.
+ */
 function addedTo(table: CounterTable, before: string, areSeveral: boolean): Sql {
   const key = counterKeys[table].map((column) =>
     column === 'month' ? `to_char(day, 'YYYY-MM') collate "C" as month` : column,
