@@ -19,7 +19,8 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${template}'`,
     );
   }
-  await asAdmin(adminUrl, `create database ${name} template ${template}`);
+  // Without writing every block to the WAL, a copy takes half the CPU time.
+  await asAdmin(adminUrl, `create database ${name} template ${template} strategy file_copy`);
   if (original !== undefined) {
     await asAdmin(adminUrl, `alter database ${template} with allow_connections true`);
   }
