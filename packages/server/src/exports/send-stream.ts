@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
+import { giveBack } from './encode/marked-quotes.ts';
 import type { FileStream } from './stream-file.ts';
 
 /**
@@ -29,6 +30,7 @@ export async function sendExport(
       const isQuick = performance.now() - startedAt < quickMillis;
       pieceBytes = isQuick ? largePieceBytes : smallPieceBytes;
     }
+    giveBack(chunk);
   }
   response.addTrailers({ 'repr-digest': `sha-256=:${file.sha256().toString('base64')}:` });
   response.end();
@@ -58,26 +60,25 @@ async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<B
 }
 
 /**
- * Writes one piece and waits until the reader has room for more. Throws `ReaderGone` when the reader hung up, or took
- * nothing for `stallMillis`.
+ * Writes one piece and waits until the system has taken it, so that its memory may be used again. Throws `ReaderGone`
+ * when the reader hung up, or took nothing for `stallMillis`.
  */
 export function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
   if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));
-  if (response.write(piece)) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const done = (error?: Error) => {
       clearTimeout(timer);
-      response.off('drain', onDrain).off('close', onClose);
+      response.off('close', onClose);
       if (error === undefined) resolve();
       else reject(error);
     };
-    const onDrain = () => done();
     const onClose = () => done(new ReaderGone('the reader hung up'));
     const timer = setTimeout(
       () => done(new ReaderGone(`the reader took nothing for ${stallMillis / 1000} s`)),
       stallMillis,
     );
-    response.on('drain', onDrain).on('close', onClose);
+    response.on('close', onClose);
+    response.write(piece, (error) => (error ? onClose() : done()));
   });
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { markedQuote, mendByBytes, mendQuotes } from './marked-quotes.ts';
+import { giveBack, markedQuote, mendByBytes, mendQuotes } from './marked-quotes.ts';
 
 const text = fc.string({ unit: fc.constantFrom(...'"ab,\n', markedQuote, 'é', '\u{1F600}') });
 const mendText = (marked: string) => marked.replaceAll('"', '""').replaceAll(markedQuote, '"');
@@ -24,4 +24,15 @@ test.each([
 ])('mends more than is mended at once: %s', (_name, row) => {
   const marked = row.repeat(Math.ceil((1024 * 1024 + 7) / row.length));
   expect(mendQuotes(Buffer.from(marked)).toString()).toBe(mendText(marked));
+});
+
+test('memory is used again once it is given back, and by one piece only', () => {
+  const first = mendQuotes(Buffer.from('first'));
+  giveBack(first);
+  giveBack(first);
+  giveBack(Buffer.from('not ours'));
+  const second = mendQuotes(Buffer.from('again'));
+  const third = mendQuotes(Buffer.from('other'));
+  expect(second.buffer).toBe(first.buffer);
+  expect([second.toString(), third.toString()]).toEqual(['again', 'other']);
 });
