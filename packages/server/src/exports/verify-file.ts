@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatDigest, sumDigests } from '../kernel/digest.ts';
 import { type DuckDb, DuckDbError, isOutOfMemory } from '../platform/duckdb.ts';
@@ -75,6 +75,16 @@ type Check = ReturnType<typeof startCheck>;
 function startCheck(manifest: Manifest, source: FileSource, tools: VerifyTools) {
   const options = optionsOf(manifest);
   const differences: FileDifference[] = [];
+  const differ = (
+    part: number | null,
+    kind: DifferenceKind,
+    values: { expected?: string | number; found?: string | number; why?: string },
+  ): void => {
+    const { expected = null, found = null, why } = values;
+    const where = part === null ? 'the file' : `part ${part} of ${manifest.parts.length}`;
+    const what = why ?? `${names[kind]} ${found}, and not ${expected} as in the manifest`;
+    differences.push({ part, kind, expected, found, message: `${where}: ${what}` });
+  };
   return {
     manifest,
     source,
@@ -87,16 +97,7 @@ function startCheck(manifest: Manifest, source: FileSource, tools: VerifyTools) 
     /** Where a stretch is copied to, so that it can be parsed. */
     path: join(tools.dir, 'part'),
     differences,
-    differ(
-      part: number | null,
-      kind: DifferenceKind,
-      values: { expected?: string | number; found?: string | number; why?: string },
-    ): void {
-      const { expected = null, found = null, why } = values;
-      const where = part === null ? 'the file' : `part ${part} of ${manifest.parts.length}`;
-      const what = why ?? `${names[kind]} ${found}, and not ${expected} as in the manifest`;
-      differences.push({ part, kind, expected, found, message: `${where}: ${what}` });
-    },
+    differ,
   };
 }
 
@@ -148,7 +149,8 @@ async function copyStretch(
       bytes += piece.length;
       read.bytes += piece.length;
       tools.onBytes(read.bytes);
-      await writeAll(file, piece);
+      // This goes on where the piece before it ended.
+      await file.writeFile(piece);
     });
     if (lost === null) return bytes;
     differ(part, 'lost', { why: lost });
@@ -309,8 +311,4 @@ function digestOf(digests: readonly (string | null)[]): string | null {
   const known = digests.filter((digest) => digest !== null);
   if (known.length < digests.length) return null;
   return formatDigest(sumDigests(known.map((digest) => BigInt(`0x${digest}`))));
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
 }

@@ -191,7 +191,7 @@ test('erased records leave all counters, and first and last times follow', async
   const [a, b, c] = [
     day('A', '2001-03-01', 3),
     day('A', '2001-03-02', 2),
-    day('A', '2001-04-03', 2),
+    day('A', '2001-04-01', 2),
   ];
   await addHot('erase', [a, b, c]);
   await freeze('erase', [segment('s1', [a, b])]);
@@ -201,10 +201,10 @@ test('erased records leave all counters, and first and last times follow', async
       ...{ tenant: 'erase', add: [segment('s2', [kept], 20)], remove: ['s1'], isErasing: true },
       hotDays: [c],
       async removeHot(locked) {
-        expect(locked.map((row) => row.day)).toEqual(['2001-03-01', '2001-03-02', '2001-04-03']);
+        expect(locked.map((row) => row.day)).toEqual(['2001-03-01', '2001-03-02', '2001-04-01']);
         await connection.query(sql`delete from enrichment_records where tenant = 'erase'
-          and occurred_at = '2001-04-03T01:00:00Z'`);
-        return [{ store: 'A', day: '2001-04-03', count: 1, bytes: 7, digest: '5' }];
+          and occurred_at = '2001-04-01T01:00:00Z'`);
+        return [{ store: 'A', day: '2001-04-01', count: 1, bytes: 7, digest: '5' }];
       },
     }),
   );
@@ -220,22 +220,22 @@ test('erased records leave all counters, and first and last times follow', async
         first: '02 02',
         last: '02 02',
       },
-      { count: 1, bytes: 7, digest: '5', cold_count: 0, first: '03 02', last: '03 02' },
+      { count: 1, bytes: 7, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
     ],
     months: [
       { month: '2001-03', count: 1, cold_count: 1, first: '02 02', last: '02 02' },
-      { month: '2001-04', count: 1, cold_count: 0, first: '03 02' },
+      { month: '2001-04', count: 1, cold_count: 0, first: '01 02' },
     ],
-    stores: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '03 02' }],
+    stores: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '01 02' }],
     tenantDays: [
       { day: '2001-03-02', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
-      { day: '2001-04-03', count: 1, digest: '5', cold_count: 0, first: '03 02', last: '03 02' },
+      { day: '2001-04-01', count: 1, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
     ],
     tenantMonths: [
       { month: '2001-03', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
-      { month: '2001-04', count: 1, digest: '5', cold_count: 0, first: '03 02', last: '03 02' },
+      { month: '2001-04', count: 1, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
     ],
-    tenants: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '03 02' }],
+    tenants: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '01 02' }],
   });
 });
 
