@@ -1,5 +1,5 @@
-import { decompress } from '@bokuweb/zstd-wasm';
 import { parquetReadObjects } from 'hyparquet';
+import { unpackFrame } from './zstd.ts';
 
 /** Cells as text, null where there is nothing. */
 export type Row = Record<string, string | null>;
@@ -54,7 +54,7 @@ export async function readParquet(bytes: Buffer): Promise<Row[]> {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   const rows = await parquetReadObjects({
     file: file as ArrayBuffer,
-    compressors: { ZSTD: (input: Uint8Array) => decompress(Buffer.from(input)) },
+    compressors: { ZSTD: (input: Uint8Array) => unpackFrame(input) },
     parsers: {
       timestampFromMicroseconds: instantOf,
       // Its own takes a byte order mark for none of the text.
