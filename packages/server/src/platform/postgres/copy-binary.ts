@@ -56,9 +56,10 @@ export class CopyWriter {
   /** An instant of `timestamptz`, in microseconds since 1970. */
   instant(micros: number): void {
     const since2000 = micros - microsTo2000;
+    const high = Math.floor(since2000 / twoTo32);
     this.#sizeOf(8);
-    this.#view.setInt32(this.#size, Math.floor(since2000 / twoTo32));
-    this.#view.setUint32(this.#size + 4, since2000 - Math.floor(since2000 / twoTo32) * twoTo32);
+    this.#view.setInt32(this.#size, high);
+    this.#view.setUint32(this.#size + 4, since2000 - high * twoTo32);
     this.#size += 8;
   }
 
