@@ -1,4 +1,4 @@
-import { AppError } from './errors.ts';
+import { AppError, type ErrorCode } from './errors.ts';
 
 /** Does the work of many callers together, because that is cheaper. */
 export type Batcher<T, R> = {
@@ -102,8 +102,11 @@ export function createBatcher<T, R>(options: {
 
 /** Whether an error would meet each caller alone as well, or leaves open whether the work was done. */
 function isOutage(error: unknown): boolean {
-  return (
-    error instanceof AppError &&
-    (error.code === 'database_unavailable' || error.code === 'database_full')
-  );
+  return error instanceof AppError && outages.has(error.code);
 }
+
+const outages: ReadonlySet<ErrorCode> = new Set([
+  'database_unavailable',
+  'database_full',
+  'database_out_of_memory',
+]);

@@ -107,6 +107,12 @@ export const errorCatalogue = {
   cold_tier_unavailable: row(503, 5, true, 'Cold data cannot be read or written at the moment.'),
   database_unavailable: row(503, 5, true, 'The database cannot be reached at the moment.'),
   database_full: row(503, 5, true, 'The database has no space left to write to.'),
+  database_out_of_memory: row(
+    503,
+    5,
+    true,
+    'The database has no memory left, or no room in its table of locks.',
+  ),
   query_timeout: row(503, 5, true, 'The database took too long to answer.'),
   not_ready: row(503, 5, true, 'The service is starting.'),
 

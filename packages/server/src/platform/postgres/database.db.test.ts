@@ -220,6 +220,16 @@ test.each([
   expect(await countNotes()).toBe(0);
 });
 
+test.each([
+  ['53100', 'database_full', 30],
+  ['53200', 'database_out_of_memory', 5],
+])('SQLSTATE %s becomes %s', async (state, code, retryAfterSeconds) => {
+  await expect(db.query(sql`select refuse(${state})`)).rejects.toMatchObject({
+    code,
+    retryAfterSeconds,
+  });
+});
+
 test('a database that takes no connections for a while, as while it is cloned, is unavailable', async () => {
   const closed = await createTestDatabase();
   const admin = openDatabase({

@@ -11,7 +11,8 @@ type Row = Record<string, unknown>;
 export type Queryable = {
   /**
    * Runs a statement, which each connection prepares once for each text unless told otherwise. Throws an AppError such as
-   * `database_unavailable`, `database_full` or `query_timeout` when the database cannot answer now.
+   * `database_unavailable`, `database_full`, `database_out_of_memory` or `query_timeout` when the database cannot answer
+   * now.
    */
   query<R extends Row>(statement: Sql, options?: QueryOptions): Promise<R[]>;
 };
@@ -360,7 +361,9 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
 /** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
-const fullCodes = new Set(['53100', '53200', '53000']);
+const fullCodes = new Set(['53100', '53000']);
+/** PostgreSQL says so of its memory, and of its table of locks, which all sessions share. */
+const outOfMemory = '53200';
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -391,6 +394,14 @@ function translateDatabaseError(error: unknown): unknown {
     if (code === '55000' && error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
+    }
+    if (code === outOfMemory) {
+      return new AppError('database_out_of_memory', {
+        detail:
+          'The database has no memory left for this, or no room in its table of locks. Try again in a few seconds. If it goes on, raise max_locks_per_transaction of PostgreSQL, or its memory.',
+        retryAfterSeconds: 5,
+        cause: error,
+      });
     }
     if (code.startsWith('22')) {
       return new AppError('request_invalid', {

@@ -14,8 +14,9 @@ export const advisoryLocks = {
   retentionRuns: 7_340_120,
   versionCounts: 7_340_121,
   storeFence: 7_340_123,
-  // These numbers are the first of two; the second says which lane, tenant or job is meant.
+  // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,
+  pinBuckets: 734_018,
   tags: 734_013,
   exportJobs: 734_014,
   exportJobTaking: 734_015,

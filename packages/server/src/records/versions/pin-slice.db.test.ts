@@ -164,6 +164,44 @@ test('tenants are locked in one order, and others are not waited for', async () 
   });
 });
 
+test('a part of 10,000 tenants takes no more than 256 locks, and a pin of any waits for it', async () => {
+  let pinned: Promise<unknown> | undefined;
+  await mover.db.transaction(async (connection) => {
+    const many = Array.from({ length: 10_000 }, (_, n) => `many-${n}`);
+    for (const tenants of [many.slice(0, 128), many.slice(0, 500), many]) {
+      await lockPins(connection, tenants);
+      const [held] = await connection.query<{ count: number }>(sql`
+        select count(*) as count from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`);
+      expect(held?.count).toBeGreaterThan(100);
+      expect(held?.count).toBeLessThanOrEqual(256);
+      // The locks end with the transaction. The last one stays open.
+      if (tenants !== many) await connection.client.query('rollback; begin');
+    }
+    pinned = pin({ tenant: 'many-77', tenants: null });
+    await expect.poll(waiting('ExclusiveLock')).toHaveLength(1);
+  });
+  await pinned;
+});
+
+test('writers and pins of the release before, which lock by tenant, are waited for', async () => {
+  const tenant = 'skew';
+  const tenantLock = sql`734012, hashtext(${tenant})`;
+  const oldPinner = await mover.db.openSession();
+  await oldPinner.query(sql`select pg_advisory_lock(${tenantLock})`);
+  const sent = send([record(tenant, 1)]);
+  await expect.poll(waiting('ShareLock')).toHaveLength(1);
+  await oldPinner.query(sql`select pg_advisory_unlock(${tenantLock})`);
+  expect(await sent).toMatchObject({ accepted: 1 });
+  await oldPinner.close();
+  let pinned: Promise<PinnedSlice> | undefined;
+  await mover.db.transaction(async (oldWriter) => {
+    await oldWriter.query(sql`select pg_advisory_xact_lock_shared(${tenantLock})`);
+    pinned = pin({ tenant, tenants: null });
+    await expect.poll(waiting('ExclusiveLock')).toHaveLength(1);
+  });
+  expect((await pinned)?.triple?.count).toBe(1);
+});
+
 test('a slice of a kind is pinned without a count', async () => {
   const pinned = await pin({ tenant: 'flight', kind: 'flight', tenants: null });
   expect(pinned.triple).toBeNull();
