@@ -13,7 +13,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import {
+  CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import { createGate, type Gate } from '../src/kernel/gate.ts';
+import { type FoundS3, startRealS3 } from './real-s3.mjs';
 
 /** What the gate before the server does with a request. */
 export type S3Behaviour =
@@ -36,10 +42,12 @@ export type S3Behaviour =
   | 'pause_answer'
   /** Turns one bit of the request's body on its way. */
   | 'flip_request'
-  /** Keeps half of the request's body, and says that all is well. */
+  /** Keeps half of the request's body, and says that all is well. A real server does not. */
   | 'lose_half'
-  /** Passes If-Match and If-None-Match over, as servers do that do not know them. */
+  /** Passes If-Match and If-None-Match over, as servers do that do not know them. A real one does not. */
   | 'unconditional'
+  /** Sends the whole object to whoever asks for a stretch of it. */
+  | 'pass_range_over'
   /** Does what it is asked, and closes the connection instead of answering. */
   | 'lose_answer';
 
@@ -63,8 +71,8 @@ export type TestS3 = {
   behave(behave: (method: string, path: string) => S3Behaviour): void;
   /** Resolves with the next request that fits, when it has come and before it is answered. */
   seen(fits: (request: S3Request) => boolean): Promise<S3Request>;
-  /** Objects below a prefix, put past the server. */
-  seed(prefix: string, keys: readonly string[], content: string): void;
+  /** Objects below a prefix, put past the gate. */
+  seed(prefix: string, keys: readonly string[], content: string | Buffer): Promise<void>;
   /** Ids of multipart uploads that are neither completed nor aborted. */
   openUploads(): Promise<string[]>;
   /** Begins an upload of an object below a prefix, now or earlier, as a process does that is killed then. */
@@ -76,24 +84,22 @@ const bucket = 'cold';
 const key = 'S3RVER';
 const removal = { recursive: true, force: true };
 
+/** What stands behind the gate. */
+type Backend = {
+  /** Answers a request, whose body may have been changed on its way. */
+  answer(incoming: IncomingMessage, body: Buffer, behaviour: S3Behaviour): Promise<Answer>;
+  readonly environment: Readonly<Record<string, string>>;
+  urlOf(prefix: string, endpoint: string, bucket: string | undefined): string;
+} & Pick<TestS3, 'seed' | 'openUploads' | 'beginUpload' | 'close'>;
+
 /**
- * s3rver on a free port, with a gate before it that misbehaves when told to, and credentials for it in
- * this process's environment. s3rver reads requests as S3 does: paths, headers, XML, pages of a list,
- * multipart uploads. What it leaves out, the gate adds: it compares bodies with Content-MD5 and with the
- * SHA-256 that the signature covers, shows an object only when it is whole, lists uploads, three a page,
- * removes the parts of an aborted one, and keeps If-Match and If-None-Match of a PUT. Neither checks
- * signatures (s3rver reckons those of lists wrongly) or permissions, nor
- * knows redirects to other regions, virtual-hosted buckets or TLS.
+ * A server of S3 with a gate before it that misbehaves when told to, and credentials for it in this process's
+ * environment: s3rver with what it leaves out, or the real server that is given.
  */
-export async function startS3(): Promise<TestS3> {
-  const directory = await mkdtemp(join(tmpdir(), 'svcctl-s3-'));
-  const server = await startS3rver(directory);
-  const { port } = server;
+export async function startS3(found?: FoundS3): Promise<TestS3> {
+  const backend = found === undefined ? await startMock() : await startReal(found);
   const requests: S3Request[] = [];
   const watchers = new Set<(request: S3Request) => void>();
-  const oneAtATime = createGate(1);
-  const aborted = new Set<string>();
-  const uploads = new Map<string, Upload>();
   let behave: (method: string, path: string) => S3Behaviour = () => 'pass';
 
   const gate = createServer((incoming, response) => {
@@ -101,27 +107,17 @@ export async function startS3(): Promise<TestS3> {
     const seen = { method, path, headers, behaviour: behave(method, path) };
     requests.push(seen);
     for (const watcher of watchers) watcher(seen);
-    handle(incoming, response, {
-      behaviour: seen.behaviour,
-      port,
-      directory,
-      oneAtATime,
-      aborted,
-      uploads,
-    }).catch(() => response.destroy());
+    handle(incoming, response, { behaviour: seen.behaviour, backend }).catch(() =>
+      response.destroy(),
+    );
   });
   await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
   const endpoint = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
-  const restore = setEnvironment({
-    AWS_ACCESS_KEY_ID: key,
-    AWS_SECRET_ACCESS_KEY: key,
-    AWS_EC2_METADATA_DISABLED: 'true',
-  });
-  const urlOf = (prefix: string, name = bucket) =>
-    `s3://${name}/${prefix}?endpoint=${encodeURIComponent(endpoint)}&region=us-east-1`;
+  const restore = setEnvironment(backend.environment);
+  const urlOf = (prefix: string, name?: string) => backend.urlOf(prefix, endpoint, name);
 
   return {
-    url: urlOf('segments/of%20us'),
+    url: urlOf('segments/of us'),
     urlOf,
     requests,
     clear: () => void requests.splice(0),
@@ -137,7 +133,80 @@ export async function startS3(): Promise<TestS3> {
         };
         watchers.add(watcher);
       }),
-    seed(prefix, keys, content) {
+    seed: backend.seed,
+    openUploads: backend.openUploads,
+    beginUpload: backend.beginUpload,
+    async close() {
+      restore();
+      await closeServer(gate);
+      await backend.close();
+    },
+  };
+}
+
+/** The real server judges all by itself: conditions, digests, signatures, uploads. */
+async function startReal(found: FoundS3): Promise<Backend> {
+  const real = await startRealS3(found);
+  const { hostname, port } = new URL(real.endpoint ?? '');
+  const { client, bucket: Bucket, own } = real;
+  return {
+    answer: (incoming, body) => forward(incoming, body, { hostname, port: Number(port) }),
+    environment: real.environment,
+    urlOf(prefix, endpoint, name) {
+      const url = real.urlOf(prefix, endpoint);
+      return name === undefined ? url : url.replace(`s3://${Bucket}/`, `s3://${name}/`);
+    },
+    async seed(prefix, keys, content) {
+      const someAtOnce = createGate(16);
+      await Promise.all(
+        keys.map((name) => {
+          const Key = `${own}/${prefix}/${name}`;
+          const command = new PutObjectCommand({ Bucket, Key, Body: content });
+          return someAtOnce.run(() => client.send(command));
+        }),
+      );
+    },
+    async openUploads() {
+      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
+      return Uploads.flatMap(({ Key, UploadId }) =>
+        UploadId === undefined || Key?.startsWith(`${own}/`) !== true ? [] : [UploadId],
+      );
+    },
+    async beginUpload(prefix, name) {
+      const Key = `${own}/${prefix}/${name}`;
+      await client.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    },
+    close: () => real.close(),
+  };
+}
+
+/**
+ * s3rver on a free port. It reads requests as S3 does: paths, headers, XML, pages of a list, multipart uploads. What it
+ * leaves out is added here: bodies are compared with Content-MD5 and with the SHA-256 that the signature covers, an
+ * object is shown only when it is whole, uploads are listed, three a page, the parts of an aborted one are removed, and
+ * If-Match and If-None-Match of a PUT are kept. Nobody checks signatures (s3rver reckons those of lists wrongly) or
+ * permissions, nor knows redirects to other regions, virtual-hosted buckets or TLS.
+ */
+async function startMock(): Promise<Backend> {
+  const directory = await mkdtemp(join(tmpdir(), 'svcctl-s3-'));
+  const server = await startS3rver(directory);
+  const mock: Mock = {
+    target: { hostname: '127.0.0.1', port: server.port },
+    directory,
+    oneAtATime: createGate(1),
+    aborted: new Set(),
+    uploads: new Map(),
+  };
+  return {
+    answer: (incoming, body, behaviour) => answerMock(incoming, body, { mock, behaviour }),
+    environment: {
+      AWS_ACCESS_KEY_ID: key,
+      AWS_SECRET_ACCESS_KEY: key,
+      AWS_EC2_METADATA_DISABLED: 'true',
+    },
+    urlOf: (prefix, endpoint, name = bucket) =>
+      `s3://${name}/${encodeURI(prefix)}?endpoint=${encodeURIComponent(endpoint)}&region=us-east-1`,
+    async seed(prefix, keys, content) {
       const md5 = digestOf('md5', Buffer.from(content)).toString('hex');
       for (const name of keys) {
         const path = join(directory, bucket, prefix, `${name}._S3rver_object`);
@@ -146,23 +215,19 @@ export async function startS3(): Promise<TestS3> {
         writeFileSync(`${path}.md5`, md5);
       }
     },
-    async beginUpload(prefix, name, startedAt) {
+    async beginUpload(prefix, name, startedAt = new Date()) {
       const path = `/${bucket}/${prefix}/${name}`.split('/').map(encodeURIComponent).join('/');
-      const answer = await fetch(`${endpoint}${path}?uploads`, {
+      const answer = await fetch(`http://127.0.0.1:${server.port}${path}?uploads`, {
         method: 'POST',
         headers: { authorization: `AWS ${key}:any`, date: new Date().toUTCString() },
       });
       const text = await answer.text();
-      if (!answer.ok) throw new Error(text);
-      const [, id = ''] = /<UploadId>(.+)<\/UploadId>/.exec(text) ?? [];
-      const upload = uploads.get(id);
-      if (startedAt !== undefined && upload !== undefined)
-        uploads.set(id, { ...upload, startedAt });
+      const [, id] = /<UploadId>(.+)<\/UploadId>/.exec(text) ?? [];
+      if (id === undefined) throw new Error(text);
+      mock.uploads.set(id, { key: `${prefix}/${name}`, startedAt });
     },
     openUploads: () => readdir(uploadsOf(directory)).catch(() => []),
     async close() {
-      restore();
-      await closeServer(gate);
       await server.close();
       await rm(directory, removal);
     },
@@ -212,16 +277,15 @@ function uploadsOf(directory: string): string {
   return join(directory, bucket, '._S3rver_uploads');
 }
 
-type Handling = {
-  behaviour: S3Behaviour;
-  port: number;
-  directory: string;
+type Mock = {
+  readonly target: Target;
+  readonly directory: string;
   /** s3rver writes an object in place: without it others would see half of it. */
-  oneAtATime: Gate;
+  readonly oneAtATime: Gate;
   /** Ids of uploads: s3rver would take more parts of them. */
-  aborted: Set<string>;
+  readonly aborted: Set<string>;
   /** By id. */
-  uploads: Map<string, Upload>;
+  readonly uploads: Map<string, Upload>;
 };
 
 type Upload = { readonly key: string; readonly startedAt: Date };
@@ -232,39 +296,60 @@ const pauseMillis = 4000;
 async function handle(
   incoming: IncomingMessage,
   response: ServerResponse,
-  { behaviour, port, directory, oneAtATime, aborted, uploads }: Handling,
+  { behaviour, backend }: { behaviour: S3Behaviour; backend: Backend },
 ): Promise<void> {
   const body = await buffer(incoming);
   if (behaviour === 'hang') return;
   if (behaviour === 'close') return void incoming.socket.destroy();
-  if (behaviour === 'fail') return refuse(response, 500, 'InternalError');
-  if (behaviour === 'slow_down') return refuse(response, 503, 'SlowDown');
-  if (behaviour === 'deny') return refuse(response, 403, 'AccessDenied');
+  if (behaviour === 'pass_range_over') delete incoming.headers.range;
   if (behaviour === 'flip_request' && body.length > 0) body.writeUInt8(body.readUInt8(0) ^ 1, 0);
-  if (!fitsItsDigests(incoming, body)) return refuse(response, 400, 'BadDigest');
+  const answer =
+    behaviour === 'fail'
+      ? refusal(500, 'InternalError')
+      : behaviour === 'slow_down'
+        ? refusal(503, 'SlowDown')
+        : behaviour === 'deny'
+          ? refusal(403, 'AccessDenied')
+          : await backend.answer(incoming, body, behaviour);
+  if (behaviour === 'lose_answer') return void incoming.socket.destroy();
+  response.writeHead(answer.status, answer.headers);
+  const half = Math.floor(answer.body.length / 2);
+  if (behaviour === 'half_answer') {
+    response.write(answer.body.subarray(0, half), () => incoming.socket.destroy());
+  } else if (behaviour === 'stall_answer') {
+    response.write(answer.body.subarray(0, half));
+  } else if (behaviour === 'pause_answer') {
+    response.write(answer.body.subarray(0, half));
+    setTimeout(() => response.end(answer.body.subarray(half)), pauseMillis);
+  } else response.end(answer.body);
+}
+
+async function answerMock(
+  incoming: IncomingMessage,
+  body: Buffer,
+  { mock, behaviour }: { mock: Mock; behaviour: S3Behaviour },
+): Promise<Answer> {
+  const { directory, oneAtATime, aborted, uploads, target } = mock;
+  if (!fitsItsDigests(incoming, body)) return refusal(400, 'BadDigest');
   const asked = new URL(incoming.url ?? '', 'http://gate');
   const uploadId = asked.searchParams.get('uploadId');
   const isOfUploads = asked.searchParams.has('uploads');
   if (incoming.method === 'GET' && isOfUploads) {
-    response.writeHead(200, { 'content-type': 'application/xml' });
-    response.end(uploadsPage(uploads, asked.searchParams));
-    return;
+    const page = Buffer.from(uploadsPage(uploads, asked.searchParams));
+    return { status: 200, headers: { 'content-type': 'application/xml' }, body: page };
   }
   if (incoming.method === 'DELETE' && uploadId !== null) {
     aborted.add(uploadId);
     uploads.delete(uploadId);
     await oneAtATime.run(() => rm(join(uploadsOf(directory), uploadId), removal));
-    response.writeHead(204).end();
-    return;
+    return { status: 204, headers: {}, body: Buffer.alloc(0) };
   }
-  if (uploadId !== null && aborted.has(uploadId)) return refuse(response, 404, 'NoSuchUpload');
+  if (uploadId !== null && aborted.has(uploadId)) return refusal(404, 'NoSuchUpload');
   const kept = behaviour === 'lose_half' ? body.subarray(0, body.length / 2) : body;
   const answer = await oneAtATime.run(async () => {
     const isFree = behaviour === 'unconditional' || (await keepsConditions(incoming, directory));
-    return isFree ? forward(incoming, kept, port) : null;
+    return isFree ? forward(incoming, kept, target) : refusal(412, 'PreconditionFailed');
   });
-  if (behaviour === 'lose_answer') return void incoming.socket.destroy();
-  if (answer === null) return refuse(response, 412, 'PreconditionFailed');
   if (incoming.method === 'POST' && answer.status === 200) {
     if (uploadId !== null) uploads.delete(uploadId);
     const [, id] = /<UploadId>([^<]+)</.exec(answer.body.toString()) ?? [];
@@ -276,16 +361,7 @@ async function handle(
     delete answer.headers['content-length'];
     answer.body = Buffer.from(answer.body.toString().replaceAll('&amp;', '&'));
   }
-  response.writeHead(answer.status, answer.headers);
-  const half = Math.floor(answer.body.length / 2);
-  if (behaviour === 'half_answer') {
-    response.write(answer.body.subarray(0, half), () => incoming.socket.destroy());
-  } else if (behaviour === 'stall_answer') {
-    response.write(answer.body.subarray(0, half));
-  } else if (behaviour === 'pause_answer') {
-    response.write(answer.body.subarray(0, half));
-    setTimeout(() => response.end(answer.body.subarray(half)), pauseMillis);
-  } else response.end(answer.body);
+  return answer;
 }
 
 /** If-Match and If-None-Match of a PUT, against what s3rver has on its disk. */
@@ -346,13 +422,14 @@ function digestOf(algorithm: string, body: Buffer): Buffer {
 
 type Answer = { status: number; headers: IncomingMessage['headers']; body: Buffer };
 
-function forward(incoming: IncomingMessage, body: Buffer, port: number): Promise<Answer> {
+type Target = { readonly hostname: string; readonly port: number };
+
+function forward(incoming: IncomingMessage, body: Buffer, server: Target): Promise<Answer> {
   const { method, url: path } = incoming;
   const headers = { ...incoming.headers };
   if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);
   return new Promise((resolve, reject) => {
-    const target = { host: '127.0.0.1', port, method, path, headers };
-    const request = openRequest(target, (answer) => {
+    const request = openRequest({ ...server, method, path, headers }, (answer) => {
       buffer(answer).then(
         (whole) =>
           resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: whole }),
@@ -364,9 +441,9 @@ function forward(incoming: IncomingMessage, body: Buffer, port: number): Promise
   });
 }
 
-function refuse(response: ServerResponse, status: number, code: string): void {
-  response.writeHead(status, { 'content-type': 'application/xml' });
-  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`);
+function refusal(status: number, code: string): Answer {
+  const text = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`;
+  return { status, headers: { 'content-type': 'application/xml' }, body: Buffer.from(text) };
 }
 
 function setEnvironment(values: Record<string, string>): () => void {

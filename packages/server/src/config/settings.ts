@@ -162,9 +162,9 @@ export const settingRows = {
   coldCacheBytes: bytes(
     'SVC_COLD_CACHE_BYTES',
     2 * giB,
-    64 * miB,
+    1 * miB,
     1024 * giB,
-    'Local copies of objects of an S3 store that are being read, at most.',
+    'Local copies of objects of an S3 store, or of pieces of them, at most. What is being read may go beyond.',
   ),
   coldGraceSeconds: integer(
     'SVC_COLD_GRACE_SECONDS',

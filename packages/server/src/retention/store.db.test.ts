@@ -313,7 +313,7 @@ describe('a store that cannot be used shows at the start', () => {
   });
 
   test('the store of another database, without a marker', async () => {
-    s3.seed('foreign', ['records/tenant=T/2001-01-01_2001-01-01_seg_x.parquet'], 'foreign');
+    await s3.seed('foreign', ['records/tenant=T/2001-01-01_2001-01-01_seg_x.parquet'], 'foreign');
     expect(await warnings({ SVC_BLOB_URL: s3.urlOf('foreign') })).toMatchObject([
       { code: 'store_fenced' },
     ]);

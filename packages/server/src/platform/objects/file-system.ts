@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import {
+  type FileHandle,
   link,
   mkdir,
   open,
@@ -18,6 +19,7 @@ import {
   assertObjectKey,
   fromFileSystem,
   markerName,
+  ObjectDamaged,
   type ObjectInfo,
   ObjectMissing,
   type ObjectStore,
@@ -68,7 +70,7 @@ export function createFileStore(
         throw fromFileSystem(error, `The object ${key} cannot be written below ${root}`);
       }
     },
-    async get(key, path, signal) {
+    async get(key, path, signal, stretch) {
       const source = pathOf(key);
       const what = `The object ${key} cannot be read from ${root}`;
       signal?.throwIfAborted();
@@ -76,7 +78,9 @@ export function createFileStore(
         throw isMissing(error) ? new ObjectMissing(key) : fromFileSystem(error, what);
       });
       try {
-        const from = file.createReadStream({ highWaterMark: chunkBytes });
+        if (stretch !== undefined) await assertSize(file, key, stretch.sizeBytes);
+        const range = stretch && { start: stretch.start, end: stretch.end - 1 };
+        const from = file.createReadStream({ highWaterMark: chunkBytes, ...range });
         await pipeline(from, createWriteStream(path), signal === undefined ? {} : { signal });
       } catch (error) {
         await rm(path, { force: true }).catch(() => {});
@@ -129,6 +133,11 @@ export function createFileStore(
     pathOf,
     async close() {},
   };
+}
+
+async function assertSize(file: FileHandle, key: string, sizeBytes: number): Promise<void> {
+  const { size } = await file.stat();
+  if (size !== sizeBytes) throw new ObjectDamaged(key, `has ${size} bytes instead of ${sizeBytes}`);
 }
 
 /** Copies chunk by chunk, so that the copy can be aborted. The content is on the disk when it returns. */

@@ -19,6 +19,12 @@ export type OpenUpload = {
   readonly startedAt: number;
 };
 
+/** A stretch of an object that is read by itself: its first byte, and the byte after its last one. */
+export type ByteStretch = { readonly start: number; readonly end: number };
+
+/** A stretch that can be checked by itself, too. */
+export type ObjectPiece = ByteStretch & { readonly sha256: Buffer };
+
 export type ObjectInfo = { readonly key: string; readonly sizeBytes: number };
 
 /**
@@ -41,10 +47,21 @@ export type ObjectStore = {
     options?: { readonly mayTake?: boolean },
   ): Promise<void>;
   /**
-   * Reads an object from the store, without any cache, into a local file, which it makes or replaces. Throws
-   * ObjectMissing.
+   * Begins to store a local file that is still being written, always by appending to it, so that most of it was sent
+   * when it is whole. Only remote stores have this.
    */
-  get(key: string, path: string, signal?: AbortSignal): Promise<void>;
+  readonly beginPut?: (key: string, path: string, signal?: AbortSignal) => GrowingPut;
+  /**
+   * Reads an object from the store, without any cache, into a local file, which it makes or replaces: the whole object,
+   * or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when a stretch is asked
+   * of an object that has another size.
+   */
+  get(
+    key: string,
+    path: string,
+    signal?: AbortSignal,
+    stretch?: ByteStretch & { readonly sizeBytes: number },
+  ): Promise<void>;
   /** Returns the size of an object, or null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   /** Lists all objects whose key begins with the prefix, in any order. They are asked for page by page. */
@@ -65,6 +82,16 @@ export type ObjectStore = {
   /** Returns the path of the file that is the object; null when the store is not a file system. */
   pathOf(key: string): string | null;
   close(): Promise<void>;
+};
+
+/** The storing of a file that grows. One of `finish` and `giveUp` must be called. */
+export type GrowingPut = {
+  /** Says how many bytes of the file are written by now. */
+  grown(bytes: number): void;
+  /** Says that the file is whole. When it returns, the object is as after `put`. */
+  finish(): Promise<void>;
+  /** Ends it without an object. It never throws. */
+  giveUp(): Promise<void>;
 };
 
 /** A short text that many processes change, each only from the text that it last knew. */
@@ -108,17 +135,30 @@ export function isObjectFault(error: unknown): error is ObjectMissing | ObjectDa
 /** An object as a local file. It stays readable until it is released, whatever becomes of the object meanwhile. */
 export type OpenObject = { readonly path: string; release(): Promise<void> };
 
+/** How an object is opened. */
+export type OpenOptions = {
+  /** It is read and hashed whatever was checked before, as exports want it. */
+  readonly anew?: boolean | undefined;
+  /**
+   * Only these pieces of the object are needed, and each has been proved by its own SHA-256 when the object is opened.
+   * Other bytes of the file may be zeros. `anew` passes this over.
+   */
+  readonly pieces?: readonly ObjectPiece[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
 /**
  * Opens objects as local files. Where the store is a file system they are read in place; otherwise they are copied to a
  * folder of bounded size, from which the least recently used copies are removed first.
  */
 export type ObjectReader = {
   /**
-   * Opens an object and checks it. With `anew` it is read and hashed whatever was checked before, as exports want it.
-   * Without it, an earlier check counts as long as the file has not changed, as pages want it. Throws ObjectMissing,
-   * ObjectDamaged or 503 `cold_tier_unavailable`.
+   * Opens an object and checks it. Without `anew` an earlier check counts as long as the file has not changed, as pages
+   * want it. Throws ObjectMissing, ObjectDamaged or 503 `cold_tier_unavailable`.
    */
-  open(ref: ObjectRef, options?: { anew?: boolean; signal?: AbortSignal }): Promise<OpenObject>;
+  open(ref: ObjectRef, options?: OpenOptions): Promise<OpenObject>;
+  /** Whether objects are fetched, so that it pays to ask for pieces. */
+  readonly isRemote: boolean;
   close(): Promise<void>;
 };
 

@@ -30,7 +30,7 @@ export type ObjectReaderOptions = {
  * whenever the file has changed. That costs one stat instead of a link, a hash and an unlink. It is safe because a page
  * is read in milliseconds and an object stays for a grace period after it was replaced.
  *
- * For any other store, and where a link cannot be made (another file system), the object is copied. There `anew` hashes
+ * For any other store, and where a link cannot be made (another file system), the object is copied, or only the pieces of it that are asked for. There `anew` hashes
  * the copy that is already present; a caller who wants to know about the object itself fetches it with
  * `ObjectStore.get`.
  */
@@ -74,10 +74,11 @@ export function createObjectReader(
   };
 
   return {
-    async open(ref, { anew = false, signal } = {}): Promise<OpenObject> {
+    isRemote: store.pathOf('any') === null,
+    async open(ref, { anew = false, pieces, signal } = {}): Promise<OpenObject> {
       signal?.throwIfAborted();
       const path = store.pathOf(ref.key);
-      if (path === null) return await copies.open(ref, { anew, signal });
+      if (path === null) return await copies.open(ref, { anew, signal }, pieces);
       if (anew) return await openLinked(path, ref, { anew, signal });
       await checks.check(path, ref, { anew, signal });
       return { path, release: async () => {} };

@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
-import { fromFileSystem, isDiskFault, ObjectMissing, storeUnavailable } from './objects.ts';
+import { fromFileSystem, isDiskFault, isObjectFault, storeUnavailable } from './objects.ts';
 
 const advice: Readonly<Record<string, string>> = {
   AccessDenied: 'Let the credentials list the bucket and read, write and remove its objects.',
@@ -16,11 +16,11 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns what the SDK, the network or the local disk said into a 503 whose detail holds the code. An AppError or
- * ObjectMissing is returned unchanged.
+ * Turns what the SDK, the network or the local disk said into a 503 whose detail holds the code. An AppError,
+ * ObjectMissing or ObjectDamaged is returned unchanged.
  */
 export function fromS3(error: unknown, what: string): unknown {
-  if (error instanceof AppError || error instanceof ObjectMissing) return error;
+  if (error instanceof AppError || isObjectFault(error)) return error;
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   if (isDiskFault(first)) return fromFileSystem(first, what);
   const code = codeOf(first);

@@ -1,13 +1,15 @@
 import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import {
   assertObjectKey,
+  type ByteStretch,
   isDiskFault,
   markerName,
+  ObjectDamaged,
   type ObjectInfo,
   ObjectMissing,
   type ObjectStore,
@@ -16,7 +18,15 @@ import {
 } from './objects.ts';
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import { abortUpload, optionsOf, type S3Sdk, uploadFile } from './s3-upload.ts';
+import {
+  abortUpload,
+  createGrowth,
+  type Growth,
+  optionsOf,
+  type S3Sdk,
+  uploadFile,
+  wholeFile,
+} from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 
 /** How long a request to S3 may take, and how often it is tried. */
@@ -74,13 +84,37 @@ export async function createS3Store(
   };
   return {
     location,
-    put: (key, path, signal) =>
-      guarded(`The object ${key} cannot be written to ${location}`, signal, () =>
-        put(store, { key, path, signal }),
-      ),
-    get: (key, path, signal) =>
+    async put(key, path, signal) {
+      await guarded(`The object ${key} cannot be written to ${location}`, signal, async () => {
+        const { size } = await stat(path);
+        await put(store, { key, path, signal, growth: wholeFile(size) });
+      });
+    },
+    beginPut(key, path, signal) {
+      targetOf(store, key);
+      const gone = new AbortController();
+      const own = signal === undefined ? gone.signal : AbortSignal.any([signal, gone.signal]);
+      const growth = createGrowth();
+      const done = guarded(`The object ${key} cannot be written to ${location}`, own, () =>
+        put(store, { key, path, signal: own, growth }),
+      );
+      // Whoever finishes it gets the error; before that nobody waits for it.
+      done.catch(() => {});
+      return {
+        grown: (bytes) => growth.grown(bytes),
+        async finish() {
+          growth.end((await stat(path)).size);
+          await done;
+        },
+        async giveUp() {
+          gone.abort(new Error('the object is not wanted any more'));
+          await done.catch(() => {});
+        },
+      };
+    },
+    get: (key, path, signal, stretch) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
-        get(store, { key, path, signal: own }, { attempts: limits.attempts, onBytes }),
+        get(store, { key, path, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
       ),
     head: (key, signal) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own) =>
@@ -231,9 +265,14 @@ async function inTime<T>(
 }
 
 /** Uploads a file and asks for its size afterwards, because some servers acknowledge what they did not keep whole. */
-async function put(store: S3Store, { key, path, signal }: Transfer): Promise<void> {
+async function put(
+  store: S3Store,
+  { key, growth, ...file }: Transfer & { growth: Growth },
+): Promise<void> {
   const { sdk, client } = store;
-  const sizeBytes = await uploadFile({ sdk, client, target: targetOf(store, key), path, signal });
+  const { signal } = file;
+  const target = targetOf(store, key);
+  const sizeBytes = await uploadFile({ sdk, client, target, growth, ...file });
   const found = await head(store, key, signal);
   if (found?.sizeBytes === sizeBytes) return;
   throw storeUnavailable(
@@ -242,19 +281,28 @@ async function put(store: S3Store, { key, path, signal }: Transfer): Promise<voi
   );
 }
 
-/** Downloads an object. It tries again when the body breaks off, because the SDK retries only until the body begins. */
+type Stretch = ByteStretch & { readonly sizeBytes: number };
+
+/** Downloads an object or a stretch of it. It tries again when the body breaks off, because the SDK retries only until the body begins. */
 async function get(
   store: S3Store,
-  transfer: Transfer,
+  transfer: Transfer & { stretch: Stretch | undefined },
   { attempts, onBytes }: { attempts: number; onBytes: (count: number) => void },
 ): Promise<void> {
-  const { key, path, signal } = transfer;
+  const { key, path, signal, stretch } = transfer;
+  const Range = stretch && `bytes=${stretch.start}-${stretch.end - 1}`;
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await store.client
-      .send(new store.sdk.GetObjectCommand(targetOf(store, key)), optionsOf(signal))
-      .catch((error: unknown) => {
-        throw isMissingKey(error) ? new ObjectMissing(key) : error;
-      });
+    const command = new store.sdk.GetObjectCommand({ ...targetOf(store, key), Range });
+    const answer = await store.client.send(command, optionsOf(signal)).catch((error: unknown) => {
+      if (statusOf(error) === 416) throw new ObjectDamaged(key, 'is shorter than it was');
+      throw isMissingKey(error) ? new ObjectMissing(key) : error;
+    });
+    try {
+      if (stretch !== undefined) assertStretch(store, answer.ContentRange, { key, stretch });
+    } catch (error) {
+      if (answer.Body instanceof Readable) answer.Body.destroy();
+      throw error;
+    }
     try {
       await writeBody(answer, path, { signal, onBytes });
       return;
@@ -265,6 +313,24 @@ async function get(
       await wait(100 * 2 ** attempt, undefined, signal === undefined ? {} : { signal });
     }
   }
+}
+
+/** Checks that a store answers with the stretch that was asked for, and of an object of the right size. */
+function assertStretch(
+  { location }: S3Store,
+  contentRange: string | undefined,
+  { key, stretch: { start, end, sizeBytes } }: { key: string; stretch: Stretch },
+): void {
+  const [, from, to, size] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
+  if (size !== undefined && size !== '*' && Number(size) !== sizeBytes) {
+    throw new ObjectDamaged(key, `has ${size} bytes instead of ${sizeBytes}`);
+  }
+  if (Number(from) === start && Number(to) === end - 1) return;
+  throw storeUnavailable(
+    `The object ${key} cannot be read from ${location}`,
+    'the store does not answer with the bytes that were asked for',
+    { advice: 'Use a store, or a proxy before it, that keeps the header Range of GetObject.' },
+  );
 }
 
 async function writeBody(

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type ObjectInfo, ObjectMissing, type ObjectStore } from '../objects.ts';
+import { ObjectDamaged, type ObjectInfo, ObjectMissing, type ObjectStore } from '../objects.ts';
 
 /** An empty store, and a short way to put the same few bytes under many keys. */
 export type StoreUnderTest = {
@@ -133,6 +133,33 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       const path = await fileOf(Buffer.from('something longer'));
       await store.get('a', path);
       expect((await readFile(path)).toString()).toBe('short');
+    });
+
+    test.each([
+      ['at the beginning', 0, 4],
+      ['in the middle', 4, 999],
+      ['at the end', 999, 1000],
+      ['that is all of it', 0, 1000],
+    ])('reads a stretch %s', async (_, start, end) => {
+      const store = await open();
+      const content = randomBytes(1000);
+      await store.put('a', await fileOf(content));
+      const path = await fileOf(Buffer.from('something else'));
+      await store.get('a', path, undefined, { start, end, sizeBytes: 1000 });
+      expect((await readFile(path)).equals(content.subarray(start, end))).toBe(true);
+    });
+
+    test('reads no stretch of an object that has another size, or of none', async () => {
+      const store = await open();
+      const path = join(dir, 'stretch');
+      await store.put('a', await fileOf(randomBytes(1000)));
+      const read = (key: string, start: number, end: number, sizeBytes: number) =>
+        store.get(key, path, undefined, { start, end, sizeBytes });
+      await expect(read('b', 0, 10, 1000)).rejects.toThrow(ObjectMissing);
+      await expect(read('a', 0, 10, 1001)).rejects.toThrow(ObjectDamaged);
+      await expect(read('a', 990, 1001, 1001)).rejects.toThrow(ObjectDamaged);
+      await expect(read('a', 1000, 1001, 1001)).rejects.toThrow(ObjectDamaged);
+      await expect(read('a', 0, 10, 999)).rejects.toThrow(ObjectDamaged);
     });
 
     test('lists by any prefix, of a folder or of a part of a name', async () => {

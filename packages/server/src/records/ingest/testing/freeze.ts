@@ -44,6 +44,7 @@ export function createFreezer(db: Database, dir: string): Freezer {
 /** Checks size and SHA-256 at every opening. */
 function createFolderReader(dir: string): ObjectReader {
   return {
+    isRemote: false,
     async open({ key, sha256 }) {
       const path = join(dir, key);
       const bytes = await readFile(path).catch(() => {
