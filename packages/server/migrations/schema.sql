@@ -541,6 +541,7 @@ create table segments (
   first_day date not null,
   last_day date not null,
   created_at timestamp with time zone not null default now(),
+  pieces json,
   constraint segments_object_key_key UNIQUE (tenant, object_key),
   constraint segments_pkey PRIMARY KEY (tenant, id)
 );

@@ -3,6 +3,7 @@
 export { segmentDamaged } from './segments/damage.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
+export { readPieces } from './segments/pieces.ts';
 export type { LockedDay } from './segments/queries.ts';
 export { readSegmentDays, readSegmentKeys, SegmentFault } from './segments/read-segment.ts';
 export { hotTriple, removeHotRows, replaceSegments } from './segments/replace-segments.ts';

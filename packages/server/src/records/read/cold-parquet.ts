@@ -3,7 +3,7 @@ import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { scanLimit } from './hot-postgres.ts';
-import { readTwice, withSegments } from './open-segments.ts';
+import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   clip,
   firstDayBeyond,
@@ -15,14 +15,7 @@ import {
 } from './plan-scan.ts';
 import type { DayInSegment } from './queries.ts';
 import * as queries from './queries.ts';
-import {
-  type FilePart,
-  fetchSql,
-  findSql,
-  type Located,
-  locateSql,
-  positionSql,
-} from './scan-sql.ts';
+import { fetchSql, findSql, type Located, locateSql, positionSql } from './scan-sql.ts';
 import { compareRows, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
 
 /**
@@ -43,15 +36,17 @@ export function createColdTier(db: Queryable, cold: ColdReader): Tier {
     async scan(slice, options) {
       return readTwice(async () => {
         const found = await lookUp(db, slice, options);
-        const exact = await locateCursor(cold, found, options);
+        const exact = await locateCursor({ db, cold }, found, options);
         const plan = planScan(exact.days, exact.options);
         if (plan.parts.length === 0) return { rows: [], end: plan.end };
-        return readPlan(cold, slice, { ...options, after: exact.options.after, plan });
+        return readPlan({ db, cold }, slice, { ...options, after: exact.options.after, plan });
       });
     },
-    find: (key) => readTwice(() => find(db, cold, key)),
+    find: (key) => readTwice(() => find({ db, cold }, key)),
   };
 }
+
+type Tiers = { db: Queryable; cold: ColdReader };
 
 type Found = { days: DayInSegment[]; options: PlanOptions };
 
@@ -76,16 +71,16 @@ async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promis
 
 /** If the cursor stands in a large day, cuts that day to the rows after the cursor. No key need be compared then. */
 async function locateCursor(
-  cold: ColdReader,
+  tiers: Tiers,
   found: Found,
   { after, isInclusive = false, descending }: ScanOptions,
 ): Promise<Found> {
   if (after === null) return found;
   const begun = found.days.filter((day) => isDayOf(day, after));
   if (begun.reduce((sum, { count }) => sum + count, 0) <= largeDayRows) return found;
-  const positions = await withSegments(cold, begun, (paths) =>
-    cold.duckdb.run<{ part: number; at_row: string }>(
-      positionSql(begun.map(wholeDay(paths)), after, { isInclusive, descending }),
+  const positions = await withRows(tiers, begun.map(wholeDay(after)), (parts) =>
+    tiers.cold.duckdb.run<{ part: number; at_row: string }>(
+      positionSql(parts, after, { isInclusive, descending }),
     ),
   );
   const cut = begun.map((day, n): DayInSegment => {
@@ -98,59 +93,60 @@ async function locateCursor(
   return { days: [...cut, ...rest], options: { ...found.options, after: null } };
 }
 
-function wholeDay(paths: readonly string[]) {
-  return ({ first_row, count }: DayInSegment, n: number): FilePart => ({
-    path: paths[n] ?? '',
-    ranges: [[first_row, first_row + count - 1]],
+/** The rows of a day, of which only those at the time of a key are needed. */
+function wholeDay([, , at]: RecordKey) {
+  return (day: DayInSegment): SegmentRows => ({
+    segment: day,
+    ranges: [[day.first_row, day.first_row + day.count - 1]],
+    at,
   });
 }
 
 async function readPlan(
-  cold: ColdReader,
+  tiers: Tiers,
   slice: Slice,
   options: ScanOptions & { plan: ScanPlan },
 ): Promise<Scan> {
   const { plan, limit, descending, after, isInclusive = false } = options;
   const bound = { after, isInclusive, descending };
-  const segments = plan.parts.map(({ segment }) => segment);
-  return withSegments(cold, segments, async (paths) => {
-    let parts: FilePart[] = plan.parts.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges }));
+  return withRows(tiers, plan.parts, async (files) => {
+    let parts = files;
     let { end } = plan;
     // A few rows are read whole at once. Of many rows, or with a filter, those that the page shows are found first, by
     // reading the narrow columns alone.
     const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
     if (!isCounted(slice) || !isSmall) {
       const lookLimit = isCounted(slice) ? limit : scanLimit;
-      const located = await locate(cold, locateSql(parts, slice, { ...bound, limit, lookLimit }));
+      const located = await locate(
+        tiers.cold,
+        locateSql(files, slice, { ...bound, limit, lookLimit }),
+      );
       if (located.looked >= lookLimit) end = located.last;
       parts =
         located.parts?.map(({ part, first_row, last_row }) => ({
-          path: paths[part] ?? '',
+          path: files[part]?.path ?? '',
           ranges: clip(plan.parts[part]?.ranges ?? [], [first_row, last_row]),
         })) ?? [];
     }
-    const rows = parts.length === 0 ? [] : await fetchRows(cold, fetchSql(parts, slice, bound));
+    const rows =
+      parts.length === 0 ? [] : await fetchRows(tiers.cold, fetchSql(parts, slice, bound));
     rows.sort((a, b) => (descending ? -compareRows(a, b) : compareRows(a, b)));
     const shown = rows.slice(0, limit);
     return { rows: shown, end: cutAt(shown, limit) ?? end };
   });
 }
 
-async function find(
-  db: Queryable,
-  cold: ColdReader,
-  key: RecordKey,
-): Promise<RecordRow | undefined> {
+async function find(tiers: Tiers, key: RecordKey): Promise<RecordRow | undefined> {
   const [tenant, store] = key;
   const day = storeDayOf(key);
   const days = await queries.listSegmentDays(
-    db,
+    tiers.db,
     { tenant, store, tenants: null },
     { from: day, to: day, descending: false, limit: 1 },
   );
   if (days.length === 0) return undefined;
-  return withSegments(cold, days, async (paths) => {
-    const rows = await fetchRows(cold, findSql(days.map(wholeDay(paths)), key));
+  return withRows(tiers, days.map(wholeDay(key)), async (parts) => {
+    const rows = await fetchRows(tiers.cold, findSql(parts, key));
     return rows[0];
   });
 }

@@ -1,9 +1,17 @@
 import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
-import { isObjectFault, type OpenObject } from '../../platform/objects/objects.ts';
+import {
+  isObjectFault,
+  type ObjectPiece,
+  type OpenObject,
+} from '../../platform/objects/objects.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../segments/damage.ts';
+import { piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import type { Segment } from './queries.ts';
+import { clip, type RowRange } from './plan-scan.ts';
+import { listPieces, type Segment } from './queries.ts';
+import type { FilePart } from './scan-sql.ts';
 
 /**
  * Opens the objects of segments, calls `read` with their local paths, and releases them. All are open at the same time,
@@ -15,9 +23,88 @@ export async function withSegments<T>(
   segments: readonly Segment[],
   read: (paths: string[]) => Promise<T>,
 ): Promise<T> {
+  return withOpened(
+    cold,
+    segments.map((segment) => ({ segment, pieces: undefined })),
+    read,
+  );
+}
+
+/** Some rows of a segment. */
+export type SegmentRows = {
+  readonly segment: Segment;
+  readonly ranges: readonly RowRange[];
+  /**
+   * Only rows of this time are needed, and the first one after it. All rows are those of one day of a store then.
+   */
+  readonly at?: string;
+};
+
+/**
+ * Does the same for rows. Where objects are fetched, only the row groups with these rows are. `read` gets at least the
+ * rows that are needed, and must read no others.
+ */
+export async function withRows<T>(
+  { db, cold }: { db: Queryable; cold: ColdReader },
+  rows: readonly SegmentRows[],
+  read: (parts: FilePart[]) => Promise<T>,
+): Promise<T> {
+  const pieces = await findPieces({ db, cold }, rows);
+  const parts = rows.map(({ segment, ranges, at }, n) => {
+    const known = pieces[n];
+    const [first, last] = [ranges[0], ranges.at(-1)];
+    if (known === undefined || first === undefined || last === undefined) {
+      return { segment, ranges, pieces: undefined };
+    }
+    const whole: RowRange = [first[0], last[1]];
+    const span = at === undefined ? whole : rowsAt(known, whole, at);
+    return { segment, ranges: clip(ranges, span), pieces: piecesOf(known, span) };
+  });
+  const readFiles = (paths: string[]) =>
+    read(parts.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges })));
+  try {
+    return await withOpened(cold, parts, readFiles);
+  } catch (error) {
+    const isUnreadable = error instanceof AppError && error.cause instanceof DuckDbError;
+    const isWhole = parts.every((part) => part.pieces === undefined);
+    if (isWhole || !isUnreadable || error.code !== 'segment_damaged') throw error;
+    // The pieces are those of the object, so either it was damaged before it was written, or DuckDB wants to read more
+    // of it than what it needs.
+    return withSegments(
+      cold,
+      rows.map(({ segment }) => segment),
+      readFiles,
+    );
+  }
+}
+
+async function findPieces(
+  { db, cold }: { db: Queryable; cold: ColdReader },
+  rows: readonly SegmentRows[],
+): Promise<(readonly SegmentPiece[] | undefined)[]> {
+  if (!cold.objects.isRemote) return [];
+  const segments = rows.map(({ segment }) => segment);
+  const found = await listPieces(db, segments);
+  return segments.map(
+    ({ tenant, segment_id }) =>
+      found.find((known) => known.tenant === tenant && known.segment_id === segment_id)?.pieces,
+  );
+}
+
+type Opening = {
+  readonly segment: Segment;
+  readonly pieces: readonly ObjectPiece[] | undefined;
+};
+
+async function withOpened<T>(
+  cold: ColdReader,
+  wanted: readonly Opening[],
+  read: (paths: string[]) => Promise<T>,
+): Promise<T> {
+  const segments = wanted.map(({ segment }) => segment);
   const opened: OpenObject[] = [];
   try {
-    const openings = await Promise.allSettled(segments.map((segment) => open(cold, segment)));
+    const openings = await Promise.allSettled(wanted.map((each) => open(cold, each)));
     for (const opening of openings) {
       if (opening.status === 'fulfilled') opened.push(opening.value);
     }
@@ -46,10 +133,10 @@ export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function open(cold: ColdReader, segment: Segment): Promise<OpenObject> {
+async function open(cold: ColdReader, { segment, pieces }: Opening): Promise<OpenObject> {
   const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
   try {
-    return await cold.objects.open({ key, sizeBytes, sha256 });
+    return await cold.objects.open({ key, sizeBytes, sha256 }, { pieces });
   } catch (error) {
     throw isObjectFault(error) ? segmentDamaged(segment, error) : error;
   }

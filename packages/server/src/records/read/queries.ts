@@ -1,5 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { SegmentPiece } from '../segments/pieces.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
 
@@ -61,6 +62,19 @@ export async function listSegmentDays(
     ) part
     join segments segment on segment.tenant = part.tenant and segment.id = part.segment_id
     order by ${dayOrder('part', dayKey, descending)}`);
+}
+
+/** Returns the pieces of those of the segments that have some in the catalogue. */
+export async function listPieces(
+  db: Queryable,
+  segments: readonly Pick<Segment, 'tenant' | 'segment_id'>[],
+): Promise<{ tenant: string; segment_id: string; pieces: SegmentPiece[] }[]> {
+  return db.query(sql`
+    select segment.tenant, segment.id as segment_id, segment.pieces
+    from unnest(${segments.map(({ tenant }) => tenant)}::text[],
+      ${segments.map(({ segment_id }) => segment_id)}::text[]) as asked(tenant, id)
+    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
+    where segment.pieces is not null`);
 }
 
 export type HotDay = { tenant: string; store: string; day: string; count: number };

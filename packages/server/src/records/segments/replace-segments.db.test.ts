@@ -22,7 +22,8 @@ function day(store: string, date: string, count: number, hour = 1): SegmentDay {
 }
 
 function segment(id: string, days: SegmentDay[], size = 101): NewSegment {
-  return { id, object_key: `tenant=x/${id}`, size_bytes: size, sha256: Buffer.alloc(32), days };
+  const object = { object_key: `tenant=x/${id}`, size_bytes: size, sha256: Buffer.alloc(32) };
+  return { id, ...object, days, pieces: null };
 }
 
 /** Counters as if all of this were hot, and the hot rows with it. */

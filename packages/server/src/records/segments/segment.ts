@@ -1,6 +1,7 @@
 import { sumDigests } from '../../kernel/digest.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
+import type { SegmentPiece } from './pieces.ts';
 
 /** A day of a store; the tenant is known from the context. Days are `YYYY-MM-DD`, UTC. */
 export type StoreDay = { readonly store: string; readonly day: string };
@@ -30,6 +31,8 @@ export type NewSegment = {
   readonly size_bytes: number;
   readonly sha256: Buffer;
   readonly days: readonly SegmentDay[];
+  /** Where its row groups lie; null when it has only one, or when nobody looked. */
+  readonly pieces: readonly SegmentPiece[] | null;
 };
 
 /** The number, bytes and digest of a set of records. Sets with equal triples hold the same records. */

@@ -5,6 +5,7 @@ import {
   type DayTriple,
   dayKey,
   isSameTriple,
+  readPieces,
   readSegmentDays,
   SegmentFault,
   sumByDay,
@@ -58,7 +59,8 @@ async function readSegment(
   try {
     const path = await fetchSegment(context, segment, { dir, signal });
     const days = await readSegmentDays(context.duckdb, { tenant: move.tenant, path, signal });
-    return { id, object_key, size_bytes, sha256, days, path };
+    const pieces = await readPieces(context.duckdb, { path, signal });
+    return { id, object_key, size_bytes, sha256, days, pieces, path };
   } catch (error) {
     if (isObjectFault(error)) {
       throw damaged(`After it was written ${error.message}.`, error);

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { spoolHotRows } from '../../segments/hot-rows.ts';
+import { readPieces } from '../../segments/pieces.ts';
 import { readSegmentDays, readSegmentKeys } from '../../segments/read-segment.ts';
 import { removeHotRows, replaceSegments } from '../../segments/replace-segments.ts';
 import { emptyTriple, type NewSegment, sumTriples } from '../../segments/segment.ts';
@@ -18,6 +19,8 @@ type FreezeOptions = {
   filter?: string;
   /** Ids differ by it. */
   id: string;
+  /** Whether row groups have 2,048 rows, as those of large records do. */
+  hasSmallGroups?: boolean;
 };
 
 /** Moves hot records into one segment, as a mover does but without its journal. False when none is hot. */
@@ -32,7 +35,8 @@ export async function freeze(
   ) as [string, string, string];
   const spooled = await spoolHotRows(db, { tenant, firstDay, lastDay, path: spoolPath });
   if (spooled.length === 0) return false;
-  const size = sumTriples(spooled);
+  const sum = sumTriples(spooled);
+  const size = options.hasSmallGroups === true ? { ...sum, bytes: 2 ** 40 } : sum;
   await writeSegmentFromSpool(cold.duckdb, {
     tenant,
     spoolPath,
@@ -105,5 +109,6 @@ async function store(
     size_bytes: bytes.length,
     sha256: createHash('sha256').update(bytes).digest(),
     days,
+    pieces: await readPieces(cold.duckdb, { path }),
   };
 }
