@@ -47,19 +47,25 @@ export async function writePart(
     startPart(connection, job, { number: part.number, objectKey }),
   );
   const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  const { compression } = job.options;
+  const isPacked = compression !== 'none';
+  const [bodyPath, packedPath] = [join(dir, 'body'), join(dir, 'packed')];
+  const path = isPacked ? packedPath : bodyPath;
+  const begun = store.beginPut?.(objectKey, path, signal);
+  const onGrown = (bytes: number) => begun?.grown(bytes);
   try {
     const slice = partSlice(job.slice, part);
-    const body = await writeBody(context, slice, { ...call, path: join(dir, 'body') });
+    const onBytes = isPacked ? () => {} : onGrown;
+    const body = await writeBody(context, slice, { ...call, path: bodyPath, onBytes });
     const digest =
       body.digest === null || isReadBack(part, job)
         ? await proveBody(context, slice, { ...call, ...body, dir })
         : body.digest;
-    const { compression } = job.options;
-    const packed =
-      compression === 'none'
-        ? body
-        : await packBody(body, join(dir, 'packed'), { compression, signal });
-    await store.put(objectKey, packed.path, signal, { mayTake: true });
+    const packed = isPacked
+      ? await packBody(body, packedPath, { compression, signal, onBytes: onGrown })
+      : body;
+    if (begun === undefined) await store.put(objectKey, path, signal, { mayTake: true });
+    else await begun.finish();
     const done: DoneRow = {
       number: part.number,
       objectKey,
@@ -74,6 +80,7 @@ export async function writePart(
     await whileHeld(db, job, (connection) => finishPart(connection, job, done));
     return done;
   } catch (error) {
+    await begun?.giveUp();
     // If the object cannot be removed now, a sweep finds it in the folder of the job.
     if (signal.aborted) await store.remove(objectKey).catch(() => {});
     throw error;
@@ -93,6 +100,9 @@ export function partSlice(slice: Slice, part: PartRow): Slice {
   return { ...slice, range };
 }
 
+/** Is called with the number of bytes that are in the file by now. */
+type OnBytes = (bytes: number) => void;
+
 type PartFile = { path: string; sizeBytes: number; sha256: Buffer };
 type Written = PartFile & { rows: number; digest: string | null; layout: unknown };
 
@@ -103,7 +113,7 @@ type Written = PartFile & { rows: number; digest: string | null; layout: unknown
 async function writeBody(
   { source, pace }: WorkContext,
   slice: Slice,
-  { format, signal, onRows, path }: PartCall & { path: string },
+  { format, signal, onRows, onBytes, path }: PartCall & { path: string; onBytes: OnBytes },
 ): Promise<Written> {
   signal.throwIfAborted();
   // The rows are not counted first: all parts together are compared with what was pinned.
@@ -122,6 +132,7 @@ async function writeBody(
       hash.update(chunk);
       await written;
       sizeBytes += chunk.length;
+      onBytes(sizeBytes);
       onRows(body.rowsSoFar());
       await rest(signal);
     }
@@ -177,7 +188,11 @@ async function proveBody(
 async function packBody(
   body: PartFile,
   target: string,
-  { compression, signal }: { compression: Compression; signal: AbortSignal },
+  {
+    compression,
+    signal,
+    onBytes,
+  }: { compression: Compression; signal: AbortSignal; onBytes: OnBytes },
 ): Promise<PartFile> {
   const plain = createHash('sha256');
   const hash = createHash('sha256');
@@ -196,6 +211,7 @@ async function packBody(
       hash.update(chunk);
       sizeBytes += chunk.length;
       await writeAll(file, chunk);
+      onBytes(sizeBytes);
     }
   } finally {
     await file.close();
