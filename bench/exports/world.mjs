@@ -43,7 +43,8 @@ export async function startWorld({ scope, dir, postgres, sizes, say }) {
   };
 }
 
-async function* toOneTenant(path) {
+/** The same lines, all of one tenant. */
+export async function* toOneTenant(path) {
   let text = '';
   for await (const line of createInterface({ input: createReadStream(path) })) {
     text += `${line.replace(/"tenant":"[^"]*"/, `"tenant":"${tenant}"`)}\n`;

@@ -1,0 +1,10 @@
+/**
+ * How much each kind of run measures. `pairs`: how often S3 and the folder take turns. `starts`: how many processes
+ * read their first page. `smallest` only shows that a section still runs.
+ */
+export const sizes = {
+  smallest: { flights: 4000, pairs: 1, requests: 3, starts: 1 },
+  quick: { flights: 400_000, pairs: 3, requests: 60, starts: 3 },
+  standard: { flights: 3_000_000, pairs: 3, requests: 300, starts: 7 },
+  full: { flights: 3_000_000, pairs: 7, requests: 1000, starts: 9 },
+};
