@@ -1,11 +1,16 @@
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino from 'pino';
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
+import { startService } from './app.ts';
+import { loadSettings } from './config/settings.ts';
 import { createGate } from './webhooks/drainer/testing/world.ts';
 
 const settings = { SVC_SHUTDOWN_SECONDS: '3', SVC_EXPORT_STALL_SECONDS: '3600' };
@@ -135,3 +140,17 @@ async function startLink(databaseUrl: string) {
     },
   };
 }
+
+test('a database that refuses the password ends the start at once, with its reason', async () => {
+  const db = await createTestDatabase();
+  const url = new URL(db.url);
+  url.password = 'wrong';
+  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  const env = { DATABASE_URL: url.href, SVC_DATA_DIR: dataDir, SVC_PORT: '0' };
+  await expect(startService(loadSettings(env), log())).rejects.toMatchObject({
+    code: 'database_unusable',
+    detail: expect.stringContaining('Correct the user and the password in DATABASE_URL.'),
+  });
+  await rm(dataDir, { recursive: true });
+  await db.drop();
+});

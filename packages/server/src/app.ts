@@ -255,8 +255,8 @@ function observeDatabase(db: Database, storeState: () => string): Metrics {
 }
 
 /**
- * Waits for a database that does not answer yet, because both may be started at the same time. Any other fault is
- * thrown.
+ * Waits for a database that does not answer yet, because both may be started at the same time. A fault that does not
+ * pass by itself is thrown.
  */
 async function untilReachable<T>(
   log: Log,
@@ -269,7 +269,8 @@ async function untilReachable<T>(
       return await work();
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'database_unavailable') throw error;
-      log.warn({ cause: String(error.cause) }, 'the database does not answer yet');
+      const { cause = error.detail } = error;
+      log.warn({ cause: String(cause) }, 'the database cannot be used yet');
       await setTimeout(1000, undefined, { signal });
     }
   }

@@ -17,7 +17,9 @@ declare module 'vitest' {
 /** One real PostgreSQL for the whole run; each test file clones the migrated template (database.ts). */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  const start = () => startEmbeddedPostgres({ dataDir, fsync: false, log: () => {} });
+  // `npm run test:postgres` names another version here.
+  const packageDir = process.env.SVC_TEST_POSTGRES;
+  const start = () => startEmbeddedPostgres({ dataDir, fsync: false, packageDir, log: () => {} });
   const first = await start();
   const svcctl = openDatabase({ url: first.url, maxConnections: 2, onError: () => {} });
   await migrate(svcctl);
@@ -31,6 +33,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   url.pathname = '/postgres';
   const admin = openDatabase({ url: url.href, maxConnections: 1, onError: () => {} });
   await admin.pool.query('create database template template svcctl');
+  // What a role has set must not reach our SQL: all tests in the process run under these.
+  await admin.pool.query(`alter role svcctl set datestyle = 'SQL, DMY'`);
+  await admin.pool.query(`alter role svcctl set timezone = 'Asia/Kolkata'`);
+  await admin.pool.query(`alter role svcctl set intervalstyle = 'sql_standard'`);
   await admin.close();
   project.provide('postgresUrl', postgres.url);
   project.provide('preparedCluster', preparedCluster);

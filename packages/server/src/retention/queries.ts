@@ -1,5 +1,10 @@
 import sql, { raw } from 'sql-template-tag';
-import { type Queryable, type Session, sqlState } from '../platform/postgres/database.ts';
+import {
+  type Queryable,
+  type Session,
+  sqlState,
+  usualLimits,
+} from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
 /** The space of a month of hot records: what it takes on the disk, and how much of that its live records need. */
@@ -57,7 +62,7 @@ export async function vacuum(session: Session, table: string): Promise<void> {
     await session.query(sql`vacuum (analyze) ${raw(table)}`);
   } finally {
     // If the session is lost, the error of the vacuum is the one to report.
-    await session.query(sql`reset statement_timeout`).catch(() => {});
+    await session.query(usualLimits).catch(() => {});
   }
 }
 

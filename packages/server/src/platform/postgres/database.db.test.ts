@@ -2,10 +2,11 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
+import { startPooler } from '../../../test/pooler.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy-out.ts';
 import { type Connection, type Database, openDatabase } from './database.ts';
-import { advisoryLocks, isHeldLock } from './locks.ts';
+import { advisoryLocks, isHeldLock, tryLock } from './locks.ts';
 
 let server: TestDatabase;
 let db: Database;
@@ -140,6 +141,103 @@ test('a statement whose answer its process does not read is given up', async () 
   await failed;
   await through.close();
   await proxy.close();
+});
+
+test('every connection has the settings that our SQL relies on, whatever the role has', async () => {
+  const name = new URL(server.url).pathname.slice(1);
+  const hostile = {
+    timezone: 'Asia/Kolkata',
+    datestyle: 'SQL, DMY',
+    intervalstyle: 'sql_standard',
+    bytea_output: 'escape',
+    extra_float_digits: '-5',
+    standard_conforming_strings: 'off',
+    array_nulls: 'off',
+    default_transaction_isolation: 'serializable',
+    synchronous_commit: 'off',
+    statement_timeout: '5s',
+    lock_timeout: '5s',
+    transaction_timeout: '5s',
+  };
+  for (const [setting, value] of Object.entries(hostile)) {
+    // Only PostgreSQL 17 and later have the last.
+    const isKnown =
+      (await server.query(sql`select from pg_settings where lower(name) = ${setting}`)).length > 0;
+    if (isKnown) await server.pool.query(`alter database ${name} set ${setting} = '${value}'`);
+  }
+  const through = openDatabase({ url: server.url, maxConnections: 1, onError: () => {} });
+  const session = await through.openSession();
+  for (const own of [through, session]) {
+    const [row] = await own.query(sql`
+      select '2026-03-04'::date::text as date, '2026-03-04T05:06:07Z'::timestamptz::text as time,
+        '1 day 2 hours'::interval::text as span, '\\x00ff'::bytea::text as bytes, 0.1::float8::text as number,
+        ${[null]}::text[] as nulls, current_setting('synchronous_commit') as commit,
+        current_setting('transaction_isolation') as isolation, current_setting('statement_timeout') as timeout,
+        current_setting('lock_timeout') as lock, coalesce(current_setting('transaction_timeout', true), '0') as whole`);
+    expect(row).toEqual({
+      date: '2026-03-04',
+      time: '2026-03-04 05:06:07+00',
+      span: '1 day 02:00:00',
+      bytes: '\\x00ff',
+      number: '0.1',
+      nulls: [null],
+      commit: 'on',
+      isolation: 'read committed',
+      timeout: '1min',
+      lock: '10s',
+      whole: '0',
+    });
+  }
+  await session.close();
+  await through.close();
+  await server.pool.query(`alter database ${name} reset all`);
+});
+
+test('a session finds nothing of the one that had its backend before, behind a pooler that resets nothing', async () => {
+  const pooler = await startPooler(server.url, 'session');
+  const through = openDatabase({ url: pooler.url, maxConnections: 1, onError: () => {} });
+  const backends: unknown[] = [];
+  const use = async () => {
+    const session = await through.openSession();
+    const [own] = await session.query(
+      sql`select pg_backend_pid() as pid, now()::text ~ '^20' as is_iso`,
+    );
+    backends.push(own);
+    await session.query(sql`set datestyle = 'SQL, DMY'`);
+    await session.query(sql`listen anything`);
+    expect(await tryLock(session, 'moves', 'mine')).toBe(true);
+    await session.close();
+  };
+  await use();
+  await use();
+  expect(backends[0]).toMatchObject({ is_iso: true });
+  expect(backends[1]).toEqual(backends[0]);
+  const session = await through.openSession();
+  expect(await session.query(sql`select pid from pg_locks where ${isHeldLock('moves')}`)).toEqual(
+    [],
+  );
+  expect(await session.query(sql`select pg_listening_channels()`)).toEqual([]);
+  await session.close();
+  await through.close();
+  await pooler.close();
+});
+
+test('what runs behind a pooler is cancelled', async () => {
+  const pooler = await startPooler(server.url, 'session');
+  const through = openDatabase({ url: pooler.url, maxConnections: 2, onError: () => {} });
+  const work = through.withConnection(async (connection) => {
+    const long = connection.query(sql`select pg_sleep(9)`);
+    const isRunning = () =>
+      server.query(
+        sql`select from pg_stat_activity where query like '%pg_sleep(9)' and wait_event = 'PgSleep'`,
+      );
+    await expect.poll(isRunning).toHaveLength(1);
+    await connection.cancel();
+    await long;
+  });
+  await expect(work).rejects.toMatchObject({ code: 'query_timeout' });
+  await through.close();
+  await pooler.close();
 });
 
 test('a connection that its process leaves alone is ended, with the locks of its session', async () => {

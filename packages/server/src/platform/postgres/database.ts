@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Socket } from 'node:net';
 import pg from 'pg';
-import type { Sql } from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import { encodeArray } from './array-text.ts';
 
@@ -89,6 +89,7 @@ const usualAnswerMillis = 70_000;
 /** The `query_timeout` of a statement that may take as long as it needs. */
 export const longestTimerMillis = 2 ** 31 - 1;
 const lockMillis = 10_000;
+const connectMillis = 10_000;
 /**
  * A process that is frozen halfway keeps its locks no longer than this. The limit holds between two statements of a
  * transaction, and while the process does not read an answer.
@@ -100,6 +101,33 @@ const sessionSilenceSeconds = 45;
  * little later, and frees the locks.
  */
 const unusedMillis = 60_000;
+
+/**
+ * What every connection has, whatever the server, the database, the role or the URL say. Some change what our SQL reads
+ * and writes: `DateStyle` the text of a date, `array_nulls` what NULL in an array is.
+ */
+const settings = {
+  client_encoding: 'UTF8',
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  intervalstyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  default_transaction_isolation: 'read committed',
+  // Compiling takes longer than these short statements do.
+  jit: 'off',
+  statement_timeout: `${statementMillis}ms`,
+  lock_timeout: `${lockMillis}ms`,
+  idle_in_transaction_session_timeout: `${frozenMillis}ms`,
+  tcp_user_timeout: `${frozenMillis}ms`,
+  idle_session_timeout: `${1.5 * unusedMillis}ms`,
+};
+
+/** Restores these limits after a statement that was allowed to take longer. RESET would restore those of the role. */
+export const usualLimits = sql`select set_config('statement_timeout', ${settings.statement_timeout}, false),
+  set_config('lock_timeout', ${settings.lock_timeout}, false)`;
 
 /**
  * Opens a pool of connections. None is made before the first statement, so a database that does not answer is noticed
@@ -120,10 +148,8 @@ export function openDatabase(options: {
     },
     connectionString: options.url,
     application_name: `svcctl:${process.pid}`,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: connectMillis,
     keepAlive: true,
-    // `jit` is off, because compiling takes longer than these short statements do.
-    options: `-c timezone=UTC -c datestyle=ISO -c jit=off -c statement_timeout=${statementMillis} -c lock_timeout=${lockMillis} -c idle_in_transaction_session_timeout=${frozenMillis} -c tcp_user_timeout=${frozenMillis} -c idle_session_timeout=${1.5 * unusedMillis}`,
     // A server that hangs instead of dying would otherwise make this process hang too.
     query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
@@ -132,7 +158,9 @@ export function openDatabase(options: {
     ...connection,
     max: options.maxConnections,
     idleTimeoutMillis: unusedMillis,
-    Client: HeardClient,
+    Client: OwnClient,
+    // The pool awaits the promise, which its type does not say.
+    onConnect: setUp as (client: pg.ClientBase) => void,
   });
   // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed.
   pool.on('error', options.onError);
@@ -175,11 +203,37 @@ export function openDatabase(options: {
  * even while nobody waits for an answer, and without a listener Node then ends the process. The pool listens only while
  * a connection is idle. Whoever uses a broken connection learns it from the statement that fails.
  */
-class HeardClient extends pg.Client {
+class OwnClient extends pg.Client {
+  /** The process that serves it. The `processID` of the protocol may be a number that a pooler has made up. */
+  backendPid = 0;
+
   constructor(config?: pg.ClientConfig) {
     super(config);
     this.on('error', () => {});
   }
+}
+
+/**
+ * Gives a new connection its settings, by statements, because poolers do not pass start-up options on. Behind a pooler
+ * it may have served another client before, who left statements, subscriptions and locks.
+ */
+async function setUp(
+  client: pg.ClientBase,
+  ownSettings: Record<string, string> = {},
+): Promise<void> {
+  const values = Object.entries({ ...settings, ...ownSettings }).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
+  const text = `deallocate all; unlisten *; select pg_advisory_unlock_all(); select ${values.join(', ')},
+    -- Only PostgreSQL 17 and later have this limit.
+    case when current_setting('transaction_timeout', true) <> '0' then set_config('transaction_timeout', '0', false) end,
+    -- What is acknowledged is on the disk.
+    case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
+    pg_backend_pid() as pid`;
+  const results = await client.query({ text, query_timeout: connectMillis } as pg.QueryConfig);
+  // One for each of the statements.
+  const [row] = (results as unknown as pg.QueryResult<{ pid: number }>[]).at(-1)?.rows ?? [];
+  (client as OwnClient).backendPid = row?.pid ?? 0;
 }
 
 /**
@@ -203,8 +257,8 @@ async function lend<T>(
     query: (statement, options) => run(client, statement, options),
     async cancel() {
       isSpent = true;
-      const { processID } = client as unknown as { processID: number };
-      await pool.query('select pg_cancel_backend($1)', [processID]);
+      const { backendPid } = client as unknown as OwnClient;
+      await pool.query('select pg_cancel_backend($1)', [backendPid]);
     },
   };
   try {
@@ -253,13 +307,13 @@ function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
 }
 
 async function openSession(config: pg.ClientConfig, silenceSeconds: number): Promise<Session> {
-  const client = new HeardClient(config);
+  const client = new OwnClient(config);
   const lost = new AbortController();
   client.on('error', () => lost.abort());
   client.on('end', () => lost.abort());
   try {
     await client.connect();
-    await endWhenSilent(client, silenceSeconds);
+    await setUp(client, endsWhenSilent(silenceSeconds));
   } catch (error) {
     await client.end().catch(() => {});
     throw translateDatabaseError(error);
@@ -298,15 +352,15 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
 
 /**
  * Makes the server end a session that is silent. The server's clock decides, so it does not matter what the process
- * does. It is set with a statement, because poolers do not pass options on. Keep-alives find a machine that is gone
- * sooner.
+ * does. Keep-alives find a machine that is gone sooner.
  */
-async function endWhenSilent(client: pg.Client, silenceSeconds: number): Promise<void> {
-  await client.query(
-    `select set_config('idle_session_timeout', $1, false), set_config('tcp_keepalives_idle', '5', false),
-      set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`,
-    [`${Math.ceil(silenceSeconds * 1000)}ms`],
-  );
+function endsWhenSilent(silenceSeconds: number): Record<string, string> {
+  return {
+    idle_session_timeout: `${Math.ceil(silenceSeconds * 1000)}ms`,
+    tcp_keepalives_idle: '5',
+    tcp_keepalives_interval: '5',
+    tcp_keepalives_count: '3',
+  };
 }
 
 async function run<R extends Row>(
@@ -359,6 +413,8 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 
 // The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
+/** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
+const refusedCodes = new Set(['28000', '28P01', '3D000']);
 /** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
 const fullCodes = new Set(['53100', '53000']);
@@ -389,9 +445,11 @@ function translateDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (error instanceof pg.DatabaseError) {
-    if (unavailableCodes.has(code) || code.startsWith('08')) return unavailable(error);
-    // The database accepts no connections for a while, as while it is being cloned.
-    if (code === '55000' && error.severity === 'FATAL') return unavailable(error);
+    if (unavailableCodes.has(code) || refusedCodes.has(code) || code.startsWith('08')) {
+      return unavailable(error);
+    }
+    // It accepts no connections for a while, as while it is being cloned, or none of this role.
+    if (error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
     }
@@ -415,7 +473,9 @@ function translateDatabaseError(error: unknown): unknown {
     return error;
   }
   const isNetwork =
-    networkCodes.has(code) || clientMessages.some((message) => error.message.includes(message));
+    networkCodes.has(code) ||
+    ('syscall' in error && error.syscall === 'connect') ||
+    clientMessages.some((message) => error.message.includes(message));
   return isNetwork ? unavailable(error) : error;
 }
 

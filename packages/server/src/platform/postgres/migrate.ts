@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import { type Connection, type Database, longestTimerMillis } from './database.ts';
+import { type Connection, type Database, longestTimerMillis, usualLimits } from './database.ts';
 import { advisoryLocks } from './locks.ts';
+import { refuseUnfit } from './probe.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
 const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
@@ -15,10 +16,11 @@ type Migration = { name: string; text: string; checksum: string };
  * Brings the schema to this version and returns the names of the migrations that it applied. Each new file of
  * migrations/ runs in a transaction of its own, in the order of the names. One lock makes sure that only one process
  * migrates, however many start. Throws `database_unusable` when a newer version made the database or when an applied
- * file has changed.
+ * file has changed, and before anything else when the database is none that svcctl can work with.
  */
 export async function migrate(database: Database): Promise<string[]> {
   const migrations = await readMigrations();
+  await refuseUnfit(database);
   return database.withConnection(async (connection) => {
     // Waiting for another process and changing a large table may both take long.
     await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
@@ -26,7 +28,7 @@ export async function migrate(database: Database): Promise<string[]> {
     const applied = await applyMissing(connection, migrations);
     // If this fails, the connection is destroyed and the lock goes with it.
     await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
-    await connection.client.query('reset statement_timeout; reset lock_timeout');
+    await connection.query(usualLimits);
     return applied;
   });
 }
