@@ -1,5 +1,5 @@
-// npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]: builds what has changed, then runs
-// bench/<name>.mjs. `guard --keep` keeps its ratios as those that later runs are compared with.
+// npm run bench -- <name> [--quick | --full | --smallest] [--only section,…] [--records N]: builds what has
+// changed, then runs bench/<name>.mjs. `--records` is how many `scale` makes; `guard --keep` keeps its ratios as those that later runs are compared with.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -32,6 +32,7 @@ function readArguments(args) {
         smallest: { type: 'boolean', default: false },
         only: { type: 'string', default: '' },
         keep: { type: 'boolean', default: false },
+        records: { type: 'string' },
       },
     });
     const [name] = positionals;
@@ -40,12 +41,21 @@ function readArguments(args) {
     }
     const [size = 'standard', other] = ['smallest', 'quick', 'full'].filter((name) => values[name]);
     if (other !== undefined) throw new Error(`--${size} and --${other} exclude each other`);
-    const isKept = values.keep;
-    return { name, size, isKept, only: values.only.split(',').filter((section) => section !== '') };
+    const only = values.only.split(',').filter((section) => section !== '');
+    return { name, size, isKept: values.keep, only, records: readRecords(values.records) };
   } catch (error) {
     process.stderr.write(
-      `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full | --smallest] [--only section,…]\n`,
+      `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full | --smallest] [--only section,…] [--records N]\n`,
     );
     process.exit(2);
   }
+}
+
+/** Reads a number such as 10000000 or 1e9. */
+function readRecords(text) {
+  if (text === undefined) return undefined;
+  const records = Number(text);
+  if (!Number.isSafeInteger(records) || records < 1)
+    throw new Error(`${text} is not a number of records`);
+  return records;
 }

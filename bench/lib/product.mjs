@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 export { selectRecords } from '../../packages/server/dist/exports/encode/queries.js';
 export { exportColumns } from '../../packages/server/dist/exports/values.js';
+export { newId } from '../../packages/server/dist/kernel/ids.js';
+export { createDuckDb } from '../../packages/server/dist/platform/duckdb.js';
 export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
 export { openDatabase } from '../../packages/server/dist/platform/postgres/database.js';
 export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';
@@ -14,6 +16,15 @@ export {
   listLeafDays,
   listRecords,
 } from '../../packages/server/dist/records/queries.js';
+export { shareStoredBytes } from '../../packages/server/dist/records/segments/segment.js';
+export { segmentKey } from '../../packages/server/dist/records/segments/segment-key.js';
+export {
+  digestSql,
+  digestSumOf,
+  instantSql,
+  segmentColumns,
+  segmentFormatFor,
+} from '../../packages/server/dist/records/segments/segment-sql.js';
 
 /** The program that `svcctl` is. */
 export const programPath = fileURLToPath(

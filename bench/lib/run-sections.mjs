@@ -18,11 +18,11 @@ const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.me
  *
  * @param {{ name: string, sections: Record<string, (bench: any) => Promise<string>>, sizes: Record<string, any>,
  *   start?: (bench: any) => Promise<Record<string, any>> }} bench
- * @param {{ size: string, only: string[] }} options
+ * @param {{ size: string, only: string[], records?: number }} options
  */
 export async function runSections(
   { name, sections, sizes, start = async () => ({}) },
-  { size, only },
+  { size, only, records },
 ) {
   const wanted = chooseSections(Object.keys(sections), only);
   const startedAt = performance.now();
@@ -31,7 +31,8 @@ export async function runSections(
     const dir = makeTempDir(scope);
     const postgres = await startPostgres(scope, dir);
     const machine = describeMachine(await postgres.version());
-    const base = { dir, postgres, sizes: sizes[size], say };
+    const sized = records === undefined ? sizes[size] : { ...sizes[size], records };
+    const base = { dir, postgres, sizes: sized, say };
     const { about, ...shared } = await start({ ...base, scope });
     const texts = [about === undefined ? machine : `${machine} · ${about}`];
     const isTrial = size === 'quick' || size === 'smallest';
