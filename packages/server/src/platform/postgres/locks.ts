@@ -22,10 +22,10 @@ export const advisoryLocks = {
   exportJobTaking: 734_015,
   exportQueue: 734_016,
   removals: 734_017,
+  probes: 734_019,
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,
-  probes: 734_018,
 } as const;
 
 export type AdvisoryLock = keyof typeof advisoryLocks;
