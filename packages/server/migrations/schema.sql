@@ -392,6 +392,14 @@ create table leaf_tenants (
   constraint leaf_tenants_pkey PRIMARY KEY (tenant)
 );
 
+create table limit_use (
+  name text collate "C" not null,
+  subject text collate "C" not null,
+  used double precision not null,
+  at timestamp with time zone not null,
+  constraint limit_use_pkey PRIMARY KEY (name, subject)
+);
+
 create table move_days (
   tenant text collate "C" not null,
   move_id text collate "C" not null,

@@ -6,6 +6,7 @@ import { AppError } from '../kernel/errors.ts';
 import { clientAddress, networkOf } from '../platform/http/client-address.ts';
 import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { createSharedLimit, openLimitUse } from '../platform/postgres/shared-limit.ts';
 import { auditRefusal } from './audit.ts';
 
 /** How many tries may fail within a minute, from one address or in one session. */
@@ -16,6 +17,9 @@ export const failuresPerMinute = 20;
  */
 const maxAddresses = 100;
 const minuteMillis = 60_000;
+const signIns = { name: 'sign_ins', perMinute: failuresPerMinute };
+/** The time after which one more try may fail. */
+const waitSeconds = 60 / failuresPerMinute;
 
 export type SignInGuard = {
   /**
@@ -33,14 +37,16 @@ type Failures = { readonly address: string; untold: number; code: string };
 
 /**
  * Limits failed sign-ins and writes them to the audit log. The first failure of an address in a minute is written at
- * once, the others as a number when the minute is over, so that nobody can flood the log. The counts are kept for each
- * process, in bounded memory.
+ * once, the others as a number when the minute is over, so that nobody can flood the log. All processes keep the limit
+ * together, and exactly: each try is counted in the database before the secret is looked at.
  */
 export function createSignInGuard(
   db: Queryable,
   { clock, log }: { clock: Clock; log: Log },
 ): SignInGuard {
-  const buckets = createBuckets(failuresPerMinute, clock);
+  const use = openLimitUse(db, clock);
+  /** When an address was refused. It is not counted again for a while, so that a flood costs the database nothing. */
+  const refusedAtMillis = new LRUCache<string, number>({ max: 10_000 });
   let failures = new Map<string, Failures>();
   let others = 0;
   let startedAtMillis = 0;
@@ -81,13 +87,25 @@ export function createSignInGuard(
       await tell({ address, request, after: { code, attempts: 1 } });
     }
   };
+  const take = async (key: string) => {
+    const since = clock() - (refusedAtMillis.get(key) ?? Number.NEGATIVE_INFINITY);
+    if (since >= 0 && since < waitSeconds * 1000) return false;
+    const isTaken = await use.take(signIns, key);
+    if (!isTaken) refusedAtMillis.set(key, clock());
+    return isTaken;
+  };
+  const giveBack = async (key: string) => {
+    // The answer to the caller is there already, and does not change because one try too many stays counted.
+    await use.giveBack(signIns, key).catch((error: unknown) => {
+      log.warn({ err: error }, 'a sign-in that did not fail stays counted for a while');
+    });
+  };
   return {
     flush,
     async attempt(request, work, session) {
       const address = networkOf(clientAddress(request));
       const key = session === undefined ? address : `session ${session}`;
-      const waitSeconds = buckets.take(key);
-      if (waitSeconds > 0) {
+      if (!(await take(key))) {
         await note(request, address, 'sign_in_limited');
         throw new AppError('sign_in_limited', {
           detail: `${failuresPerMinute} sign-ins from your address, or tries to confirm this session, failed within a minute. Try again in ${waitSeconds} s.`,
@@ -96,62 +114,48 @@ export function createSignInGuard(
       }
       try {
         const answer = await work();
-        buckets.giveBack(key);
+        await giveBack(key);
         return answer;
       } catch (error) {
         if (error instanceof AppError && error.status === 401) {
           await note(request, address, error.code);
-        } else buckets.giveBack(key);
+        } else await giveBack(key);
         throw error;
       }
     },
   };
 }
 
-type Bucket = { left: number; filledAtMillis: number };
-
 /**
- * Keeps one bucket for each key. The share of a minute may be used at once, and refills evenly. Memory is bounded: when
- * there are more keys than buckets, the bucket that was not used for the longest time is dropped and starts full again.
+ * Limits the requests of each access token, over all processes. `perMinute` 0 means no limit. `admit` throws 429
+ * `rate_limited`, or returns a promise that may: see `SharedLimit`.
  */
-function createBuckets(perMinute: number, clock: Clock) {
-  const buckets = new LRUCache<string, Bucket>({ max: 10_000 });
-  const perMilli = perMinute / 60_000;
-  const refilled = (key: string): Bucket => {
-    const now = clock();
-    const bucket = buckets.get(key) ?? { left: perMinute, filledAtMillis: now };
-    bucket.left = Math.min(perMinute, bucket.left + (now - bucket.filledAtMillis) * perMilli);
-    bucket.filledAtMillis = now;
-    buckets.set(key, bucket);
-    return bucket;
-  };
-  return {
-    /** Takes one from the bucket. Returns 0, or the number of seconds to wait when the bucket is empty. */
-    take(key: string): number {
-      const bucket = refilled(key);
-      if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perMilli / 1000));
-      bucket.left -= 1;
-      return 0;
-    },
-    giveBack(key: string): void {
-      refilled(key).left += 1;
-    },
-  };
-}
-
-/**
- * Limits the requests of each access token, in this process. `perMinute` 0 means no limit. The result throws 429
- * `rate_limited`.
- */
-export function createRateLimit(perMinute: number, clock: Clock): (actor: Actor) => void {
-  if (perMinute === 0) return () => {};
-  const buckets = createBuckets(perMinute, clock);
-  return ({ tokenId }) => {
-    const waitSeconds = buckets.take(tokenId);
+export function createRateLimit(
+  db: Queryable,
+  perMinute: number,
+  { clock, log }: { clock: Clock; log: Log },
+): { admit(actor: Actor): Promise<void> | undefined; flush(): Promise<void> } {
+  if (perMinute === 0) return { admit: () => undefined, async flush() {} };
+  const onError = (error: unknown) =>
+    log.warn(
+      { err: error },
+      'what tokens have used could not be shared; this process limits alone',
+    );
+  const limit = createSharedLimit(db, { name: 'requests', perMinute }, { clock, onError });
+  const refuse = (waitSeconds: number) => {
     if (waitSeconds === 0) return;
     throw new AppError('rate_limited', {
       detail: `This token may make ${perMinute} requests a minute.`,
       retryAfterSeconds: waitSeconds,
     });
+  };
+  return {
+    admit({ tokenId }) {
+      const wait = limit.take(tokenId);
+      if (typeof wait !== 'number') return wait.then(refuse);
+      refuse(wait);
+      return undefined;
+    },
+    flush: () => limit.flush(),
   };
 }

@@ -49,10 +49,12 @@ export function createHttp(parts: {
   const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
   const { retention, counting, jobs, bulkJobs } = parts;
   const isTrusted = isWithin(settings.trustedProxies);
+  const rateLimit = createRateLimit(db, settings.rateLimit, { clock: systemClock, log });
+  closers.push(() => rateLimit.flush());
   const http = createHttpServer({
     log,
     authenticate: createAuthenticate(db, settings.publicUrl),
-    admit: createRateLimit(settings.rateLimit, systemClock),
+    admit: (actor) => rateLimit.admit(actor),
     // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
     connections: {

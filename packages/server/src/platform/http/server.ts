@@ -57,8 +57,8 @@ export type HttpOptions = {
   log: Log;
   /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
   authenticate(request: FastifyRequest): Promise<Actor>;
-  /** Throws 429 when the token has used up its share of requests. */
-  admit(actor: Actor): void;
+  /** Throws 429 when the token has used up its share of requests. A promise is to be awaited. */
+  admit(actor: Actor): Promise<void> | undefined;
   /** The largest JSON body in bytes, other than those of ingest. Calls that need no token take 4 KiB. */
   jsonBodyMaxBytes: number;
   connections?: ConnectionLimits;
@@ -206,7 +206,8 @@ function addRoute<C extends RouteContract>(
       if (contract.scope !== null) {
         const actor = await options.authenticate(request);
         // The share is checked before anything else, because a refused request costs as much as one that is served.
-        options.admit(actor);
+        const admitted = options.admit(actor);
+        if (admitted !== undefined) await admitted;
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
         actors.set(request, actor);

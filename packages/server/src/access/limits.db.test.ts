@@ -3,9 +3,11 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createLog } from '../app.ts';
+import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { newAccessToken } from '../kernel/ids.ts';
-import { createSignInGuard, failuresPerMinute } from './limits.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { createRateLimit, createSignInGuard, failuresPerMinute } from './limits.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -14,6 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 beforeEach(async () => {
   await service.db.query(sql`delete from audit_log where action = 'session.refuse'`);
+  await service.db.query(sql`delete from limit_use`);
 });
 
 const refusals = () =>
@@ -22,6 +25,13 @@ const refusals = () =>
     where action = 'session.refuse' order by id`);
 
 let nowMillis = 0;
+/** Moves the time of processes and database. */
+const pass = async (millis: number) => {
+  nowMillis += millis;
+  await service.db.query(
+    sql`update limit_use set at = at - make_interval(secs => ${millis / 1000}::float8)`,
+  );
+};
 const newGuard = () =>
   createSignInGuard(service.db, { clock: () => nowMillis, log: createLog('silent') });
 const from = (ip: string) =>
@@ -111,7 +121,7 @@ test('one address’s failures are nobody else’s, and a place comes back with 
   const enter = async () => 'in';
   expect(await codeOf(guard.attempt(from('10.0.0.1'), enter))).toBe('sign_in_limited');
   expect(await codeOf(guard.attempt(from('10.0.0.2'), enter))).toBe('in');
-  nowMillis += 60_000 / failuresPerMinute;
+  await pass(60_000 / failuresPerMinute);
   expect(await codeOf(guard.attempt(from('10.0.0.1'), enter))).toBe('in');
   await guard.flush();
 });
@@ -124,6 +134,22 @@ test('who signs in rightly uses up nothing, nor does a database that is away', a
       throw new AppError('database_unavailable');
     };
     expect(await codeOf(guard.attempt(from('10.0.0.3'), away))).toBe('database_unavailable');
+  }
+});
+
+test('failures count wherever they happen, and however many come at once', async () => {
+  const guards = [newGuard(), newGuard(), newGuard()];
+  const codes = await Promise.all(
+    guards.flatMap((guard) =>
+      Array.from({ length: failuresPerMinute }, () =>
+        codeOf(guard.attempt(from('10.0.0.4'), refuse)),
+      ),
+    ),
+  );
+  expect(codes.filter((code) => code === 'token_unknown')).toHaveLength(failuresPerMinute);
+  for (const guard of [...guards, newGuard()]) {
+    expect(await codeOf(guard.attempt(from('10.0.0.4'), async () => 'in'))).toBe('sign_in_limited');
+    await guard.flush();
   }
 });
 
@@ -144,7 +170,7 @@ test('the log has the first failure of an address at once, and the number of the
     await codeOf(guard.attempt(from('10.0.1.1'), refuse));
   }
   expect(await refusals()).toEqual([{ address: '10.0.1.1', code: 'token_unknown', attempts: 1 }]);
-  nowMillis += 61_000;
+  await pass(61_000);
   await codeOf(guard.attempt(from('10.0.1.2'), refuse));
   expect(await refusals()).toEqual([
     { address: '10.0.1.1', code: 'token_unknown', attempts: 1 },
@@ -173,6 +199,85 @@ test('signing out is told with who it was', async () => {
   expect(again.status).toBe(204);
   const after = (await service.call('GET', `/audit?actor=${made.id}`)).json.data;
   expect(after).toHaveLength(data.length);
+});
+
+const actor = (tokenId: string): Actor => ({
+  tokenId,
+  name: tokenId,
+  scopes: [],
+  tenants: null,
+  expiresAt: null,
+});
+const newLimit = (perMinute: number, db: Queryable = service.db) =>
+  createRateLimit(db, perMinute, { clock: () => nowMillis, log: createLog('silent') });
+/** How many of so many requests are let through. */
+const admitted = async (limit: ReturnType<typeof newLimit>, token: string, requests: number) => {
+  const answers = Array.from({ length: requests }, () =>
+    codeOf((async () => limit.admit(actor(token)))()),
+  );
+  return (await Promise.all(answers)).filter((code) => code === 'in').length;
+};
+
+test('a minute’s share passes at once, then refills evenly', async () => {
+  // A place comes back in 12 s: the database's own clock does not bring one while the test runs.
+  const limit = newLimit(5);
+  expect(await admitted(limit, 'a', 6)).toBe(5);
+  const refused = (async () => limit.admit(actor('a')))();
+  await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 12 });
+  await limit.flush();
+  await pass(12_000);
+  expect(await admitted(limit, 'a', 2)).toBe(1);
+});
+
+test('one token’s use does not touch another’s share, and 0 means no limit', async () => {
+  const limit = newLimit(1);
+  expect(await admitted(limit, 'a', 2)).toBe(1);
+  expect(await admitted(limit, 'b', 2)).toBe(1);
+  expect(await admitted(newLimit(0), 'a', 10_000)).toBe(10_000);
+});
+
+test('two processes let a token through no more often than one would, and 2 %', async () => {
+  const startedAt = performance.now();
+  const limits = [newLimit(300), newLimit(300)];
+  const counts = await Promise.all(limits.map((limit) => admitted(limit, 'c', 300)));
+  const sum = counts.reduce((all, count) => all + count);
+  const refilled = Math.ceil(((performance.now() - startedAt) / 60_000) * 300);
+  expect(sum).toBeGreaterThanOrEqual(300);
+  expect(sum).toBeLessThanOrEqual(300 + 6 + refilled);
+});
+
+test('a process that has heard nothing learns of the others’ use within 2 % of the limit', async () => {
+  const [busy, idle] = [newLimit(100), newLimit(100)];
+  const startedAt = performance.now();
+  expect(await admitted(busy, 'd', 200)).toBeGreaterThanOrEqual(100);
+  await busy.flush();
+  const refilled = Math.ceil(((performance.now() - startedAt) / 60_000) * 100);
+  expect(await admitted(idle, 'd', 200)).toBeLessThanOrEqual(2 + refilled);
+});
+
+test('the database is asked once for a hundredth of the limit, and not for each request', async () => {
+  let statements = 0;
+  const counting: Queryable = {
+    query(statement, options) {
+      statements += 1;
+      return service.db.query(statement, options);
+    },
+  };
+  const limit = newLimit(10_000, counting);
+  expect(await admitted(limit, 'e', 5000)).toBe(5000);
+  expect(statements).toBeLessThanOrEqual(5000 / 100 + 2);
+  await limit.flush();
+  const [row] = await service.db.query<{ used: number }>(
+    sql`select used from limit_use where subject = 'e'`,
+  );
+  expect(row?.used).toBeGreaterThan(4000);
+});
+
+test('a process whose table cannot be written keeps the limit by itself', async () => {
+  const broken: Queryable = {
+    query: () => Promise.reject(new AppError('database_full')),
+  };
+  expect(await admitted(newLimit(300, broken), 'f', 1000)).toBe(300);
 });
 
 /** A session made in the database: the address of the tests has used up its share. */
