@@ -517,6 +517,7 @@ create table schema_migrations (
   name text collate "C" not null,
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
+  needs text collate "C",
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 

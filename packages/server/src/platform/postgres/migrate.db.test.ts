@@ -1,8 +1,9 @@
+import { readdir, readFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
-import { migrate } from './migrate.ts';
+import { listNewerMigrations, migrate } from './migrate.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -28,15 +29,59 @@ test('many processes starting at once migrate an empty database once', async () 
   expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
 });
 
-test('a database of a newer version is refused', async () => {
-  await db.query(
-    sql`insert into schema_migrations (name, checksum) values ('9999-future.sql', 'x')`,
-  );
-  await expect(migrate(db)).rejects.toMatchObject({
-    code: 'database_unusable',
-    detail: expect.stringContaining('9999-future.sql'),
+test('a migration waits for a lock no longer than others can wait behind it, and is tried again', async () => {
+  await db.query(sql`drop table limit_use`);
+  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
+  const migrating = await db.withConnection(async ({ client }) => {
+    await client.query('begin; create table limit_use ()');
+    const started = migrate(db);
+    const isWaiting = async () => {
+      const waiting = await db.query(sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`);
+      return waiting.length > 0;
+    };
+    await until(isWaiting);
+    await until(async () => !(await isWaiting()));
+    await client.query('rollback');
+    return { started };
   });
+  expect(await migrating.started).toEqual([expect.stringMatching(/-limits\.sql$/)]);
+});
+
+test('every migration since the previous release says whether that survives it', async () => {
+  const folder = new URL('../../../migrations/', import.meta.url);
+  const names = (await readdir(folder)).filter((name) => /^\d{4}-/.test(name) && name > '0017');
+  expect(names).not.toEqual([]);
+  for (const name of names) {
+    const text = await readFile(new URL(name, folder), 'utf8');
+    expect(text, name).toMatch(
+      /^-- The previous release (survives|does not survive) this migration/m,
+    );
+  }
+});
+
+test('a release works on a database of the next one, and refuses one that it cannot work on', async () => {
+  const insert = (needs: string | null) =>
+    db.query(sql`
+      insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
+      on conflict (name) do update set needs = excluded.needs`);
+  await insert('0016-tenant-months.sql');
+  expect(await migrate(db)).toEqual([]);
+  expect(await listNewerMigrations(db)).toEqual([{ name: '9999-future.sql', isSurvived: true }]);
+  for (const needs of ['9998-future.sql', null]) {
+    await insert(needs);
+    await expect(migrate(db)).rejects.toMatchObject({
+      code: 'database_unusable',
+      detail: expect.stringContaining('9999-future.sql'),
+    });
+  }
   await db.query(sql`delete from schema_migrations where name = '9999-future.sql'`);
+});
+
+test('what was applied before releases could work side by side is known again', async () => {
+  await db.query(sql`alter table schema_migrations drop column needs`);
+  expect(await migrate(db)).toEqual([]);
+  expect(await listNewerMigrations(db)).toEqual([]);
 });
 
 test('an applied migration that was changed is refused', async () => {
@@ -46,3 +91,7 @@ test('an applied migration that was changed is refused', async () => {
     detail: expect.stringContaining('0001-access.sql'),
   });
 });
+
+async function until(probe: () => Promise<boolean>): Promise<void> {
+  while (!(await probe()));
+}

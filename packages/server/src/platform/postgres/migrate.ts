@@ -1,22 +1,44 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import { type Connection, type Database, longestTimerMillis, usualLimits } from './database.ts';
+import {
+  type Connection,
+  type Database,
+  longestTimerMillis,
+  type Queryable,
+  sqlState,
+  usualLimits,
+} from './database.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
 const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
 
+/** The last migration of the previous release. A release sets it to the last one that its predecessor had. */
+const previousRelease = '0016-tenant-months.sql';
+/**
+ * How a newer migration says that the previous release can go on while it is there. Then `needs` of its row names the
+ * last migration that a release must have to do so.
+ */
+const survival = /^-- The previous release survives this migration/m;
+
+/** How long a migration waits for a lock, and how long it lets others go first. */
+const lockMillis = 2000;
+const pauseMillis = 1000;
+const lockNotAvailable = '55P03';
+
 type Migration = { name: string; text: string; checksum: string };
 
 /**
  * Brings the schema to this version and returns the names of the migrations that it applied. Each new file of
  * migrations/ runs in a transaction of its own, in the order of the names. One lock makes sure that only one process
- * migrates, however many start. Throws `database_unusable` when a newer version made the database or when an applied
- * file has changed, and before anything else when the database is none that svcctl can work with.
+ * migrates, however many start. Throws `database_unusable` when a newer version made the database in a way that this
+ * one does not survive, or when an applied file has changed, and before anything else when the database is none that
+ * svcctl can work with.
  */
 export async function migrate(database: Database): Promise<string[]> {
   const migrations = await readMigrations();
@@ -34,28 +56,76 @@ export async function migrate(database: Database): Promise<string[]> {
 }
 
 async function applyMissing(connection: Connection, migrations: Migration[]): Promise<string[]> {
-  await connection.client.query(`create table if not exists schema_migrations (
-    name text collate "C" not null,
-    checksum text not null,
-    applied_at timestamptz not null default now(),
-    constraint schema_migrations_pkey primary key (name)
-  )`);
+  await prepareJournal(connection);
   const rows = await connection.query<{ name: string; checksum: string }>(
     sql`select name, checksum from schema_migrations`,
   );
   const known = new Map(migrations.map((migration) => [migration.name, migration]));
-  for (const row of rows) refuseForeign(row, known.get(row.name));
+  for (const row of rows) refuseChanged(row, known.get(row.name));
+  const isNewer = rows.some((row) => !known.has(row.name));
+  if (isNewer) requireSurvival(await listNewerMigrations(connection));
   const applied = new Set(rows.map((row) => row.name));
   const missing = migrations.filter((migration) => !applied.has(migration.name));
-  for (const migration of missing) {
-    await connection.client.query('begin');
-    await runPatiently(connection, migration.text);
-    await connection.query(
-      sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`,
-    );
-    await connection.client.query('commit');
-  }
+  for (const migration of missing) await apply(connection, migration);
   return missing.map((migration) => migration.name);
+}
+
+/** Makes the table of what was applied. Early releases made it without `needs`. */
+async function prepareJournal(connection: Connection): Promise<void> {
+  await connection.client.query(`create table if not exists schema_migrations (
+    name text collate "C" not null,
+    checksum text not null,
+    applied_at timestamptz not null default now(),
+    needs text collate "C",
+    constraint schema_migrations_pkey primary key (name)
+  )`);
+  const columns = await connection.query(sql`
+    select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'needs'`);
+  if (columns.length > 0) return;
+  await connection.client.query('alter table schema_migrations add column needs text collate "C"');
+}
+
+/**
+ * Applies a migration in one transaction. Processes of the previous release may be at work meanwhile: whoever wants a
+ * table that the migration waits for waits behind it, so it gives up soon and tries again.
+ */
+async function apply(connection: Connection, { name, text, checksum }: Migration): Promise<void> {
+  const needs = name > previousRelease && survival.test(text) ? previousRelease : null;
+  for (;;) {
+    try {
+      await connection.client.query(`begin; set local lock_timeout = ${lockMillis}`);
+      await runPatiently(connection, text);
+      await connection.query(sql`
+        insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`);
+      await connection.client.query('commit');
+      return;
+    } catch (error) {
+      if (sqlState(error) !== lockNotAvailable) throw error;
+      await connection.client.query('rollback');
+      await setTimeout(pauseMillis);
+    }
+  }
+}
+
+/** A migration of a newer release, and whether this one can work on a database that has it. */
+export type NewerMigration = { readonly name: string; readonly isSurvived: boolean };
+
+/** Returns the applied migrations that this release does not know. */
+export async function listNewerMigrations(db: Queryable): Promise<NewerMigration[]> {
+  const own = await listMigrations();
+  const newest = own.at(-1) ?? '';
+  const rows = await db.query<{ name: string; needs: string | null }>(sql`
+    select name, needs from schema_migrations where name <> all(${own}) order by name`);
+  return rows.map(({ name, needs }) => ({ name, isSurvived: needs !== null && needs <= newest }));
+}
+
+/** Throws `database_unusable` unless this release survives all of these migrations. */
+function requireSurvival(newer: readonly NewerMigration[]): void {
+  const fatal = newer.find(({ isSurvived }) => !isSurvived);
+  if (fatal === undefined) return;
+  throw new AppError('database_unusable', {
+    detail: `The database has the migration ${fatal.name}, which this version of svcctl does not know and cannot work beside. Start a newer version.`,
+  });
 }
 
 /** Runs a statement without the client's usual time-out. */
@@ -63,26 +133,24 @@ function runPatiently({ client }: Connection, text: string) {
   return client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }
 
-function refuseForeign(
+function refuseChanged(
   row: { name: string; checksum: string },
   known: Migration | undefined,
 ): void {
-  if (known === undefined) {
-    throw new AppError('database_unusable', {
-      detail: `The database has the migration ${row.name}, which this version of svcctl does not know. Start a newer version.`,
-    });
-  }
-  if (known.checksum !== row.checksum) {
-    throw new AppError('database_unusable', {
-      detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
-    });
-  }
+  if (known === undefined || known.checksum === row.checksum) return;
+  throw new AppError('database_unusable', {
+    detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
+  });
+}
+
+/** The names of the migrations of this release, in their order. */
+async function listMigrations(): Promise<string[]> {
+  return (await readdir(migrationsDir)).filter((name) => fileName.test(name)).sort();
 }
 
 async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(migrationsDir)).filter((name) => fileName.test(name)).sort();
   return Promise.all(
-    names.map(async (name) => {
+    (await listMigrations()).map(async (name) => {
       const text = await readFile(new URL(name, migrationsDir), 'utf8');
       return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
     }),
