@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
@@ -102,6 +105,28 @@ test('SIGTERM does not wait for connections that carry no request', async () => 
   silent.destroy();
   agent.destroy();
 });
+
+test('a second SIGTERM ends the time in which load balancers notice', async () => {
+  const service = await installation.start({ SVC_SHUTDOWN_LEAD_SECONDS: '3600' });
+  const signal = () => process.kill(service.pid, 'SIGTERM');
+  signal();
+  await waitFor('503', async () => (await statusOf(`${service.url}/readyz`)) === 503);
+  expect((await service.call('GET', '/me')).status).toBe(200);
+  // Signals of one moment count as one, so a single one may be no second one yet.
+  await waitFor('the end of the lead', () => {
+    const hasEnded = service.output().includes('"msg":"stopping"');
+    if (!hasEnded) signal();
+    return hasEnded;
+  });
+  expect(await service.waitForExit()).toEqual({ code: 0, signal: null });
+});
+
+test('a rolling restart fails no request, and a kill none but those in flight there', async () => {
+  const script = fileURLToPath(new URL('../scripts/chaos.mjs', import.meta.url));
+  const args = [script, 'rolling', '--rounds', '1'];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stdout.match(/0 ✓/g)).toHaveLength(5);
+}, 300_000);
 
 test('SIGTERM while the database is waited for ends the start', async () => {
   const [port] = await findFreePorts(1);

@@ -24,6 +24,8 @@ export function startChild(scope, args, env) {
     pid: child.pid,
     output: () => output,
     hasExited: () => child.exitCode !== null || child.signalCode !== null,
+    /** Null while it runs, and when a signal ended it. */
+    exitCode: () => child.exitCode,
   };
 }
 

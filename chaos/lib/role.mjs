@@ -5,14 +5,14 @@ import { programPath } from '../../bench/lib/product.mjs';
 import { openScope } from '../../bench/lib/scope.mjs';
 import { until } from './wait.mjs';
 
-/** `svcctl serve` with some roles, as a child process that may be killed. */
-export async function startRole(scope, dataDir, roles, settings = {}) {
+/** `svcctl serve` with some roles, as a child process that may be killed; `program` may be another release's. */
+export async function startRole(scope, dataDir, roles, settings = {}, program = programPath) {
   // A scope of its own, so that what was killed is forgotten at once.
   const own = openScope();
   scope.defer(own.close);
   const child = startChild(
     own,
-    [programPath, 'serve'],
+    [program, 'serve'],
     cleanEnvironment({
       SVC_DATA_DIR: dataDir,
       SVC_PORT: '0',
@@ -31,6 +31,14 @@ export async function killRole({ child, own }) {
   process.kill(child.pid, 'SIGKILL');
   await until('a killed service to be gone', () => child.hasExited());
   await own.close();
+}
+
+/** By SIGTERM. Answers its exit code. */
+export async function stopRole({ child, own }) {
+  process.kill(child.pid, 'SIGTERM');
+  await until('a service to end after SIGTERM', () => child.hasExited());
+  await own.close();
+  return child.exitCode();
 }
 
 /** By kill -9; it comes back by itself: the services see to that. */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from '../test/database.ts';
 import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
-import { startService } from './app.ts';
+import { createLog, startService } from './app.ts';
 import { loadSettings } from './config/settings.ts';
 import { createGate } from './webhooks/drainer/testing/world.ts';
 
@@ -99,6 +100,62 @@ test('a webhook that is answered late counts, and none stays leased, though the 
   expect(lines.join()).not.toContain('not everything ended');
   await link.close();
   await db.drop();
+});
+
+test('a process that leaves says so, serves on, closes connections by its answers, and can be hurried', async () => {
+  const service = await startTestService({ SVC_SHUTDOWN_LEAD_SECONDS: '3600' });
+  expect((await service.call('GET', '/me')).headers.get('connection')).toBe('keep-alive');
+  const hurry = new AbortController();
+  const leaving = service.leave(hurry.signal);
+  const ready = await service.call('GET', '/~/readyz');
+  expect(ready).toMatchObject({ status: 503, json: { code: 'not_ready' } });
+  expect((await service.call('GET', '/~/healthz')).status).toBe(200);
+  const me = await service.call('GET', '/me');
+  expect([me.status, me.headers.get('connection')]).toEqual([200, 'close']);
+  const csv = await service.call('POST', '/exports/csv', { body: { tenant: 'T' } });
+  expect([csv.status, csv.headers.get('connection')]).toEqual([200, 'close']);
+  hurry.abort();
+  await leaving;
+  await service.stop();
+});
+
+test('a process without the role api leaves at once, and makes neither token nor sign-in link', async () => {
+  const db = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  const env = { DATABASE_URL: db.url, SVC_DATA_DIR: dataDir, SVC_PORT: '0' };
+  const start = (roles: string) =>
+    startService(
+      loadSettings({ ...env, SVC_ROLES: roles, SVC_SHUTDOWN_LEAD_SECONDS: '3600' }),
+      createLog('silent'),
+    );
+  const drainer = await start('drainer');
+  expect(await db.query(sql`select id from access_tokens`)).toEqual([]);
+  expect(existsSync(drainer.adminTokenPath)).toBe(false);
+  const api = await start('api');
+  expect(api.isFirstStart).toBe(true);
+  expect(await api.createSignInLink()).toContain('/#/sign-in?code=');
+  expect(await drainer.createSignInLink()).toBeNull();
+  await drainer.leave(new AbortController().signal);
+  await Promise.all([drainer.close(), api.close()]);
+  await db.drop();
+  await rm(dataDir, { recursive: true });
+});
+
+test('a process says when a newer release has migrated its database, and is not ready unless it survives that', async () => {
+  const service = await startTestService();
+  const migrated = (needs: string | null) =>
+    service.db.query(sql`
+      insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
+      on conflict (name) do update set needs = excluded.needs`);
+  await migrated('0016-tenant-months.sql');
+  expect(await service.call('GET', '/~/readyz')).toMatchObject({
+    status: 200,
+    json: { status: 'ready', warnings: [{ code: 'database_newer' }] },
+  });
+  await migrated(null);
+  const ready = await service.call('GET', '/~/readyz');
+  expect(ready).toMatchObject({ status: 503, json: { code: 'database_newer' } });
+  await service.stop();
 });
 
 /** A way to a database that can be long, or held up: connections stay, nothing passes. */

@@ -26,7 +26,7 @@ import type { Log } from './platform/log.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
-import { migrate } from './platform/postgres/migrate.ts';
+import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
 import { countFailedTenants } from './retention/index.ts';
@@ -44,8 +44,16 @@ export type Service = {
   readonly adminTokenPath: string;
   /** Whether this start made the first admin token. */
   readonly isFirstStart: boolean;
-  /** Makes a link that signs in to the console once and expires after an hour; null when there is no admin token. */
+  /**
+   * Makes a link that signs in to the console once and expires after an hour; null when there is no admin token, or when
+   * this process has not the role `api`.
+   */
   createSignInLink(): Promise<string | null>;
+  /**
+   * Still serves for `SVC_SHUTDOWN_LEAD_SECONDS` or until `hurry` aborts, while `/readyz` answers 503 and each answer
+   * closes its connection. Without the role `api` nobody sends requests here, so it returns at once.
+   */
+  leave(hurry: AbortSignal): Promise<void>;
   /**
    * Lets running work end and stops everything that was started. What takes too long is cut, and the promise settles
    * within `SVC_SHUTDOWN_SECONDS` at the latest.
@@ -94,7 +102,9 @@ export async function startService(
     // guards.
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
-    const adminTokenPath = await untilReachable(log, signal, () => prepare(db, settings, state));
+    const adminTokenPath = await untilReachable(log, signal, () =>
+      prepare(db, { settings, log, state }),
+    );
     if (settings.roles.includes('drainer')) {
       warnOfLongAttempts(settings, log);
       const drainer = startDelivery(db, { settings, log, state, metrics });
@@ -123,8 +133,17 @@ export async function startService(
       adminTokenPath: join(settings.dataDir, 'admin-token'),
       isFirstStart: adminTokenPath !== null,
       createSignInLink: async () => {
-        const code = await createSignInCode(db);
+        const code = settings.roles.includes('api') ? await createSignInCode(db) : null;
         return code === null ? null : `${publicUrl}/#/sign-in?code=${code}`;
+      },
+      async leave(hurry) {
+        const seconds = settings.roles.includes('api') ? settings.shutdownLeadSeconds : 0;
+        http.leave();
+        if (seconds === 0) return;
+        log.info({ seconds }, 'leaving: serves until load balancers have noticed');
+        // It rejects when the signal aborts, which only means that the time is over.
+        await setTimeout(seconds * 1000, undefined, { signal: hurry }).catch(() => {});
+        log.info('stopping');
       },
       close,
     };
@@ -231,12 +250,21 @@ async function startOwnPostgres(
 }
 
 /**
- * Migrates the schema, finds or makes the keys and makes the first admin token. Returns the path of that token's file
- * if it was made just now, otherwise null.
+ * Migrates the schema, finds or makes the keys and makes the first admin token, if this process has the role `api`: the
+ * file would otherwise lie with a drainer, where nobody looks for it. Returns the path of that file if it was made just
+ * now, otherwise null.
  */
-async function prepare(db: Database, settings: Settings, state: State): Promise<string | null> {
+async function prepare(
+  db: Database,
+  { settings, log, state }: { settings: Settings; log: Log; state: State },
+): Promise<string | null> {
   await migrate(db);
-  const path = await makeFirstAdminToken(db, settings.dataDir, systemClock());
+  const newer = await listNewerMigrations(db);
+  if (newer.length > 0)
+    log.warn({ newer }, 'the database belongs to a newer release, beside which this one can work');
+  const path = settings.roles.includes('api')
+    ? await makeFirstAdminToken(db, settings.dataDir, systemClock())
+    : null;
   state.secretBox = createSecretBox(await findSecretKey(db, settings));
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
   return path;

@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import sql from 'sql-template-tag';
 import {
   addAccessRoutes,
   createAudit,
@@ -17,6 +16,7 @@ import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import type { Waiting } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import type { Closers } from '../platform/work/stop.ts';
@@ -76,15 +76,21 @@ export function createHttp(parts: {
   }
   addOriginRoutes(http, {
     metrics,
-    assertReady: async () => {
+    findWarnings: async () => {
       assertReady(state);
-      await Promise.race([db.query(sql`select 1`), tooLate(2000)]);
-    },
-    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
-    // without it, so a load balancer must not take this process out for it.
-    warnings: () => {
+      if (http.isLeaving()) {
+        throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
+      }
+      const newer = await Promise.race([listNewerMigrations(db), tooLate(2000)]);
+      // It may have been migrated while this process ran.
+      if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
+      // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
+      // without it, so a load balancer must not take this process out for it.
       const { problem } = cold.watch.state();
-      return problem === null ? [] : [{ code: problem.code }];
+      return [
+        ...(newer.length > 0 ? (['database_newer'] as const) : []),
+        ...(problem === null ? [] : [problem.code]),
+      ];
     },
     errors: errorCatalogue,
     rejectCodes,

@@ -81,6 +81,8 @@ export type Io = {
   readonly stderr: TextStream;
   /** Aborts on Ctrl-C, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
+  /** Has the next such signal after the first be handled so, once, instead of ending the process; null takes it back. */
+  readonly onNextSignal: (handle: (() => void) | null) => void;
   readonly now: Clock;
   /** Waits; rejects when the signal aborts. */
   readonly sleep: (millis: number, signal: AbortSignal) => Promise<void>;

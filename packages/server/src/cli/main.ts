@@ -12,17 +12,20 @@ const sameSignalMillis = 300;
 /** The program. Only here is `process` used. */
 async function main(): Promise<void> {
   const interrupt = new AbortController();
-  let firstAt: number | undefined;
+  let lastAt: number | undefined;
+  let handleNext: (() => void) | null = null;
   // SIGHUP means that the terminal was closed. Node resets an ignored SIGHUP at its start, so this takes nothing from
   // nohup.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       const now = performance.now();
-      if (firstAt !== undefined && now - firstAt > sameSignalMillis) {
-        process.exit(130);
-      }
-      firstAt ??= now;
-      interrupt.abort(new AppError('interrupted'));
+      if (lastAt !== undefined && now - lastAt <= sameSignalMillis) return;
+      lastAt = now;
+      const isFirst = !interrupt.signal.aborted;
+      if (!isFirst && handleNext === null) process.exit(130);
+      if (isFirst) interrupt.abort(new AppError('interrupted'));
+      else handleNext?.();
+      handleNext = null;
     });
   }
   const code = await runCli(process.argv.slice(2), {
@@ -35,6 +38,9 @@ async function main(): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     signal: interrupt.signal,
+    onNextSignal(handle) {
+      handleNext = handle;
+    },
     now: Date.now,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),
     timeouts: defaultTimeouts,

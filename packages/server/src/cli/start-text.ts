@@ -10,10 +10,16 @@ type StartedService = {
   readonly isFirstStart: boolean;
   /** A link that signs in to the console once; null when none was made. */
   readonly signInLink: string | null;
+  readonly roles: readonly string[];
+  readonly dataDir: string;
 };
 
 /** The text for a person who has just started the service: where it is, and three commands that work. */
-export function startText(io: Io, service: StartedService, dataDir: string): string {
+export function startText(io: Io, service: StartedService): string {
+  const { roles, dataDir } = service;
+  if (!roles.includes('api')) {
+    return `svcctl runs as ${roles.join(', ')}; health and metrics are at ${service.url}\n\nCtrl-C stops it.\n`;
+  }
   // When npm has started the service, svcctl is not in the PATH of the terminal.
   const svcctl = io.env.npm_lifecycle_event ? 'node_modules/.bin/svcctl' : 'svcctl';
   const isDefaultFolder = relative(io.cwd, dataDir) === 'data';

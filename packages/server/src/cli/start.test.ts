@@ -40,8 +40,10 @@ test('the start says where the service is and what to try, in words that can be 
     adminTokenPath: '/srv/data/admin-token',
     isFirstStart: true,
     signInLink: 'http://127.0.0.1:8080/#/sign-in?code=abc',
+    roles: ['api'],
+    dataDir: '/srv/data',
   };
-  const text = startText(io, service, '/srv/data');
+  const text = startText(io, service);
   expect(text).toContain(
     'Console        http://127.0.0.1:8080/#/sign-in?code=abc (signs you in, once',
   );
@@ -59,11 +61,11 @@ test('under npm start the commands are those of this clone, elsewhere they name 
     adminTokenPath: '/var/d/admin-token',
     isFirstStart: false,
     signInLink: null,
+    roles: ['api'],
+    dataDir: '/clone/data',
   };
-  expect(startText(io, service, '/clone/data')).toContain(
-    '\n  node_modules/.bin/svcctl records ls\n',
-  );
-  expect(startText(io, service, '/var/my d')).toContain(
+  expect(startText(io, service)).toContain('\n  node_modules/.bin/svcctl records ls\n');
+  expect(startText(io, { ...service, dataDir: '/var/my d' })).toContain(
     "\n  SVC_DATA_DIR='/var/my d' node_modules/.bin/svcctl records ls\n",
   );
 });

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadSettings, settingRows } from './settings.ts';
+import { parse } from 'yaml';
+import { loadSettings, roles, settingRows } from './settings.ts';
 
 test('an empty environment gives the defaults', () => {
   const settings = loadSettings({});
@@ -61,4 +63,31 @@ test('a wrong DATABASE_URL is named without repeating it', () => {
 test('no two settings share a variable', () => {
   const names = Object.values(settingRows).map((row) => row.env);
   expect(new Set(names).size).toBe(names.length);
+});
+
+test('the compose file has settings that there are, each role, and time enough to stop', () => {
+  const deploy = (name: string) =>
+    readFileSync(new URL(`../../../../deploy/${name}`, import.meta.url), 'utf8');
+  type Part = { build?: unknown; environment: Record<string, string>; stop_grace_period: string };
+  const parsed: { services: Record<string, Part> } = parse(deploy('compose.yaml'), { merge: true });
+  const [, inter, fall] = /inter (\d+)s fall (\d+)/.exec(deploy('haproxy.cfg')) ?? [];
+  const noticedSeconds = Number(inter) * Number(fall);
+  const own = Object.values(parsed.services).filter(({ build }) => build !== undefined);
+  const started = own.flatMap(({ environment, stop_grace_period: grace }) => {
+    const given = Object.entries(environment).map(([name, value]) => [
+      name,
+      value.replace(
+        /\$\{\w+(?::-([^}]*)|:\?[^}]*)\}/g,
+        (_, fallback) => fallback ?? 'x'.repeat(32),
+      ),
+    ]);
+    const settings = loadSettings(Object.fromEntries(given));
+    const { shutdownLeadSeconds, shutdownSeconds } = settings;
+    expect(Number.parseInt(grace, 10)).toBeGreaterThan(shutdownLeadSeconds + shutdownSeconds);
+    if (settings.roles.includes('api')) {
+      expect(shutdownLeadSeconds).toBeGreaterThan(noticedSeconds);
+    }
+    return settings.roles;
+  });
+  expect(started.toSorted()).toEqual(roles.toSorted());
 });

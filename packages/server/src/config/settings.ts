@@ -89,6 +89,13 @@ export const settingRows = {
     3600,
     'Seconds in which the service ends at SIGTERM; what still runs after two thirds of them is cut, webhooks after three quarters.',
   ),
+  shutdownLeadSeconds: integer(
+    'SVC_SHUTDOWN_LEAD_SECONDS',
+    0,
+    0,
+    3600,
+    'Seconds before them in which a process with the role api still serves, while /readyz says 503 and each answer closes its connection: longer than a load balancer takes to notice. A second SIGTERM ends them.',
+  ),
   connections: integer(
     'SVC_CONNECTIONS',
     2048,

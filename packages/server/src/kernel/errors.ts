@@ -114,7 +114,8 @@ export const errorCatalogue = {
     'The database has no memory left, or no room in its table of locks.',
   ),
   query_timeout: row(503, 5, true, 'The database took too long to answer.'),
-  not_ready: row(503, 5, true, 'The service is starting.'),
+  database_newer: row(503, 5, true, 'The database belongs to a newer release of svcctl.'),
+  not_ready: row(503, 5, true, 'The service is starting or stopping.'),
 
   usage_invalid: row(0, 2, false, 'The command line is not valid.'),
   settings_invalid: row(0, 2, false, 'A setting has a wrong value or is unknown.'),

@@ -34,9 +34,13 @@ async function serve(context: Context, options: { printSignIn?: true }): Promise
     // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
     const isWanted = options.printSignIn || io.stdout.isTTY;
     const signInLink = isWanted ? await service.createSignInLink() : null;
-    await context.out.write(startText(io, { ...service, signInLink }, settings.dataDir));
+    await context.out.write(startText(io, { ...settings, ...service, signInLink }));
     await untilAborted(io.signal);
   } finally {
+    const hurry = new AbortController();
+    io.onNextSignal(() => hurry.abort());
+    await service.leave(hurry.signal);
+    io.onNextSignal(null);
     await service.close();
   }
 }

@@ -39,6 +39,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     stdout: stdout.stream,
     stderr: stderr.stream,
     signal: options.signal ?? new AbortController().signal,
+    onNextSignal: () => {},
     now: options.now ?? (() => nowMillis),
     sleep: async (ms, signal) => {
       sleepsMillis.push(ms);

@@ -7,10 +7,8 @@ import { faultCodes } from './validate.ts';
 
 export type OriginOptions = {
   metrics: Metrics;
-  /** Throws an AppError unless requests can be served now. */
-  assertReady(): Promise<void>;
-  /** Returns what is wrong although requests can be served. */
-  warnings(): readonly { readonly code: ErrorCode }[];
+  /** Throws an AppError unless requests can be served now. Returns what is wrong although they can. */
+  findWarnings(): Promise<readonly ErrorCode[]>;
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;
 };
@@ -27,8 +25,7 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
 
   fastify.get('/healthz', async () => ({ status: 'ok' }));
   fastify.get('/readyz', async () => {
-    await options.assertReady();
-    const warnings = options.warnings().map(({ code }) => ({
+    const warnings = (await options.findWarnings()).map((code) => ({
       code,
       // Whoever asks without a token learns only the title, because the detail names places.
       title: options.errors[code].title,

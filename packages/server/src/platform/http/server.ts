@@ -49,6 +49,12 @@ export type HttpServer = {
    * contract's responses.
    */
   route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
+  /**
+   * Has each answer from now on close its connection, so that clients and proxies send their next request elsewhere.
+   * Requests are still served.
+   */
+  leave(): void;
+  isLeaving(): boolean;
   /** Resets the connections of all requests that are under way. */
   cutConnections(): void;
 };
@@ -96,6 +102,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
+  let isLeaving = false;
 
   const { server } = fastify;
   const connections = guardConnections(server, options.connections ?? usualLimits);
@@ -112,6 +119,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     // The connection was cut after the request was read, as one of very many that came at the same time.
     if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
+    if (isLeaving) reply.raw.setHeader('connection', 'close');
     if (options.isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
@@ -131,7 +139,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   fastify.addHook('onSend', ({ headers, raw }, reply, payload, done) => {
     // The client may send its body all the same, and that could not be told from the next request, so the connection
     // closes.
-    if (headers.expect !== undefined && !raw.complete) reply.header('connection', 'close');
+    const isBodyRefused = headers.expect !== undefined && !raw.complete;
+    if (isBodyRefused || isLeaving) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onSend', compressAnswer);
@@ -154,6 +163,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   return {
     fastify,
     contracts,
+    leave() {
+      isLeaving = true;
+    },
+    isLeaving: () => isLeaving,
     cutConnections: () => connections.cut(),
     route(contract, handler) {
       contracts.push(contract);
