@@ -42,7 +42,7 @@ export async function generateWorld({ scope, dir, db, coldDir, records, perDay, 
     threads: 2,
     tempDir: join(dir, 'generate'),
     niceness: 0,
-    log: { error: say, debug: () => {} },
+    log: /** @type {any} */ ({ error: say, debug() {} }),
   });
   scope.defer(() => duckdb.close());
   const tenants = tenantsFor(records, perDay);

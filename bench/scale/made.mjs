@@ -9,7 +9,7 @@ import {
 } from '../lib/table.mjs';
 
 /** What the worlds are, and what a service costs that only stands there. */
-export function benchMade({ small, large }) {
+export async function benchMade({ small, large }) {
   const row = (title, of, format) => [title, format(of(small)), format(of(large)), none, none];
   const compared = (title, of, format, most) => {
     const ratio = of(large) / of(small);

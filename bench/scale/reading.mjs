@@ -6,7 +6,11 @@ const datasets = '/api/v1/enrichment/datasets';
 const records = '/api/v1/enrichment/records';
 const warmups = 5;
 
-/** What is asked for. `tenant` is another one for each request, spread over all of them. */
+/**
+ * What is asked for. `tenant` is another one for each request, spread over all of them.
+ *
+ * @type {[string, (place: { tenant: string, month: string }) => string][]}
+ */
 const cases = [
   ['tenants', () => `${datasets}?level=tenant`],
   ['tenants of a month', () => `${datasets}?level=tenant&month=2023-05`],

@@ -4,9 +4,12 @@ import { expect, test } from 'vitest';
 import { advisoryLocks } from './locks.ts';
 
 const source = new URL('../../', import.meta.url).pathname;
-/** A lock taken by anything but a name of the table, or looked for by its number. */
+/**
+ * A lock taken by anything but a name of the table, or by SQL whose name ends in `Lock` and that is made of one; or looked
+ * for by its number.
+ */
 const withoutName =
-  /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{advisoryLocks\.\w+\})|\b(?:classid|objid)\s*=\s*\d/;
+  /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{(?:advisoryLocks\.\w+|\w+Lock\b)|lock, number\))|\b(?:classid|objid)\s*=\s*\d/;
 /** The functions that are given a name: locks.ts, whose statements have its number, takes no other. */
 const byFunction = /\btryLock\(\w+, '(\w+)'|\bwithSessionLock\(\w+, \{ name: '(\w+)'/g;
 
