@@ -154,13 +154,14 @@ export function openDatabase(options: {
     query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
   };
+  // The pool awaits the promise, which its type does not say.
+  const onConnect: (client: pg.ClientBase) => unknown = setUp;
   const pool = new pg.Pool({
     ...connection,
     max: options.maxConnections,
     idleTimeoutMillis: unusedMillis,
     Client: OwnClient,
-    // The pool awaits the promise, which its type does not say.
-    onConnect: setUp as (client: pg.ClientBase) => void,
+    onConnect,
   });
   // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed.
   pool.on('error', options.onError);
