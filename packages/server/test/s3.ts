@@ -46,6 +46,8 @@ export type S3Behaviour =
   | 'lose_half'
   /** Passes If-Match and If-None-Match over, as servers do that do not know them. A real one does not. */
   | 'unconditional'
+  /** Looks whether a condition holds, and writes a while later, whatever was written meanwhile. */
+  | 'look_then_write'
   /** Sends the whole object to whoever asks for a stretch of it. */
   | 'pass_range_over'
   /** Does what it is asked, and closes the connection instead of answering. */
@@ -292,6 +294,7 @@ type Upload = { readonly key: string; readonly startedAt: Date };
 
 const uploadsPerPage = 3;
 const pauseMillis = 4000;
+const lookMillis = 300;
 
 async function handle(
   incoming: IncomingMessage,
@@ -346,8 +349,16 @@ async function answerMock(
   }
   if (uploadId !== null && aborted.has(uploadId)) return refusal(404, 'NoSuchUpload');
   const kept = behaviour === 'lose_half' ? body.subarray(0, body.length / 2) : body;
+  if (behaviour === 'look_then_write') {
+    if (!(await keepsConditions(incoming, directory))) return refusal(412, 'PreconditionFailed');
+    // Whoever comes meanwhile looks, too, before this one writes.
+    await new Promise((resolve) => setTimeout(resolve, lookMillis));
+  }
   const answer = await oneAtATime.run(async () => {
-    const isFree = behaviour === 'unconditional' || (await keepsConditions(incoming, directory));
+    const isFree =
+      behaviour === 'unconditional' ||
+      behaviour === 'look_then_write' ||
+      (await keepsConditions(incoming, directory));
     return isFree ? forward(incoming, kept, target) : refusal(412, 'PreconditionFailed');
   });
   if (incoming.method === 'POST' && answer.status === 200) {

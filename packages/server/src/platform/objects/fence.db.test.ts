@@ -223,6 +223,19 @@ test('a server that passes conditions over is not written to, and says what it l
   await store.close();
 });
 
+test('a server that looks at a condition first and writes later is not written to', async () => {
+  const store = await createS3Store(s3.urlOf('racing-server'));
+  s3.behave((method) => (method === 'PUT' ? 'look_then_write' : 'pass'));
+  await expect(fenceOf(original, store).advance()).rejects.toMatchObject({
+    code: 'cold_tier_unavailable',
+    detail: expect.stringContaining('at the same moment'),
+  });
+  s3.behave(() => 'pass');
+  expect(await store.marker.read()).toBeNull();
+  await fenceOf(original, store).advance();
+  await store.close();
+});
+
 test('an answer that was lost, and asked for again, is no other database', async () => {
   const store = await createS3Store(s3.urlOf('lost-answer'));
   const fence = fenceOf(original, store);

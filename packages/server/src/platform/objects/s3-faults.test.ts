@@ -205,7 +205,7 @@ describe.each(servers.map((found) => ({ name: found?.name ?? 's3rver', found }))
 
     test.each([
       ['breaks off', 'half_answer', patient],
-      ['stalls', 'stall_answer', { ...patient, idleMillis: 300 }],
+      ['stalls', 'stall_answer', { ...patient, idleMillis: 1000 }],
     ] as const)('reads an object again whose body %s', async (_, how, limits) => {
       const content = randomBytes(3_000_000);
       const url = s3.urlOf(`faults/${++count}`);
@@ -219,7 +219,7 @@ describe.each(servers.map((found) => ({ name: found?.name ?? 's3rver', found }))
 
     test.each([
       ['breaks off', 'half_answer', patient],
-      ['stalls', 'stall_answer', { ...patient, idleMillis: 300 }],
+      ['stalls', 'stall_answer', { ...patient, idleMillis: 1000 }],
     ] as const)('reads a stretch again whose body %s', async (_, how, limits) => {
       const content = randomBytes(3_000_000);
       const url = s3.urlOf(`faults/${++count}`);

@@ -52,9 +52,13 @@ export async function swapMarker(
   return (await readMarker(store, signal))?.text === text;
 }
 
+/** So many writers try a condition at the same moment. Of a server that looks first and writes then, most succeed. */
+const racers = 4;
+
 /**
  * Writes and removes an object without meaning, and checks that the store refuses what it must refuse: a server that
- * accepts conditions and ignores them would let two databases write. Throws 503 `cold_tier_unavailable`.
+ * accepts conditions and ignores them, or keeps them only while nobody else writes, would let two databases write.
+ * Throws 503 `cold_tier_unavailable`.
  */
 export async function tryConditions(
   store: MarkerStore,
@@ -62,18 +66,41 @@ export async function tryConditions(
 ): Promise<void> {
   const { sdk, client, at, location } = store;
   const key = `${markerName}.try-${randomUUID()}`;
-  const isTaken = (condition: Condition) => putIf(store, { key, text: 'try', condition }, signal);
   const what = `Nothing can be written to ${location}`;
   const advice =
     'Use a store that has conditional writes (If-None-Match and If-Match of PutObject), or a newer release of its server.';
+  const race = async (condition: Condition, writers = racers) => {
+    // With the same text in all of them they would have the same ETag, and all might follow each other.
+    const taken = await Promise.allSettled(
+      Array.from({ length: writers }, () =>
+        putIf(store, { key, text: randomUUID(), condition }, signal),
+      ),
+    );
+    for (const each of taken) if (each.status === 'rejected') throw each.reason;
+    return taken.filter((each) => each.status === 'fulfilled' && each.value).length;
+  };
   try {
-    if (!(await isTaken({ IfNoneMatch: '*' }))) {
+    const made = await race({ IfNoneMatch: '*' });
+    if (made === 0) {
       throw storeUnavailable(what, 'it refuses a new object with If-None-Match', { advice });
     }
+    const { ETag } = await client.send(new sdk.HeadObjectCommand(at(key)), optionsOf(signal));
+    const changed = await race({ IfMatch: ETag });
+    if (changed === 0) {
+      throw storeUnavailable(what, 'it refuses a change with If-Match', { advice });
+    }
     const isKept =
-      !(await isTaken({ IfNoneMatch: '*' })) && !(await isTaken({ IfMatch: '"another"' }));
-    if (!isKept)
-      throw storeUnavailable(what, 'it does not keep If-None-Match or If-Match', { advice });
+      (await race({ IfNoneMatch: '*' }, 1)) === 0 &&
+      (await race({ IfMatch: '"another"' }, 1)) === 0;
+    if (made > 1 || changed > 1 || !isKept) {
+      throw storeUnavailable(
+        what,
+        isKept
+          ? 'of writes at the same moment it lets several have their If-None-Match or If-Match'
+          : 'it does not keep If-None-Match or If-Match',
+        { advice },
+      );
+    }
   } catch (error) {
     throw statusOf(error) === 501
       ? storeUnavailable(what, 'it knows no conditional writes', { advice, cause: error })

@@ -38,8 +38,7 @@ export function createStoreWatch(parts: {
 }): StoreWatch {
   const { store, fence, log } = parts;
   let state: StoreFinding = { state: 'unknown', marked: null, problem: null };
-  // While all is well, one try is enough. It costs three requests, and leaves a version for each of them in a bucket
-  // that keeps versions.
+  // While all is well, one try is enough. It costs a dozen requests, and leaves versions in a bucket that keeps them.
   let isWritable = false;
 
   async function tryStore(outer: AbortSignal | undefined): Promise<StoreFinding> {
