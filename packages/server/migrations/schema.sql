@@ -159,7 +159,7 @@ create table deliveries (
   constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (NOT (failure_class IS DISTINCT FROM 'endpoint_disabled'::text)))),
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'abandoned'::text, 'delivered'::text, 'discarded'::text])))
-);
+) with (fillfactor=45);
 
 CREATE INDEX dead_letters_endpoint_idx ON public.deliveries USING btree (endpoint_id, status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
@@ -338,7 +338,7 @@ create table leaf_days (
   cold_stored_bytes bigint not null default 0,
   has_hot boolean not null generated always as (count > cold_count) stored,
   constraint leaf_days_pkey PRIMARY KEY (tenant, store, day)
-);
+) with (fillfactor=50);
 
 CREATE INDEX leaf_days_cold_idx ON public.leaf_days USING btree (tenant, day) WHERE (NOT has_hot);
 
@@ -357,7 +357,7 @@ create table leaf_months (
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
   constraint leaf_months_pkey PRIMARY KEY (tenant, store, month)
-);
+) with (fillfactor=50);
 
 CREATE INDEX leaf_months_month_idx ON public.leaf_months USING btree (month, tenant, store);
 
@@ -375,7 +375,7 @@ create table leaf_stores (
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
   constraint leaf_stores_pkey PRIMARY KEY (tenant, store)
-);
+) with (fillfactor=50);
 
 CREATE INDEX leaf_stores_store_idx ON public.leaf_stores USING btree (store, tenant);
 
@@ -390,7 +390,7 @@ create table leaf_tenants (
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
   constraint leaf_tenants_pkey PRIMARY KEY (tenant)
-);
+) with (fillfactor=50);
 
 create table limit_use (
   name text collate "C" not null,
@@ -619,7 +619,7 @@ create table tenant_days (
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
   constraint tenant_days_pkey PRIMARY KEY (tenant, day)
-);
+) with (fillfactor=50);
 
 create table tenant_months (
   tenant text collate "C" not null,
@@ -633,7 +633,7 @@ create table tenant_months (
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
   constraint tenant_months_pkey PRIMARY KEY (tenant, month)
-);
+) with (fillfactor=50);
 
 CREATE INDEX tenant_months_month_idx ON public.tenant_months USING btree (month, tenant);
 

@@ -3,8 +3,13 @@ import type { Queryable } from '../src/platform/postgres/database.ts';
 
 /** The catalogue of a database as SQL text, in a stable order: what all migrations together make. */
 export async function printSchema(db: Queryable): Promise<string> {
-  const tables = await db.query<{ name: string; kind: string; partitioned: string | null }>(sql`
-    select relname as name, relkind as kind, pg_get_partkeydef(oid) as partitioned from pg_class
+  const tables = await db.query<{
+    name: string;
+    partitioned: string | null;
+    storage: string | null;
+  }>(sql`
+    select relname as name, pg_get_partkeydef(oid) as partitioned, array_to_string(reloptions, ', ') as storage
+    from pg_class
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by relname`);
   const parts: string[] = [];
   for (const table of tables) {
@@ -12,8 +17,9 @@ export async function printSchema(db: Queryable): Promise<string> {
     const constraints = await listConstraints(db, table.name);
     const lines = [...columns, ...constraints].map((line) => `  ${line}`).join(',\n');
     const partition = table.partitioned === null ? '' : ` partition by ${table.partitioned}`;
+    const storage = table.storage === null ? '' : ` with (${table.storage})`;
     parts.push(
-      `create table ${table.name} (\n${lines}\n)${partition};`,
+      `create table ${table.name} (\n${lines}\n)${partition}${storage};`,
       ...(await listIndexes(db, table.name)),
     );
   }

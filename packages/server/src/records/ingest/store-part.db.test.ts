@@ -5,6 +5,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import type { Actor } from '../../kernel/actor.ts';
+import type { Session } from '../../platform/postgres/database.ts';
 import type { Body } from './body.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { Part } from './part.ts';
@@ -307,38 +308,59 @@ test('many records of cold days are looked up first, then copied without those t
   expect(row).toEqual({ count: 4 * fewRows, cold: 2 * fewRows });
 });
 
-test('a record of a day that is counted already changes six rows and no index of them', async () => {
-  const oneMore = (n: number) => {
-    const part = new Part();
-    const occurredAtMicros = Date.UTC(2025, 2, 1) * 1000 + n;
-    const given = { tenant: 'counted', store: 'S', eventId: `e${n}`, occurredAtMicros, bytes: 100 };
-    const labels = { kind: null, source: null, model: null, confidence: null };
-    part.add(0, { ...given, ...labels, enrichment: '{}' });
-    return { part, ordinals: [0], checked: [], lockMillis: 0 };
-  };
+/** Rows of one part: a record of each of these tenants, all of one day. */
+function dayOf(tenants: readonly string[], n: number) {
+  const part = new Part();
+  const occurredAtMicros = Date.UTC(2025, 2, 1) * 1000 + n;
+  const labels = { kind: null, source: null, model: null, confidence: null };
+  for (const [index, tenant] of tenants.entries()) {
+    const given = { tenant, store: 'S', eventId: `e${n}`, occurredAtMicros, bytes: 100 };
+    part.add(index, { ...given, ...labels, enrichment: '{}' });
+  }
+  return { part, ordinals: part.inStoreOrder(), checked: [], lockMillis: 0 };
+}
+
+/** Runs `work` in a transaction that is undone, with counters that nobody has written to, so that their pages are new. */
+async function withEmptyCounters(work: (session: Session) => Promise<void>) {
   // The month's partition is there afterwards.
   await batch(record('counted', 0));
   const session = await db.openSession();
   await session.query(sql`begin`);
-  // In tables without other rows, the page of a row has room for its next version.
   await session.query(
     sql`truncate leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants`,
   );
-  await storeNew(session, oneMore(1));
-  const count = () =>
-    session.query<{ updated: number; in_place: number }>(sql`
-      select sum(pg_stat_get_xact_tuples_updated(oid))::int as updated,
-        sum(pg_stat_get_xact_tuples_hot_updated(oid))::int as in_place
-      from pg_class where relname ~ '^(leaf|tenant)_(days|months|stores|tenants)$'`);
-  expect(await count()).toEqual([{ updated: 0, in_place: 0 }]);
-  await storeNew(session, oneMore(2));
-  expect(await count()).toEqual([{ updated: 6, in_place: 6 }]);
-  const [row] = oneMore(3).part.rows;
-  expect(row && (await storeOne(session, row, 0))).toBe(true);
-  expect(await count()).toEqual([{ updated: 12, in_place: 12 }]);
-  // Its identity is taken now, so it is left to the statement that compares.
-  expect(row && (await storeOne(session, row, 0))).toBe(false);
-  expect(await count()).toEqual([{ updated: 12, in_place: 12 }]);
+  await work(session);
   await session.query(sql`rollback`);
   await session.close();
+}
+
+/** How many counters the transaction has changed, and how many of them without a new entry in an index. */
+const countUpdates = (session: Session) =>
+  session.query<{ updated: number; in_place: number }>(sql`
+    select sum(pg_stat_get_xact_tuples_updated(oid))::int as updated,
+      sum(pg_stat_get_xact_tuples_hot_updated(oid))::int as in_place
+    from pg_class where relname ~ '^(leaf|tenant)_(days|months|stores|tenants)$'`);
+
+test('a record of a day that is counted already changes six rows and no index of them', async () => {
+  await withEmptyCounters(async (session) => {
+    await storeNew(session, dayOf(['T'], 1));
+    expect(await countUpdates(session)).toEqual([{ updated: 0, in_place: 0 }]);
+    await storeNew(session, dayOf(['T'], 2));
+    expect(await countUpdates(session)).toEqual([{ updated: 6, in_place: 6 }]);
+    const [row] = dayOf(['T'], 3).part.rows;
+    expect(row && (await storeOne(session, row, 0))).toBe(true);
+    expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
+    // Its identity is taken now, so it is left to the statement that compares.
+    expect(row && (await storeOne(session, row, 0))).toBe(false);
+    expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
+  });
+});
+
+test('a part that adds to every counter of many pages changes no index of them', async () => {
+  const tenants = numbers(400).map((n) => `tenant-${n}`);
+  await withEmptyCounters(async (session) => {
+    await storeNew(session, dayOf(tenants, 1));
+    await storeNew(session, dayOf(tenants, 2));
+    expect(await countUpdates(session)).toEqual([{ updated: 2400, in_place: 2400 }]);
+  });
 });
