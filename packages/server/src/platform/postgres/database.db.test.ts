@@ -232,8 +232,7 @@ test('what runs behind a pooler is cancelled', async () => {
         sql`select from pg_stat_activity where query like '%pg_sleep(9)' and wait_event = 'PgSleep'`,
       );
     await expect.poll(isRunning).toHaveLength(1);
-    await connection.cancel();
-    await long;
+    await Promise.all([long, connection.cancel()]);
   });
   await expect(work).rejects.toMatchObject({ code: 'query_timeout' });
   await through.close();

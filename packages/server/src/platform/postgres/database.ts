@@ -154,14 +154,12 @@ export function openDatabase(options: {
     query_timeout: options.answerMillis ?? usualAnswerMillis,
     types: { getTypeParser },
   };
-  // The pool awaits the promise, which its type does not say.
-  const onConnect: (client: pg.ClientBase) => unknown = setUp;
   const pool = new pg.Pool({
     ...connection,
     max: options.maxConnections,
     idleTimeoutMillis: unusedMillis,
     Client: OwnClient,
-    onConnect,
+    verify: (client, settle) => void setUp(client).then(() => settle(), settle),
   });
   // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed.
   pool.on('error', options.onError);

@@ -7,7 +7,7 @@ import { type Database, type Queryable, type Session, sqlState } from './databas
 import { advisoryLocks } from './locks.ts';
 
 const oldestVersion = 150_000;
-const notificationMillis = 10_000;
+const answerMillis = 10_000;
 /** How often another session tries to be given the backend of the first: a busy pooler may miss it once or twice. */
 const rounds = 3;
 
@@ -117,13 +117,13 @@ async function refuseSharedSessions(database: Database): Promise<void> {
   const mark = randomText(16).toLowerCase();
   const channel = `svcctl_probe_${mark}`;
   const place = randomInt(2 ** 31 - 1);
-  const first = await database.openSession();
+  const first = await database.openSession({ answerMillis });
   let second: Session | undefined;
   try {
     const heard = new Promise<'heard'>((resolve) => first.onNotification(() => resolve('heard')));
     await first.query(sql`listen ${raw(channel)}`);
     const before = await look(first, place, mark);
-    second = await database.openSession();
+    second = await database.openSession({ answerMillis });
     for (let round = 1; round <= rounds; round += 1) {
       await second.query(sql`begin`);
       const other = await look(second, place);
@@ -134,7 +134,7 @@ async function refuseSharedSessions(database: Database): Promise<void> {
       if (!isKept || !isApart) throw shared();
     }
     await second.query(sql`select pg_notify(${channel}, '')`);
-    const late = delay(notificationMillis, 'late', { ref: false });
+    const late = delay(answerMillis, 'late', { ref: false });
     if ((await Promise.race([heard, late])) === 'late') {
       if (first.lost.aborted) throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
       throw unfit(
