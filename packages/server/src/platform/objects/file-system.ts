@@ -17,6 +17,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import {
   assertObjectKey,
+  type ByteSink,
   fromFileSystem,
   markerName,
   ObjectDamaged,
@@ -70,7 +71,7 @@ export function createFileStore(
         throw fromFileSystem(error, `The object ${key} cannot be written below ${root}`);
       }
     },
-    async get(key, path, signal, stretch) {
+    async get(key, target, signal, stretch) {
       const source = pathOf(key);
       const what = `The object ${key} cannot be read from ${root}`;
       signal?.throwIfAborted();
@@ -81,9 +82,11 @@ export function createFileStore(
         if (stretch !== undefined) await assertSize(file, key, stretch.sizeBytes);
         const range = stretch && { start: stretch.start, end: stretch.end - 1 };
         const from = file.createReadStream({ highWaterMark: chunkBytes, ...range });
-        await pipeline(from, createWriteStream(path), signal === undefined ? {} : { signal });
+        const options = signal === undefined ? {} : { signal };
+        if (typeof target === 'string') await pipeline(from, createWriteStream(target), options);
+        else await pipeline(from, (chunks) => drain(chunks, target), options);
       } catch (error) {
-        await rm(path, { force: true }).catch(() => {});
+        if (typeof target === 'string') await rm(target, { force: true }).catch(() => {});
         signal?.throwIfAborted();
         // A folder can be opened but not read; that also means there is no such object.
         throw isMissing(error) ? new ObjectMissing(key) : fromFileSystem(error, what);
@@ -133,6 +136,11 @@ export function createFileStore(
     pathOf,
     async close() {},
   };
+}
+
+async function drain(chunks: AsyncIterable<Buffer>, sink: ByteSink): Promise<void> {
+  sink.begin();
+  for await (const chunk of chunks) await sink.write(chunk);
 }
 
 async function assertSize(file: FileHandle, key: string, sizeBytes: number): Promise<void> {

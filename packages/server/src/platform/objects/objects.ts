@@ -52,13 +52,13 @@ export type ObjectStore = {
    */
   readonly beginPut?: (key: string, path: string, signal?: AbortSignal) => GrowingPut;
   /**
-   * Reads an object from the store, without any cache, into a local file, which it makes or replaces: the whole object,
-   * or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when a stretch is asked
+   * Reads an object from the store, without any cache, into a local file, which it makes or replaces, or into a sink:
+   * the whole object, or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when a stretch is asked
    * of an object that has another size.
    */
   get(
     key: string,
-    path: string,
+    target: string | ByteSink,
     signal?: AbortSignal,
     stretch?: ByteStretch & { readonly sizeBytes: number },
   ): Promise<void>;
@@ -82,6 +82,13 @@ export type ObjectStore = {
   /** Returns the path of the file that is the object; null when the store is not a file system. */
   pathOf(key: string): string | null;
   close(): Promise<void>;
+};
+
+/** Takes the bytes of an object as they come, and keeps none of the memory that they come in. */
+export type ByteSink = {
+  /** Is called before the first bytes, and again when the object is read anew because reading it broke off. */
+  begin(): void;
+  write(bytes: Buffer): void | Promise<void>;
 };
 
 /** The storing of a file that grows. One of `finish` and `giveUp` must be called. */

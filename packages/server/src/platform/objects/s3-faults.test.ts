@@ -10,6 +10,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore, OpenUpload } from './objects.ts';
 import { createS3Store, type S3Limits } from './s3.ts';
 import { fromS3, isStoreFull } from './s3-errors.ts';
+import { collect } from './testing/conformance.ts';
 
 const patient: S3Limits = {
   attempts: 3,
@@ -215,6 +216,10 @@ describe.each(servers.map((found) => ({ name: found?.name ?? 's3rver', found }))
       const path = join(dir, how);
       await store.get('a', path);
       expect((await readFile(path)).equals(content)).toBe(true);
+      first(1, how, 'GET');
+      const sink = collect();
+      await store.get('a', sink);
+      expect([sink.begun(), sink.bytes().equals(content)]).toEqual([2, true]);
     });
 
     test.each([

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import {
   assertObjectKey,
+  type ByteSink,
   type ByteStretch,
   isDiskFault,
   markerName,
@@ -112,9 +113,9 @@ export async function createS3Store(
         },
       };
     },
-    get: (key, path, signal, stretch) =>
+    get: (key, target, signal, stretch) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
-        get(store, { key, path, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
+        get(store, { key, target, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
       ),
     head: (key, signal) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own) =>
@@ -187,6 +188,13 @@ type Transfer = {
   readonly key: string;
   readonly path: string;
   readonly signal: AbortSignal | undefined;
+};
+
+type Download = {
+  readonly key: string;
+  readonly target: string | ByteSink;
+  readonly signal: AbortSignal | undefined;
+  readonly stretch: Stretch | undefined;
 };
 
 function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
@@ -286,10 +294,9 @@ type Stretch = ByteStretch & { readonly sizeBytes: number };
 /** Downloads an object or a stretch of it. It tries again when the body breaks off, because the SDK retries only until the body begins. */
 async function get(
   store: S3Store,
-  transfer: Transfer & { stretch: Stretch | undefined },
+  { key, target, signal, stretch }: Download,
   { attempts, onBytes }: { attempts: number; onBytes: (count: number) => void },
 ): Promise<void> {
-  const { key, path, signal, stretch } = transfer;
   const Range = stretch && `bytes=${stretch.start}-${stretch.end - 1}`;
   for (let attempt = 1; ; attempt += 1) {
     const command = new store.sdk.GetObjectCommand({ ...targetOf(store, key), Range });
@@ -304,10 +311,10 @@ async function get(
       throw error;
     }
     try {
-      await writeBody(answer, path, { signal, onBytes });
+      await writeBody(answer, target, { signal, onBytes });
       return;
     } catch (error) {
-      await rm(path, { force: true });
+      if (typeof target === 'string') await rm(target, { force: true });
       if (attempt >= attempts || isDiskFault(error)) throw error;
       signal?.throwIfAborted();
       await wait(100 * 2 ** attempt, undefined, signal === undefined ? {} : { signal });
@@ -335,23 +342,45 @@ function assertStretch(
 
 async function writeBody(
   answer: { Body?: unknown; ContentLength?: number | undefined },
-  path: string,
+  target: string | ByteSink,
   { signal, onBytes }: Pick<Transfer, 'signal'> & { onBytes: (count: number) => void },
 ): Promise<void> {
-  if (!(answer.Body instanceof Readable)) throw new Error('the store answered without a body');
-  const file = createWriteStream(path);
-  answer.Body.on('data', (chunk: Buffer) => onBytes(chunk.length));
-  try {
-    await pipeline(answer.Body, file, signal === undefined ? {} : { signal });
-  } catch (error) {
-    // The body may fail while the file is still being opened. It must not appear after the caller has removed it.
-    if (!file.closed) await new Promise<void>((done) => file.destroy().once('close', () => done()));
-    throw error;
+  const { Body, ContentLength } = answer;
+  if (!(Body instanceof Readable)) throw new Error('the store answered without a body');
+  let sizeBytes = 0;
+  const count = (chunk: Buffer) => {
+    sizeBytes += chunk.length;
+    onBytes(chunk.length);
+  };
+  const options = signal === undefined ? {} : { signal };
+  if (typeof target === 'string') {
+    const file = createWriteStream(target, { highWaterMark: fileBufferBytes });
+    Body.on('data', count);
+    try {
+      await pipeline(Body, file, options);
+    } catch (error) {
+      // The body may fail while the file is still being opened. It must not appear after the caller has removed it.
+      if (!file.closed)
+        await new Promise<void>((done) => file.destroy().once('close', () => done()));
+      throw error;
+    }
+  } else {
+    target.begin();
+    const takeAll = async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) {
+        count(chunk);
+        await target.write(chunk);
+      }
+    };
+    await pipeline(Body, takeAll, options);
   }
-  if (answer.ContentLength !== undefined && file.bytesWritten !== answer.ContentLength) {
-    throw new Error(`the store sent ${file.bytesWritten} of ${answer.ContentLength} bytes`);
+  if (ContentLength !== undefined && sizeBytes !== ContentLength) {
+    throw new Error(`the store sent ${sizeBytes} of ${ContentLength} bytes`);
   }
 }
+
+/** So much is written to a file at once, where it waits for the disk: by 64 KiB it took a third more CPU time. */
+const fileBufferBytes = 1024 * 1024;
 
 async function head(
   store: S3Store,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { formatDigest, sumDigests } from '../../../kernel/digest.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import {
+  type ByteSink,
   ObjectDamaged,
   ObjectMissing,
   type ObjectRef,
@@ -54,7 +55,7 @@ export async function writeEnds(
     await rm(dir, { recursive: true, force: true });
   }
   const ref = { key: objectKey, sizeBytes: bytes.length, sha256 };
-  await hashObject(createHash('sha256'), ref, { store, spoolDir: source.spoolDir, signal, pace });
+  await hashObject(createHash('sha256'), ref, { store, signal, pace });
   return {
     object_key: objectKey,
     sha256: sha256.toString('hex'),
@@ -145,19 +146,25 @@ const readBytes = 512 * 1024;
 export async function hashObject(
   hash: Hash,
   ref: ObjectRef,
-  options: { store: ObjectStore; spoolDir: string; signal: AbortSignal; pace: Pace },
+  options: { store: ObjectStore; signal: AbortSignal; pace: Pace },
 ): Promise<Hash> {
-  const { store, spoolDir, signal } = options;
+  const { store, signal, pace } = options;
   const inPlace = store.pathOf(ref.key);
   if (inPlace !== null) return addFile(hash, ref, { ...options, path: inPlace });
-  const dir = await mkdtemp(join(spoolDir, 'export-'));
-  try {
-    const path = join(dir, 'object');
-    await store.get(ref.key, path, signal);
-    return await addFile(hash, ref, { ...options, path });
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+  const rest = pace.begin();
+  let [whole, own] = [hash, createHash('sha256')];
+  const sink: ByteSink = {
+    begin() {
+      [whole, own] = [hash.copy(), createHash('sha256')];
+    },
+    write(bytes) {
+      whole.update(bytes);
+      own.update(bytes);
+      return rest(signal);
+    },
+  };
+  await store.get(ref.key, sink, signal);
+  return proved({ whole, own }, ref);
 }
 
 /** Reads a file once and adds it to two hashes: its own, which is checked, and that of the whole. */
@@ -186,6 +193,10 @@ async function addFile(
   } finally {
     await file.close();
   }
+  return proved({ whole, own }, ref);
+}
+
+function proved({ whole, own }: { whole: Hash; own: Hash }, ref: ObjectRef): Hash {
   if (own.digest().equals(ref.sha256)) return whole;
   throw new ObjectDamaged(ref.key, 'is not what was written: its SHA-256 differs');
 }

@@ -65,17 +65,12 @@ export async function makeParts(
 }
 
 async function addToHash(
-  { store, source, pace }: WorkContext,
+  { store, pace }: WorkContext,
   row: DoneRow,
   call: { hash: Hash; signal: AbortSignal; remake: () => Promise<DoneRow> },
 ): Promise<{ row: DoneRow; hash: Hash }> {
   const add = (some: DoneRow) =>
-    hashObject(call.hash, refOf(some), {
-      store,
-      spoolDir: source.spoolDir,
-      signal: call.signal,
-      pace,
-    });
+    hashObject(call.hash, refOf(some), { store, signal: call.signal, pace });
   try {
     return { row, hash: await add(row) };
   } catch (error) {

@@ -3,7 +3,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ObjectDamaged, type ObjectInfo, ObjectMissing, type ObjectStore } from '../objects.ts';
+import {
+  type ByteSink,
+  ObjectDamaged,
+  type ObjectInfo,
+  ObjectMissing,
+  type ObjectStore,
+} from '../objects.ts';
 
 /** An empty store, and a short way to put the same few bytes under many keys. */
 export type StoreUnderTest = {
@@ -133,6 +139,19 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       const path = await fileOf(Buffer.from('something longer'));
       await store.get('a', path);
       expect((await readFile(path)).toString()).toBe('short');
+    });
+
+    test('reads into a sink, at its pace, and fails with it', async () => {
+      const store = await open();
+      const content = randomBytes(3 * miB);
+      await store.put('a', await fileOf(content));
+      const sink = collect();
+      await store.get('a', sink);
+      expect([sink.begun(), sink.bytes().equals(content)]).toEqual([1, true]);
+      const full = new Error('the sink is full');
+      const refusing = { begin() {}, write: () => Promise.reject(full) };
+      await expect(store.get('a', refusing)).rejects.toThrow();
+      await expect(store.get('b', sink)).rejects.toThrow(ObjectMissing);
     });
 
     test.each([
@@ -279,6 +298,22 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       expect(keysOf(await listed(store))).toEqual(['a/c']);
     });
   });
+}
+
+/** A sink that keeps what it took since it was last begun. */
+export function collect(): ByteSink & { bytes(): Buffer; begun(): number } {
+  let [begun, pieces] = [0, [] as Buffer[]];
+  return {
+    begin() {
+      begun += 1;
+      pieces = [];
+    },
+    async write(bytes) {
+      pieces.push(Buffer.from(bytes));
+    },
+    bytes: () => Buffer.concat(pieces),
+    begun: () => begun,
+  };
 }
 
 async function listed(
