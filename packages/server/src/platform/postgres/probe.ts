@@ -52,7 +52,7 @@ async function readServer(db: Queryable): Promise<Server> {
       has_schema_privilege(current_schema(), 'create') as may_create,
       (
         select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-        where pg_class.oid = to_regclass('schema_migrations')
+        where pg_class.oid = to_regclass('enrichment_records')
       ) as home,
       (
         select pg_get_userbyid(relowner) from pg_class
