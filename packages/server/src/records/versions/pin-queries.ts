@@ -1,4 +1,4 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -26,22 +26,37 @@ export async function lockPins(
  * locks are taken in one order, so that those who write and those who pin never wait for each other in a circle.
  */
 export function timeWithPinsLocked(tenants: readonly string[]): Sql {
-  const needed = tenants.length > mostTenantLocks ? [bucketLock] : [bucketLock, tenantLock];
-  return sql`(select clock_timestamp() from (
-    select count(pg_advisory_xact_lock_shared(lock, number)::text) from (
-      select distinct lock, number from unnest(${[...tenants]}::text[]) as own(tenant)
-      cross join lateral (values ${join(needed.map((lock) => sql`(${lock('tenant')})`))}) as needed(lock, number)
-      order by lock desc, number
-    ) ordered) locked)`;
+  const buckets = sharedLocks(bucketLock, tenants);
+  const locked =
+    tenants.length > mostTenantLocks
+      ? buckets
+      : sharedLocks(tenantLock, tenants, sql`where (${buckets}) >= 0`);
+  return sql`(select clock_timestamp() from (${tenants.length === 1 ? bothLocksOf(tenants[0]) : locked}) locked)`;
 }
 
-/** The two numbers of a lock. `tenant` must be code and never input. */
-const bucketLock = (tenant: string) =>
-  raw(`${advisoryLocks.pinBuckets}, hashtext(${tenant}) & 255`);
+/** The numbers of a lock, of which the second depends on a column `tenant`. */
+type PinLock = { lock: number; number: string };
+const bucketLock: PinLock = { lock: advisoryLocks.pinBuckets, number: 'hashtext(tenant) & 255' };
 /** The release before this one pins by tenant. While its processes still run, both locks are taken. */
-const tenantLock = (tenant: string) => raw(`${advisoryLocks.pins}, hashtext(${tenant})`);
+const tenantLock: PinLock = { lock: advisoryLocks.pins, number: 'hashtext(tenant)' };
 /** Together with the locks of their buckets, these are never more than 256. */
 const mostTenantLocks = 128;
+
+const numbersOf = ({ lock, number }: PinLock) => raw(`${lock}, ${number}`);
+
+/** SQL that takes each of these locks once, in the order of their numbers, after the condition was looked at. */
+function sharedLocks(of: PinLock, tenants: readonly string[], condition: Sql = empty): Sql {
+  return sql`select count(pg_advisory_xact_lock_shared(${of.lock}::int, number)::text) from (
+    select distinct ${raw(of.number)} as number from unnest(${[...tenants]}::text[]) as own(tenant)
+    ${condition} order by number) ordered`;
+}
+
+/** The same for one tenant, as most parts have it: without sorting it takes 57 us instead of 110. */
+function bothLocksOf(tenant: string | undefined): Sql {
+  return sql`select pg_advisory_xact_lock_shared(${numbersOf(bucketLock)})::text,
+      pg_advisory_xact_lock_shared(${numbersOf(tenantLock)})::text
+    from (select ${tenant}::text as tenant) own offset 0`;
+}
 
 /**
  * Waits until nobody is between the snapshot of a pin and what is written of it, and keeps it so until the end of the
@@ -74,7 +89,7 @@ export async function letRecordsGo(connection: Connection, tenant: string): Prom
  */
 export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
   await connection.query(sql`
-    select pg_advisory_lock(${bucketLock('tenant')}), pg_advisory_lock(${tenantLock('tenant')})
+    select pg_advisory_lock(${numbersOf(bucketLock)}), pg_advisory_lock(${numbersOf(tenantLock)})
     from (select ${tenant}::text as tenant) own`);
   await connection.client.query('begin isolation level repeatable read read only');
   // The first statement of the transaction takes the snapshot.
@@ -82,7 +97,7 @@ export async function beginSnapshot(connection: Connection, tenant: string): Pro
     sql`select ${instantText('clock_timestamp()')} as at`,
   );
   await connection.query(sql`
-    select pg_advisory_unlock(${bucketLock('tenant')}), pg_advisory_unlock(${tenantLock('tenant')})
+    select pg_advisory_unlock(${numbersOf(bucketLock)}), pg_advisory_unlock(${numbersOf(tenantLock)})
     from (select ${tenant}::text as tenant) own`);
   return rows[0]?.at ?? '';
 }
