@@ -342,3 +342,14 @@ test('a database that takes no connections for a while, as while it is cloned, i
   await admin.close();
   await closed.drop();
 });
+
+test('a password that is no longer right, or a database that is gone, makes it unavailable', async () => {
+  for (const change of [{ password: 'old' }, { pathname: '/gone' }]) {
+    const { href: url } = Object.assign(new URL(server.url), change);
+    const through = openDatabase({ url, maxConnections: 1, onError: () => {} });
+    const unavailable = { code: 'database_unavailable' };
+    await expect(through.query(sql`select 1`)).rejects.toMatchObject(unavailable);
+    await expect(through.openSession()).rejects.toMatchObject(unavailable);
+    await through.close();
+  }
+});
