@@ -696,18 +696,29 @@ AS $function$
 #variable_conflict use_column
 begin
   return query
-  select sent.ordinal, case when stored.event_id is not null then
+  with found as materialized (
+    select sent.ordinal,
       (stored.digest, stored.kind, stored.source, stored.model, stored.confidence, stored.enrichment::text)
       is not distinct from (sent.digest, sent.kind, sent.source, sent.model, sent.confidence, sent.enrichment)
-    end
-  from unnest(ordinals, tenants, stores, times, event_ids, digests, kinds, sources, models, confidences, enrichments)
-    as sent(ordinal, tenant, store, occurred_at, event_id, digest, kind, source, model, confidence, enrichment)
-  left join lateral (
-    select * from enrichment_records stored
-    where stored.tenant = sent.tenant and stored.store = sent.store
+      as is_same
+    from unnest(ordinals, tenants, stores, times, event_ids, digests, kinds, sources, models, confidences, enrichments)
+      as sent(ordinal, tenant, store, occurred_at, event_id, digest, kind, source, model, confidence, enrichment)
+    join enrichment_records stored on stored.tenant = sent.tenant and stored.store = sent.store
       and stored.occurred_at = sent.occurred_at and stored.event_id = sent.event_id
-    limit 1
-  ) stored on true;
+  )
+  select sent.ordinal, found.is_same from unnest(ordinals) as sent(ordinal) left join found using (ordinal);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.is_spread(name regclass)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  if to_regclass('pg_catalog.pg_dist_partition') is null then
+    return false;
+  end if;
+  return exists (select from pg_dist_partition where logicalrelid = name);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.record_digest(tenant text, store text, occurred_at timestamp with time zone, event_id text, kind text, source text, model text, confidence text, enrichment json)
@@ -728,4 +739,33 @@ CREATE OR REPLACE FUNCTION public.refuse(code text)
 AS $function$
 begin
   raise exception using errcode = code, message = 'refused: ' || code;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.table_bytes(name regclass)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  if is_spread(name) then
+    return citus_total_relation_size(name);
+  end if;
+  return pg_total_relation_size(name);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.table_rows(name regclass, OUT held bigint, OUT live bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  if is_spread(name) then
+    select sum(split_part(result, ' ', 1)::bigint), sum(split_part(result, ' ', 2)::bigint) into held, live
+    from run_command_on_placements(name, $command$
+      select pg_stat_get_dead_tuples(%1$L::regclass) || ' ' || pg_stat_get_live_tuples(%1$L::regclass)
+    $command$);
+  else
+    held := pg_stat_get_dead_tuples(name);
+    live := pg_stat_get_live_tuples(name);
+  end if;
 end $function$;

@@ -95,7 +95,7 @@ async function addDays(db: Queryable, leaves: DatasetRow[]): Promise<void> {
   for (const leaf of leaves) leaf.days = new Array<number>(daysIn(leaf.month ?? '')).fill(0);
   for (const row of await queries.listLeafDays(db, keys)) {
     const days = leaves[row.leaf - 1]?.days;
-    for (const entry of row.days?.split(',') ?? []) {
+    for (const entry of row.days.split(',')) {
       const [index, count] = entry.split(':');
       if (days !== undefined) days[Number(index)] = Number(count);
     }

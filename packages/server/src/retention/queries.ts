@@ -28,7 +28,7 @@ export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
       select month, sum(bytes - cold_bytes + 128 * (count - cold_count))::bigint as bytes
       from leaf_months where count > cold_count group by month
     ), partition as (
-      select child.relname as name, pg_total_relation_size(child.oid) as size_bytes,
+      select child.relname as name, table_bytes(child.oid) as size_bytes,
         coalesce(live.bytes, 0) as live_bytes
       from pg_inherits join pg_class child on child.oid = inhrelid
       left join live on live.month = replace(right(child.relname, 7), '_', '-')
@@ -74,15 +74,14 @@ export async function countRows(
   table: string,
 ): Promise<{ held: number; live: number }> {
   const rows = await session.query<{ held: number; live: number }>(sql`
-    select pg_stat_get_dead_tuples(${table}::regclass) as held,
-      pg_stat_get_live_tuples(${table}::regclass) as live`);
+    select held, live from table_rows(${table}::regclass)`);
   return rows[0] ?? { held: 0, live: 0 };
 }
 
 /** The size of a table on the disk, with its indexes and large values. */
 export async function sizeOf(db: Queryable, table: string): Promise<number> {
   const rows = await db.query<{ size: number }>(
-    sql`select pg_total_relation_size(${table}::regclass) as size`,
+    sql`select table_bytes(${table}::regclass) as size`,
   );
   return rows[0]?.size ?? 0;
 }

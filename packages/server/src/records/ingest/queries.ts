@@ -176,8 +176,8 @@ export async function storeNew(
         kinds, sources, models, confidences, enrichments) compared
     )
     select days as cold_days,
-      case when exists (select from counted_days kept where ${isUnchecked(checked)})
-        or exists (select from compared where is_same is null) then refuse(${changedMeanwhile}) end,
+      case when exists (select 1 from counted_days kept where ${isUnchecked(checked)})
+        or exists (select 1 from compared where is_same is null) then refuse(${changedMeanwhile}) end,
       (select array_agg(ordinal) from compared where is_same) as duplicates,
       (select array_agg(ordinal) from compared where not is_same) as conflicts
     from cold_days`,
@@ -206,7 +206,7 @@ export async function storeOne(
         ${source}::text as source, ${model}::text as model, ${confidence}::text as confidence,
         ${bytes}::integer as bytes, ${digest}::bigint as digest, ${enrichment}::json as enrichment
       where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null and not exists (
-        select from leaf_days where tenant = ${tenant} and store = ${store} and day = ${occurredAt.slice(0, 10)}::date
+        select 1 from leaf_days where tenant = ${tenant} and store = ${store} and day = ${occurredAt.slice(0, 10)}::date
           and cold_count > 0)
     ), added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
@@ -219,7 +219,7 @@ export async function storeOne(
         occurred_at as last_at
       from added
     ), ${countAdded({ areSeveral: false })}
-    select count(*) as count, case when exists (select from counted_days where cold_count > 0)
+    select count(*) as count, case when exists (select 1 from counted_days where cold_count > 0)
       then refuse(${changedMeanwhile}) end from added`);
   return stored?.count === 1;
 }

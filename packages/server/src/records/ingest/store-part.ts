@@ -90,7 +90,7 @@ export async function storePart(
       attempt += 1;
     } catch (error) {
       const state = sqlState(error);
-      if (isHopedNew && state === uniqueViolation) {
+      if (isHopedNew && copyRefusals.has(state ?? '')) {
         novelty.note(false);
         hasRepeats = true;
       } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
@@ -113,7 +113,8 @@ export async function storePart(
 }
 
 const allStored: Stored = { duplicates: null, conflicts: null, cold_days: null };
-const uniqueViolation = '23505';
+/** A record is stored already: a unique violation, or what a cluster makes of it when it copies to a worker. */
+const copyRefusals: ReadonlySet<string> = new Set(['23505', 'XX000']);
 const lockNotAvailable = '55P03';
 
 /**

@@ -97,8 +97,10 @@ export async function deleteSegments(
   ids: readonly string[],
 ): Promise<{ ids: string[]; days: StoredDay[] }> {
   const days = await db.query<StoredDay>(sql`
-    delete from segment_days where tenant = ${tenant} and segment_id = any(${ids})
-    returning store, day::text as day, count, bytes, digest, stored_bytes`);
+    with gone as (
+      delete from segment_days where tenant = ${tenant} and segment_id = any(${ids})
+      returning store, day, count, bytes, digest, stored_bytes
+    ) select store, day::text as day, count, bytes, digest, stored_bytes from gone`);
   const segments = await db.query<{ id: string }>(sql`
     delete from segments where tenant = ${tenant} and id = any(${ids}) returning id`);
   return { ids: segments.map(({ id }) => id), days };
@@ -175,14 +177,18 @@ export type CounterChanges = {
   readonly changes: readonly CounterChange[];
 };
 
-/** Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. */
+/**
+ * Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. The
+ * tenant stands in it as a value, too: only so does Citus see that one worker has all that is locked or changed.
+ */
 function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
   const key = counterKeys[table];
   const arrays = key.map((column) => {
     const values = changes.map((change) => (column === 'tenant' ? tenant : change[column]));
     return sql`${values}::${raw(column === 'day' ? 'date[]' : 'text[]')}`;
   });
-  const condition = raw(key.map((column) => `counter.${column} = change.${column}`).join(' and '));
+  const isSame = key.map((column) => `counter.${column} = change.${column}`).join(' and ');
+  const condition = sql`counter.tenant = ${tenant} and ${raw(isSame)}`;
   const keys = sql`unnest(${join(arrays)}) as change(${raw(key.join(', '))})`;
   return { key, arrays, condition, keys };
 }
@@ -268,36 +274,36 @@ export async function renewTimes(
     update ${raw(table)} counter set first_at = change.first_at, last_at = change.last_at
     from (
       select ${raw(key.join(', '))}, min(times.first_at) as first_at, max(times.last_at) as last_at
-      from ${keys} cross join lateral (${raw(timesBelow[table])}) times
+      from ${keys} cross join lateral (${timesBelow[table](counters.tenant)}) times
       group by ${raw(key.join(', '))}
     ) change
     where ${condition} and change.first_at is not null`);
 }
 
-const timesBelow = {
-  leaf_days: `
+const timesBelow: Record<Exclude<CounterTable, 'tenant_days'>, (tenant: string) => Sql> = {
+  leaf_days: (tenant) => sql`
     select below.first_at, below.last_at from segment_days below
-    where below.tenant = change.tenant and below.store = change.store and below.day = change.day
+    where below.tenant = ${tenant} and below.store = change.store and below.day = change.day
     union all
     select min(below.occurred_at), max(below.occurred_at) from enrichment_records below
-    where below.tenant = change.tenant and below.store = change.store
+    where below.tenant = ${tenant} and below.store = change.store
       and below.occurred_at >= change.day::timestamp at time zone 'UTC'
       and below.occurred_at < (change.day + 1)::timestamp at time zone 'UTC'`,
-  leaf_months: `
+  leaf_months: (tenant) => sql`
     select below.first_at, below.last_at from leaf_days below
-    where below.tenant = change.tenant and below.store = change.store
+    where below.tenant = ${tenant} and below.store = change.store
       and below.day >= (change.month || '-01')::date
       and below.day < ((change.month || '-01')::date + interval '1 month')::date`,
-  leaf_stores: `
+  leaf_stores: (tenant) => sql`
     select below.first_at, below.last_at from leaf_months below
-    where below.tenant = change.tenant and below.store = change.store`,
-  tenant_months: `
+    where below.tenant = ${tenant} and below.store = change.store`,
+  tenant_months: (tenant) => sql`
     select below.first_at, below.last_at from tenant_days below
-    where below.tenant = change.tenant and below.day >= (change.month || '-01')::date
+    where below.tenant = ${tenant} and below.day >= (change.month || '-01')::date
       and below.day < ((change.month || '-01')::date + interval '1 month')::date`,
-  leaf_tenants: `
-    select below.first_at, below.last_at from leaf_stores below where below.tenant = change.tenant`,
-} as const satisfies Record<Exclude<CounterTable, 'tenant_days'>, string>;
+  leaf_tenants: (tenant) => sql`
+    select below.first_at, below.last_at from leaf_stores below where below.tenant = ${tenant}`,
+};
 
 /**
  * Does the same for the days of a tenant in one pass over the days of its stores, because no index leads from a day to

@@ -93,6 +93,6 @@ async function coverDays(
     })),
   );
   if (runs.length === 0) return coverage;
-  for (const row of await sumRunsByDay(snapshot, runs)) add(row.day, row, 1);
+  for (const row of await sumRunsByDay(snapshot, tenant, runs)) add(row.day, row, 1);
   return coverage;
 }

@@ -43,6 +43,8 @@ export type StoredTag = {
 
 export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'dataset'>;
 
+// Citus evaluates only immutable functions in `returning`, and `to_char` is none: the statements that change a tag return
+// the row, and make its text outside.
 const columns = sql`tenant, id, store, first_day::text as "from", last_day::text as "to", dataset, note,
   ${instantText('created_at')} as created_at, created_by`;
 
@@ -79,10 +81,12 @@ export async function insertTag(
   tag: Omit<StoredTag, 'created_at'>,
 ): Promise<StoredTag | undefined> {
   const rows = await db.query<StoredTag>(sql`
-    insert into tags (tenant, id, store, first_day, last_day, dataset, note, created_by)
-    values (${tag.tenant}, ${tag.id}, ${tag.store}, ${tag.from}::date, ${tag.to}::date, ${tag.dataset},
-      ${tag.note}, ${tag.created_by})
-    returning ${columns}`);
+    with tags as (
+      insert into tags (tenant, id, store, first_day, last_day, dataset, note, created_by)
+      values (${tag.tenant}, ${tag.id}, ${tag.store}, ${tag.from}::date, ${tag.to}::date, ${tag.dataset},
+        ${tag.note}, ${tag.created_by})
+      returning *
+    ) select ${columns} from tags`);
   return rows[0];
 }
 
@@ -99,8 +103,10 @@ export async function deleteTag(
   tenants: readonly string[] | null,
 ): Promise<StoredTag | undefined> {
   const rows = await db.query<StoredTag>(sql`
-    delete from tags where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
-    returning ${columns}`);
+    with tags as (
+      delete from tags where id = ${id} and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
+      returning *
+    ) select ${columns} from tags`);
   return rows[0];
 }
 
@@ -133,7 +139,10 @@ export async function listTags(
 
 export type CounterSum = { count: number; bytes: number };
 
-/** Returns the sums of each run. The runs are numbered from 1 in their order. */
+/**
+ * Returns the sums of the runs that have any counters. The runs are numbered from 1 in their order. It groups by tenant,
+ * because a cluster hands on a lateral join only if a worker can answer it alone.
+ */
 export async function sumCounters(
   db: Queryable,
   table: SpanTable,
@@ -143,8 +152,8 @@ export async function sumCounters(
     select run.number, counted.count, counted.bytes
     from unnest(${join(columnsOf(runs, table))}) with ordinality as run(tenant, store, first, until, number)
     cross join lateral (
-      select coalesce(sum(c.count), 0)::bigint as count, coalesce(sum(c.bytes), 0)::bigint as bytes
-      from ${raw(table)} c where ${raw(inRun[table])}
+      select sum(c.count)::bigint as count, sum(c.bytes)::bigint as bytes
+      from ${raw(table)} c where ${raw(inRun[table])} group by c.tenant
     ) counted`);
 }
 
@@ -265,9 +274,10 @@ export async function listCountedDays(
     order by counter.day limit ${page.limit}`);
 }
 
-/** Sums runs of leaf_days by day, multiplied by the weight of each run. */
+/** Sums runs of a tenant's leaf_days by day, multiplied by the weight of each run. */
 export async function sumRunsByDay(
   db: Queryable,
+  tenant: string,
   runs: readonly (CounterRun & { weight: Weight })[],
 ): Promise<(Weight & { day: string })[]> {
   const of = (kind: keyof Weight) => sql`${runs.map(({ weight }) => weight[kind])}::int[]`;
@@ -284,7 +294,7 @@ export async function sumRunsByDay(
     from unnest(${join(columns)})
       as run(tenant, store, first, until, covered, training, fine_tuning)
     cross join lateral (
-      select day, count from leaf_days c where ${raw(inRun.leaf_days)} offset 0
+      select day, count from leaf_days c where c.tenant = ${tenant} and ${raw(inRun.leaf_days)} offset 0
     ) c
     group by c.day`);
 }

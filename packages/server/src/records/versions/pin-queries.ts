@@ -92,7 +92,8 @@ export async function beginSnapshot(connection: Connection, tenant: string): Pro
     select pg_advisory_lock(${numbersOf(bucketLock)}), pg_advisory_lock(${numbersOf(tenantLock)})
     from (select ${tenant}::text as tenant) own`);
   await connection.client.query('begin isolation level repeatable read read only');
-  // The first statement of the transaction takes the snapshot.
+  // The first statement of the transaction takes the snapshot, also on the server of a cluster that has the tenant.
+  await connection.query(sql`select 1 from leaf_tenants where tenant = ${tenant}`);
   const rows = await connection.query<{ at: string }>(
     sql`select ${instantText('clock_timestamp()')} as at`,
   );

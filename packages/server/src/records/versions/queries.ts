@@ -89,15 +89,17 @@ export async function insertVersion(
 ): Promise<StoredVersion | undefined> {
   const { shares, triple } = version;
   const rows = await connection.query<StoredVersion>(sql`
-    insert into dataset_versions (tenant, id, dataset, name, note, train_share, validation_share,
-      test_share, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
-    values (${version.tenant}, ${version.id}, ${version.dataset}, ${version.name}, ${version.note},
-      ${shares?.train ?? null}, ${shares?.validation ?? null}, ${shares?.test ?? null},
-      ${JSON.stringify(version.slices)}::json, ${JSON.stringify(version.tags)}::json,
-      ${version.recordedBefore}::timestamptz, ${triple.count}, ${triple.bytes},
-      ${triple.digest}::numeric, ${JSON.stringify(version.parts)}::json, ${version.createdBy})
-    on conflict (tenant, name) do nothing
-    returning ${columns}`);
+    with dataset_versions as (
+      insert into dataset_versions (tenant, id, dataset, name, note, train_share, validation_share,
+        test_share, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
+      values (${version.tenant}, ${version.id}, ${version.dataset}, ${version.name}, ${version.note},
+        ${shares?.train ?? null}, ${shares?.validation ?? null}, ${shares?.test ?? null},
+        ${JSON.stringify(version.slices)}::json, ${JSON.stringify(version.tags)}::json,
+        ${version.recordedBefore}::timestamptz, ${triple.count}, ${triple.bytes},
+        ${triple.digest}::numeric, ${JSON.stringify(version.parts)}::json, ${version.createdBy})
+      on conflict (tenant, name) do nothing
+      returning *
+    ) select ${columns} from dataset_versions`);
   return rows[0];
 }
 

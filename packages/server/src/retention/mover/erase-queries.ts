@@ -175,13 +175,14 @@ export async function queueScrub(
   gone: readonly DayTriple[],
 ): Promise<void> {
   const months = new Set(gone.map(({ day }) => day.slice(0, 7)));
+  const partitions = await db.query<{ name: string }>(sql`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass
+      and replace(right(relname, 7), '_', '-') = any(${[...months]}::text[])
+    order by relname`);
   await db.query(sql`
-    update moves set scrub_due = array(
-      select relname from pg_inherits join pg_class on pg_class.oid = inhrelid
-      where inhparent = 'enrichment_records'::regclass
-        and replace(right(relname, 7), '_', '-') = any(${[...months]}::text[])
-      order by relname
-    ) || case when request->>'event_ids' is null then '{}' else '{moves}' end::text[]
+    update moves set scrub_due = ${partitions.map(({ name }) => name)}::text[]
+      || case when request->>'event_ids' is null then '{}' else '{moves}' end::text[]
     where tenant = ${tenant} and id = ${id}`);
 }
 

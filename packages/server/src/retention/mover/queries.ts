@@ -22,10 +22,12 @@ export type NewMove = {
 export async function insertMove(db: Queryable, move: NewMove): Promise<Move | undefined> {
   const request = move.request === undefined ? null : JSON.stringify(move.request);
   const rows = await db.query<Move>(sql`
-    insert into moves (tenant, id, run_id, kind, first_day, last_day, request, runner)
-    values (${move.tenant}, ${move.id}, ${move.runId}, ${move.kind}, ${move.firstDay}::date,
-      ${move.lastDay}::date, ${request}::json, ${move.runner})
-    returning ${columns}`);
+    with planned as (
+      insert into moves (tenant, id, run_id, kind, first_day, last_day, request, runner)
+      values (${move.tenant}, ${move.id}, ${move.runId}, ${move.kind}, ${move.firstDay}::date,
+        ${move.lastDay}::date, ${request}::json, ${move.runner})
+      returning *
+    ) select ${columns} from planned`);
   return rows[0];
 }
 
@@ -62,9 +64,10 @@ export async function takeOver(db: Queryable, tenant: string, runner: string): P
 
 /** Takes the moves of all tenants that have not settled their objects yet away from the processes that work on them. */
 export async function takePlanned(connection: Connection): Promise<Move[]> {
-  return connection.query<Move>(
-    sql`update moves set runner = 'nobody' where state = 'planned' returning ${columns}`,
-  );
+  return connection.query<Move>(sql`
+    with taken as (
+      update moves set runner = 'nobody' where state = 'planned' returning *
+    ) select ${columns} from taken`);
 }
 
 /** Locks a move that still belongs to this process and is still in this state; false when it does not or is not. */
@@ -163,7 +166,7 @@ export async function listKeepers(
 ): Promise<string[]> {
   const rows = await db.query<{ name: string }>(sql`
     select name from dataset_versions v where tenant = ${tenant} and exists (
-      select from dataset_version_windows w where w.tenant = v.tenant and w.version_id = v.id
+      select 1 from dataset_version_windows w where w.tenant = v.tenant and w.version_id = v.id
         and w.first_day <= ${lastDay}::date and w.until > ${firstDay}::date)
     order by name limit 3`);
   return rows.map((row) => row.name);
@@ -204,7 +207,7 @@ export async function endSwitched(
     update moves m set state = 'removed', removed_at = now()
     where m.tenant = ${tenant} and m.id = any(${ids}) and m.state = 'switched'
       and coalesce(m.scrub_due, '{}') = '{}' and not exists (
-      select from move_segments s join object_removals r
+      select 1 from move_segments s join object_removals r
         on r.tenant = s.tenant and r.object_key = s.object_key
       where s.tenant = m.tenant and s.move_id = m.id and s.role = 'in')
     returning m.id`);
@@ -236,7 +239,7 @@ export async function listDueRemovals(db: Queryable, limit: number): Promise<Rem
   return db.query<Removal>(sql`
     select tenant, object_key, move_id from object_removals removal
     where remove_after <= now() and not exists (
-      select from segments where tenant = removal.tenant and object_key = removal.object_key)
+      select 1 from segments where tenant = removal.tenant and object_key = removal.object_key)
     order by remove_after limit ${limit}`);
 }
 

@@ -79,11 +79,13 @@ export async function upsertPolicy(
   updatedBy: string,
 ): Promise<StoredPolicy | undefined> {
   const rows = await db.query<StoredPolicy>(sql`
-    insert into retention_policies (tenant, hot_days, delete_days, hold, updated_by)
-    values (${tenant}, ${terms.hot_days}, ${terms.delete_days}, ${terms.hold}, ${updatedBy})
-    on conflict (tenant) do update set hot_days = excluded.hot_days, delete_days = excluded.delete_days,
-      hold = excluded.hold, updated_at = now(), updated_by = excluded.updated_by
-    returning ${columns}`);
+    with retention_policies as (
+      insert into retention_policies (tenant, hot_days, delete_days, hold, updated_at, updated_by)
+      values (${tenant}, ${terms.hot_days}, ${terms.delete_days}, ${terms.hold}, now(), ${updatedBy})
+      on conflict (tenant) do update set hot_days = excluded.hot_days, delete_days = excluded.delete_days,
+        hold = excluded.hold, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+      returning *
+    ) select ${columns} from retention_policies`);
   return rows[0];
 }
 

@@ -302,9 +302,9 @@ export async function deleteOldMoves(db: Queryable, { days, limit }: Batch): Pro
       where m.planned_at < now() - make_interval(days => ${days}) and m.state in ('removed', 'failed')
         and coalesce(m.removed_at, m.failed_at) < now() - make_interval(days => ${days})
         and not exists (
-          select from object_removals r where r.tenant = m.tenant and r.move_id = m.id)
+          select 1 from object_removals r where r.tenant = m.tenant and r.move_id = m.id)
         and exists (
-          select from moves later where later.tenant = m.tenant
+          select 1 from moves later where later.tenant = m.tenant
             and (later.planned_at, later.id) > (m.planned_at, m.id))
       order by m.planned_at, m.id limit ${limit}
     ), segments as (
@@ -323,7 +323,7 @@ export async function deleteOldRuns(db: Queryable, { days, limit }: Batch): Prom
       delete from retention_runs where id in (
         select id from retention_runs run
         where state in ('completed', 'failed') and finished_at < now() - make_interval(days => ${days})
-          and not exists (select from moves where run_id = run.id)
+          and id not in (select run_id from moves where run_id is not null)
           and exists (
             select from retention_runs later where later.requested_at > run.requested_at)
         order by requested_at limit ${limit})

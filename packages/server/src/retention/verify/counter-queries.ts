@@ -216,7 +216,7 @@ export async function listDanglingDays(
     select segment_id, min(day) as first_day, max(day) as last_day, sum(count)::bigint as count
     from segment_days d
     where tenant = ${tenant} and not exists (
-      select from segments s where s.tenant = d.tenant and s.id = d.segment_id
+      select 1 from segments s where s.tenant = d.tenant and s.id = d.segment_id
     )
     group by segment_id order by segment_id limit ${limit}`);
 }
