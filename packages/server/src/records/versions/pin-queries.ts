@@ -34,27 +34,24 @@ export function timeWithPinsLocked(tenants: readonly string[]): Sql {
   return sql`(select clock_timestamp() from (${tenants.length === 1 ? bothLocksOf(tenants[0]) : locked}) locked)`;
 }
 
-/** The numbers of a lock, of which the second depends on a column `tenant`. */
-type PinLock = { lock: number; number: string };
-const bucketLock: PinLock = { lock: advisoryLocks.pinBuckets, number: 'hashtext(tenant) & 255' };
+/** The two numbers of a lock, of which the second depends on a column `tenant`. */
+const bucketLock = raw(`${advisoryLocks.pinBuckets}, hashtext(tenant) & 255`);
 /** The release before this one pins by tenant. While its processes still run, both locks are taken. */
-const tenantLock: PinLock = { lock: advisoryLocks.pins, number: 'hashtext(tenant)' };
+const tenantLock = raw(`${advisoryLocks.pins}, hashtext(tenant)`);
 /** Together with the locks of their buckets, these are never more than 256. */
 const mostTenantLocks = 128;
 
-const numbersOf = ({ lock, number }: PinLock) => raw(`${lock}, ${number}`);
-
 /** SQL that takes each of these locks once, in the order of their numbers, after the condition was looked at. */
-function sharedLocks(of: PinLock, tenants: readonly string[], condition: Sql = empty): Sql {
-  return sql`select count(pg_advisory_xact_lock_shared(${of.lock}::int, number)::text) from (
-    select distinct ${raw(of.number)} as number from unnest(${[...tenants]}::text[]) as own(tenant)
-    ${condition} order by number) ordered`;
+function sharedLocks(each: Sql, tenants: readonly string[], condition: Sql = empty): Sql {
+  return sql`select count(pg_advisory_xact_lock_shared(lock, number)::text) from (
+    select distinct ${each} from unnest(${[...tenants]}::text[]) as own(tenant)
+    ${condition} order by 2) as ordered(lock, number)`;
 }
 
 /** The same for one tenant, as most parts have it: without sorting it takes 57 us instead of 110. */
 function bothLocksOf(tenant: string | undefined): Sql {
-  return sql`select pg_advisory_xact_lock_shared(${numbersOf(bucketLock)})::text,
-      pg_advisory_xact_lock_shared(${numbersOf(tenantLock)})::text
+  return sql`select pg_advisory_xact_lock_shared(${bucketLock})::text,
+      pg_advisory_xact_lock_shared(${tenantLock})::text
     from (select ${tenant}::text as tenant) own offset 0`;
 }
 
@@ -89,7 +86,7 @@ export async function letRecordsGo(connection: Connection, tenant: string): Prom
  */
 export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
   await connection.query(sql`
-    select pg_advisory_lock(${numbersOf(bucketLock)}), pg_advisory_lock(${numbersOf(tenantLock)})
+    select pg_advisory_lock(${bucketLock}), pg_advisory_lock(${tenantLock})
     from (select ${tenant}::text as tenant) own`);
   await connection.client.query('begin isolation level repeatable read read only');
   // The first statement of the transaction takes the snapshot, also on the server of a cluster that has the tenant.
@@ -98,7 +95,7 @@ export async function beginSnapshot(connection: Connection, tenant: string): Pro
     sql`select ${instantText('clock_timestamp()')} as at`,
   );
   await connection.query(sql`
-    select pg_advisory_unlock(${numbersOf(bucketLock)}), pg_advisory_unlock(${numbersOf(tenantLock)})
+    select pg_advisory_unlock(${bucketLock}), pg_advisory_unlock(${tenantLock})
     from (select ${tenant}::text as tenant) own`);
   return rows[0]?.at ?? '';
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
 import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
@@ -173,8 +174,8 @@ test('a part of 10,000 tenants takes no more than 256 locks, and a pin of any wa
       await lockPins(connection, tenants);
       held.push(
         ...(await connection.query(sql`
-          select count(*) filter (where classid = 734018) as buckets,
-            count(*) filter (where classid = 734012) as tenants
+          select count(*) filter (where classid = ${advisoryLocks.pinBuckets}) as buckets,
+            count(*) filter (where classid = ${advisoryLocks.pins}) as tenants
           from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`)),
       );
       // The locks end with the transaction. The last one stays open.
@@ -194,7 +195,7 @@ test('a part of 10,000 tenants takes no more than 256 locks, and a pin of any wa
 
 test('writers and pins of the release before, which lock by tenant, are waited for', async () => {
   const tenant = 'skew';
-  const tenantLock = sql`734012, hashtext(${tenant})`;
+  const tenantLock = sql`${advisoryLocks.pins}, hashtext(${tenant})`;
   const oldPinner = await mover.db.openSession();
   await oldPinner.query(sql`select pg_advisory_lock(${tenantLock})`);
   const sent = send([record(tenant, 1)]);
