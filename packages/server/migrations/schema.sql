@@ -507,6 +507,7 @@ create table retention_runs (
   delete_versioned boolean not null default false,
   kept_count bigint not null default 0,
   freed_bytes bigint not null default 0,
+  is_divided boolean not null default false,
   constraint retention_runs_scheduled_for_key UNIQUE (scheduled_for),
   constraint retention_runs_pkey PRIMARY KEY (id)
 );
@@ -551,6 +552,7 @@ create table segments (
   last_day date not null,
   created_at timestamp with time zone not null default now(),
   pieces json,
+  verified_at timestamp with time zone,
   constraint segments_object_key_key UNIQUE (tenant, object_key),
   constraint segments_pkey PRIMARY KEY (tenant, id)
 );
@@ -618,8 +620,11 @@ create table tenant_days (
   cold_count bigint not null default 0,
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
+  has_hot boolean not null generated always as (count > cold_count) stored,
   constraint tenant_days_pkey PRIMARY KEY (tenant, day)
 ) with (fillfactor=50);
+
+CREATE INDEX tenant_days_hot_idx ON public.tenant_days USING btree (tenant, day) WHERE has_hot;
 
 create table tenant_months (
   tenant text collate "C" not null,
@@ -654,10 +659,19 @@ create table verifications (
   problem_count integer not null default 0,
   problems json not null default '[]'::json,
   error text,
+  since timestamp with time zone,
+  sample_percent double precision,
+  is_divided boolean not null default false,
   constraint verifications_pkey PRIMARY KEY (id)
 );
 
 CREATE INDEX verifications_requested_at_idx ON public.verifications USING btree (requested_at, id);
+
+create table verified_tenants (
+  tenant text collate "C" not null,
+  verified_at timestamp with time zone not null,
+  constraint verified_tenants_pkey PRIMARY KEY (tenant)
+);
 
 create table webhook_endpoints (
   id text collate "C" not null,
@@ -687,6 +701,14 @@ create table webhook_endpoints (
 );
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
+
+create table work_shares (
+  job text collate "C" not null,
+  number integer not null,
+  work json not null,
+  mark text collate "C",
+  constraint work_shares_pkey PRIMARY KEY (job, number)
+);
 
 CREATE OR REPLACE FUNCTION public.compare_stored(ordinals integer[], tenants text[], stores text[], times timestamp with time zone[], event_ids text[], digests bigint[], kinds text[], sources text[], models text[], confidences text[], enrichments text[])
  RETURNS TABLE(ordinal integer, is_same boolean)

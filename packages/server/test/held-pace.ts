@@ -23,6 +23,20 @@ export function countPace(): { pace: Pace; rests: () => number } {
   return { pace: { begin: () => rest }, rests: () => rests };
 }
 
+/** A promise, and the functions that end it, for work that a test holds up. */
+export function hold(): {
+  promise: Promise<void>;
+  resolve: () => void;
+  reject: (error: Error) => void;
+} {
+  let resolve = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<void>((done, fail) => {
+    [resolve, reject] = [done, fail];
+  });
+  return { promise, resolve, reject };
+}
+
 function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

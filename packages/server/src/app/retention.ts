@@ -20,6 +20,7 @@ import {
   parseSchedule,
   pruneHistory,
   removeObjects,
+  scheduleVerification,
   startRunner,
   startVerifications,
 } from '../retention/index.ts';
@@ -76,6 +77,9 @@ export function createRetention(
         await removeObjects(mover, signal);
       },
       schedule,
+      async onScheduled(connection) {
+        if (settings.verifyDays > 0) await scheduleVerification(connection, settings.verifyDays);
+      },
       clock: systemClock,
       log,
     });

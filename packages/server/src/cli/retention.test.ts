@@ -110,6 +110,8 @@ const verification: Verification = {
   requested_at: '2026-03-05T10:00:00.000000Z',
   started_at: '2026-03-05T10:00:00.000000Z',
   finished_at: '2026-03-05T10:00:03.200000Z',
+  since: null,
+  sample_percent: null,
   segments_total: 12,
   segments_done: 12,
   bytes_total: 1_200_000_000,

@@ -185,6 +185,13 @@ export const settingRows = {
     '17 3 * * *',
     'When retention runs by itself: five fields of cron, in UTC; off = never.',
   ),
+  verifyDays: integer(
+    'SVC_VERIFY_DAYS',
+    30,
+    0,
+    3650,
+    'Days in which all cold data is verified once, a part with each scheduled run: what was not found right for so long; 0 = only on request.',
+  ),
   exportMaxConcurrent: integer(
     'SVC_EXPORT_MAX_CONCURRENT',
     8,

@@ -149,7 +149,7 @@ export const retentionContract = {
     tag: 'Retention',
     summary: 'Do what the policies say, now',
     description:
-      'Queued for a process with the role retention, which looks every two seconds; one run at a time, one mover a tenant.',
+      'Queued for the processes with the role retention, which look every two seconds and divide its tenants; one run at a time, one mover a tenant.',
     scope: 'admin',
     stepUp: true,
     body: Type.Object(
@@ -245,9 +245,27 @@ export const retentionContract = {
     tag: 'Retention',
     summary: 'Check all cold data against the counters',
     description:
-      'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for a process with the role retention.',
+      'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for the processes with the role retention, which divide it.',
     scope: 'admin',
-    body: Type.Object({ tenant: scopeOfRun.tenant }, { additionalProperties: false }),
+    body: Type.Object(
+      {
+        tenant: scopeOfRun.tenant,
+        since: Type.Optional({
+          ...dateSchema,
+          description:
+            'a date such as 2026-03-05: only segments, and counters of tenants, that were not found right since the start of that day (UTC)',
+        }),
+        sample_percent: Type.Optional(
+          Type.Number({
+            exclusiveMinimum: 0,
+            maximum: 100,
+            description:
+              'only so many percent of the segments, and of the tenants’ counters, chosen anew each time; objects that nobody knows are not looked for',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     responses: { 202: { description: 'Queued.', schema: verificationSchema }, 400: problem },
   },
   listVerifications: {

@@ -19,4 +19,4 @@ export {
 export { isKnownStore } from './store.ts';
 export { startVerifications } from './verify/run-verifications.ts';
 export { endOldUploads } from './verify/uploads.ts';
-export { addVerifyRoutes } from './verify/verifications.ts';
+export { addVerifyRoutes, scheduleVerification } from './verify/verifications.ts';

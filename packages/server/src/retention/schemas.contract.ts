@@ -244,7 +244,12 @@ export const verificationSchema = Type.Object({
   state: oneOf(retentionJobStates),
   ok: nullable(Type.Boolean({ description: 'null until it has completed' })),
   tenant: nullable(Type.String()),
-  requested_by: nullable(Type.String()),
+  since: nullable({
+    ...instantSchema,
+    description: 'only what was not found right since then; null: all',
+  }),
+  sample_percent: nullable(Type.Number({ description: 'of the segments and counters; null: all' })),
+  requested_by: nullable(Type.String({ description: 'name of the token; null: the schedule' })),
   requested_at: instantSchema,
   started_at: nullable(instantSchema),
   finished_at: nullable(instantSchema),

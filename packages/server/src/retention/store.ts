@@ -83,7 +83,7 @@ export async function isKnownStore(
   { db, store }: { db: Queryable; store: ObjectStore },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const segments = await listSegments(db, null, { after: null, limit: sampled });
+  const segments = await listSegments(db, { tenants: null, after: null, limit: sampled });
   for (const { object_key } of segments) {
     if ((await store.head(object_key, signal)) !== null) return true;
   }

@@ -154,7 +154,13 @@ async function printRun(context: Context, run: Run): Promise<void> {
   await printObject(context, JSON.stringify(run), { json: true, fields: runFields });
 }
 
-type VerifyOptions = { tenant?: string; wait: boolean; json?: JsonOption };
+type VerifyOptions = {
+  tenant?: string;
+  since?: string;
+  sample?: string;
+  wait: boolean;
+  json?: JsonOption;
+};
 
 export function addRetentionVerify(retention: Command, context: Context): void {
   const command = retention
@@ -165,12 +171,16 @@ export function addRetentionVerify(retention: Command, context: Context): void {
     )
     .argument('[id]', 'show one that was asked for before, instead of asking for another')
     .option('--tenant <tenant>', 'only of this tenant')
+    .option('--since <date>', 'only what was not found right since this date, as 2026-03-05 (UTC)')
+    .option('--sample <percent>', 'only so many percent of the objects and counters, as 5 or 0.1')
     .option('--no-wait', 'print the verification’s id and leave it at work')
     .option(jsonFlags, jsonHelp)
     .action((id: string | undefined, options: VerifyOptions) => verify(context, id, options));
   withExamples(command, [
     'svcctl retention verify',
     'svcctl retention verify --tenant TX --json ok,problems',
+    'svcctl retention verify --since 2026-03-05',
+    'svcctl retention verify --sample 5',
     'svcctl retention verify vrf_4fTq9Zx7Kq2LmN0p',
   ]);
 }
@@ -181,13 +191,17 @@ async function verify(
   id: string | undefined,
   options: VerifyOptions,
 ): Promise<void> {
-  const { json, tenant, wait } = options;
-  if (id !== undefined && tenant !== undefined) {
-    throw new AppError('usage_invalid', { detail: 'Give either an id or --tenant.' });
+  const { json, tenant, since, sample, wait } = options;
+  if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
+    throw new AppError('usage_invalid', {
+      detail: 'Give either an id, or what to verify: --tenant, --since, --sample.',
+    });
   }
+  checkDate('--since', since);
+  const body = { tenant, since, sample_percent: toPercent(sample) };
   picker(json, verificationFields);
   const client = await context.connect();
-  const started = await start(client, id, tenant);
+  const started = await start(client, id, body);
   if (!wait && id === undefined) {
     if (json === undefined) await context.out.write(`${started.id}\n`);
     else await printVerification(context, started, json);
@@ -203,13 +217,23 @@ async function verify(
   assertAgrees(context, verification);
 }
 
+/** Throws `usage_invalid` unless the option is missing, or a number above 0 and up to 100. */
+function toPercent(sample: string | undefined): number | undefined {
+  if (sample === undefined) return undefined;
+  const percent = /^\d+(\.\d+)?%?$/.test(sample) ? Number.parseFloat(sample) : 0;
+  if (percent > 0 && percent <= 100) return percent;
+  throw new AppError('usage_invalid', {
+    detail: `--sample: "${sample}" is not a percentage such as 5 or 0.1.`,
+  });
+}
+
 function start(
   client: Client,
   id: string | undefined,
-  tenant: string | undefined,
+  body: Record<'tenant' | 'since', string | undefined> & { sample_percent: number | undefined },
 ): Promise<Verification> {
   return id === undefined
-    ? client.json('POST /retention/verify', { body: { tenant } })
+    ? client.json('POST /retention/verify', { body })
     : client.json('GET /retention/verify/:id', { params: { id } });
 }
 

@@ -16,6 +16,8 @@ export const verificationFields = [
   'state',
   'ok',
   'tenant',
+  'since',
+  'sample_percent',
   'requested_by',
   'requested_at',
   'started_at',
@@ -99,6 +101,6 @@ export function assertAgrees(context: Context, verification: Verification): void
   const ms = workedMillis(verification);
   const read = `${formatNumberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${formatNumberOf(verification.records_done, 'record')}`;
   context.note(
-    `✓ ${read}: objects, catalogue and counters agree${ms === null ? '' : ` · ${formatDuration(ms)}`}`,
+    `✓ ${read}: ${verification.sample_percent === null ? 'objects, catalogue and counters' : 'segments and counters of the sample'} agree${ms === null ? '' : ` · ${formatDuration(ms)}`}`,
   );
 }

@@ -50,12 +50,12 @@ export async function removeEndedFiles(
   job: JobId,
   signal: AbortSignal,
 ): Promise<void> {
-  const keys: string[] = [];
-  for await (const { key } of store.list(jobFolder(job), signal)) keys.push(key);
-  // The fence is advanced after the job let go of the objects, so that no copy of the database that may write from now
-  // on still needs them.
-  if (keys.length > 0) await fence.advance(signal);
-  for (const key of keys) {
+  let isAdvanced = false;
+  for await (const { key } of store.list(jobFolder(job), signal)) {
+    // The fence is advanced after the job let go of the objects, so that no copy of the database that may write from
+    // now on still needs them.
+    if (!isAdvanced) await fence.advance(signal);
+    isAdvanced = true;
     // Another database that takes over the store meanwhile may keep the file.
     await fence.assertOwn(signal);
     await store.remove(key, signal);

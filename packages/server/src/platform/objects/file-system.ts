@@ -107,7 +107,7 @@ export function createFileStore(
     async *list(prefix, signal) {
       try {
         await removeLeftovers(temporary, now() - leftoverMillis);
-        yield* filesBelow(root, { root, prefix, signal });
+        yield* filesBelow(folderOf(root, prefix), { root, prefix, signal });
       } catch (error) {
         signal?.throwIfAborted();
         throw fromFileSystem(error, `The objects below ${root} cannot be listed`);
@@ -203,10 +203,24 @@ async function syncFolder(path: string): Promise<void> {
 
 type Walk = { root: string; prefix: string; signal: AbortSignal | undefined };
 
+/** The deepest folder below which all objects with this prefix lie. */
+function folderOf(root: string, prefix: string): string {
+  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  try {
+    assertObjectKey(`${folder}a`);
+  } catch {
+    return root;
+  }
+  return join(root, folder);
+}
+
+/** So many names of a folder are held at once. */
+const namesAtOnce = 1024;
+
 /** Walks the tree with one open folder for each level. What is removed during the walk is left out. */
 async function* filesBelow(folder: string, walk: Walk): AsyncGenerator<ObjectInfo> {
   const { root, prefix, signal } = walk;
-  const entries = await unlessGone(opendir(folder));
+  const entries = await unlessGone(opendir(folder, { bufferSize: namesAtOnce }));
   if (entries === null) return;
   for await (const entry of entries) {
     signal?.throwIfAborted();
@@ -237,7 +251,7 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return null;
+    if (isMissing(error)) return null;
     throw error;
   }
 }

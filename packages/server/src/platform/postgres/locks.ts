@@ -26,6 +26,7 @@ export const advisoryLocks = {
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,
+  shares: 7_340_124,
 } as const;
 
 export type AdvisoryLock = keyof typeof advisoryLocks;
@@ -40,20 +41,29 @@ export function isHeldLock(...names: readonly AdvisoryLock[]): Sql {
 
 /**
  * Takes a lock if it is free. Returns whether the session has it now; it keeps it for as long as the session lives.
- * `of` names the tenant or job that a lock of two numbers is about.
+ * `of` names the tenant or job that a lock of two numbers is about. Several sessions can share a lock of one number;
+ * whoever wants it alone then has to wait until none has it.
  */
 export async function tryLock(
   session: Queryable,
   name: AdvisoryLock,
   of?: string,
+  { isShared = false }: { isShared?: boolean | undefined } = {},
 ): Promise<boolean> {
   const number = advisoryLocks[name];
   const rows = await session.query<{ is_locked: boolean }>(
-    of === undefined
-      ? sql`select pg_try_advisory_lock(${number}) as is_locked`
-      : sql`select pg_try_advisory_lock(${number}, hashtext(${of})) as is_locked`,
+    of !== undefined
+      ? sql`select pg_try_advisory_lock(${number}, hashtext(${of})) as is_locked`
+      : isShared
+        ? sql`select pg_try_advisory_lock_shared(${number}) as is_locked`
+        : sql`select pg_try_advisory_lock(${number}) as is_locked`,
   );
   return rows[0]?.is_locked ?? false;
+}
+
+/** Frees one lock that the session has. */
+export async function unlock(session: Queryable, name: AdvisoryLock, of: string): Promise<void> {
+  await session.query(sql`select pg_advisory_unlock(${advisoryLocks[name]}, hashtext(${of}))`);
 }
 
 /** Frees the locks of a session at once. After a mere end of the connection the server may take a while. */

@@ -390,23 +390,19 @@ export async function lockPartitions(connection: Connection): Promise<void> {
 }
 
 /**
- * Makes the partition of a month and attaches it with ATTACH. CREATE TABLE … PARTITION OF would wait for any reader of
- * the table that has stalled, and would block every writer meanwhile. The constraint saves ATTACH from scanning.
+ * Makes partitions and attaches them with ATTACH, all in one round trip. CREATE TABLE … PARTITION OF would wait for any
+ * reader of the table that has stalled, and would block every writer meanwhile. The constraint saves ATTACH from
+ * scanning.
  */
-export async function attachPartition(
+export async function attachPartitions(
   connection: Connection,
-  name: string,
-  from: string,
-  until: string,
+  partitions: readonly { readonly name: string; readonly from: string; readonly until: string }[],
 ): Promise<void> {
-  const { client } = connection;
-  await client.query(`set local lock_timeout = '2s'`);
-  await client.query(`create table ${name} (like enrichment_records including all)`);
-  await client.query(
+  const statements = partitions.flatMap(({ name, from, until }) => [
+    `create table ${name} (like enrichment_records including all)`,
     `alter table ${name} add constraint ${name}_range check (occurred_at >= '${from}' and occurred_at < '${until}')`,
-  );
-  await client.query(
     `alter table enrichment_records attach partition ${name} for values from ('${from}') to ('${until}')`,
-  );
-  await client.query(`alter table ${name} drop constraint ${name}_range`);
+    `alter table ${name} drop constraint ${name}_range`,
+  ]);
+  await connection.client.query([`set local lock_timeout = '2s'`, ...statements].join('; '));
 }

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor } from '../../kernel/actor.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import type { PlanRow } from '../contract.ts';
-import { countDue, findDueDays, getPlan, type PlanRequest } from './plan.ts';
-import { listDueTenants } from './queries.ts';
+import { findDueDays, findWork, getPlan, type PlanRequest } from './plan.ts';
+import { listDue } from './queries.ts';
 import { type ClockedDatabase, createClockedDatabase } from './testing/clock.ts';
 import {
   clearRetention,
@@ -237,11 +238,11 @@ test('the plan is what the policies say of every single day', async () => {
       expect(totals).toEqual(totalsOf(expected));
 
       const scope = { tenants: null, before };
-      expect(await countDue(db, scope)).toEqual({
+      const { tenants: due, ...counts } = await findWork(db, scope);
+      expect(counts).toEqual({
         total: totals.move.count + totals.delete.count,
         kept: totals.versioned.count,
       });
-      const due = await listDueTenants(db, scope, { after: '', limit: 10 });
       const open = expected.filter((row) => !row.held && row.count > 0);
       expect(due).toEqual(
         [...new Set(open.map((row) => row.tenant))].map((tenant) => ({
@@ -287,14 +288,18 @@ test('a run that is told to delete days of versions finds them due, and nothing 
     { tenant: 'T1', age: 8, count: 2 },
   ]);
   await seedVersion(db, { tenant: 'T1', name: 'v1', firstAge: 8, lastAge: 8 });
-  const due = (deleteVersioned: boolean) => countDue(db, { tenants: null, deleteVersioned });
+  const due = (deleteVersioned: boolean) => findWork(db, { tenants: null, deleteVersioned });
   // What is kept becomes cold.
-  expect(await due(false)).toEqual({ total: 3, kept: 2 });
-  expect(await due(true)).toEqual({ total: 3, kept: 0 });
-  const ofTenants = (deleteVersioned: boolean) =>
-    listDueTenants(db, { tenants: null, deleteVersioned }, { after: '', limit: 10 });
-  expect(await ofTenants(true)).toMatchObject([{ has_moves: false, has_deletes: true }]);
-  expect(await ofTenants(false)).toMatchObject([{ has_moves: true, has_deletes: true }]);
+  expect(await due(false)).toEqual({
+    total: 3,
+    kept: 2,
+    tenants: [{ tenant: 'T1', has_moves: true, has_deletes: true }],
+  });
+  expect(await due(true)).toEqual({
+    total: 3,
+    kept: 0,
+    tenants: [{ tenant: 'T1', has_moves: false, has_deletes: true }],
+  });
 });
 
 test('a day is due once its whole UTC day is older than the policy says', async () => {
@@ -357,7 +362,7 @@ test('a tenant with an unfinished move has work though nothing of it is due', as
       ('T2', 'b', 'delete', 'planned', '2026-03-01', '2026-03-01', 'r'),
       ('T3', 'd', 'erase', 'copied', '2026-03-01', '2026-03-01', 'r'),
       ('ö', 'c', 'move', 'removed', '2026-03-01', '2026-03-01', 'r')`);
-  expect(await listDueTenants(db, { tenants: null }, { after: '', limit: 10 })).toEqual([
+  expect((await findWork(db, { tenants: null })).tenants).toEqual([
     { tenant: 'T1', has_moves: true, has_deletes: false },
     { tenant: 'T2', has_moves: false, has_deletes: true },
     { tenant: 'T3', has_moves: true, has_deletes: false },
@@ -365,20 +370,60 @@ test('a tenant with an unfinished move has work though nothing of it is due', as
   expect((await walkPlan()).rows).toEqual([]);
 });
 
-test('due tenants are read page by page', async () => {
+test('due tenants are read stretch by stretch', async () => {
   const many = Array.from({ length: 25 }, (_, n) => `T${String(n).padStart(3, '0')}`);
   await seedDays(
     db,
     many.map((tenant) => ({ tenant, age: 9, count: 1 })),
   );
   const seen: string[] = [];
-  let after = '';
-  for (;;) {
-    const page = await listDueTenants(db, { tenants: null }, { after, limit: 10 });
-    seen.push(...page.map((row) => row.tenant));
-    const last = page.at(-1);
+  for (let from = ''; ; ) {
+    const rows = await listDue(db, { tenants: null }, { from, isAfter: true, limit: 10 });
+    seen.push(...rows.map((row) => row.tenant));
+    const last = rows.at(-1);
     if (last === undefined) break;
-    after = last.tenant;
+    from = last.tenant;
   }
   expect(seen).toEqual(many);
+});
+
+test('a cursor goes only with the tenants in reach, whose totals it tells', async () => {
+  await seedDays(db, [
+    { tenant: 'T1', age: 9, count: 1 },
+    { tenant: 'T2', age: 9, count: 1 },
+    { tenant: 'T3', age: 9, count: 1 },
+  ]);
+  const { next_cursor: cursor } = await getPlan(db, cursorKey, actor(), { limit: 1 });
+  const other = getPlan(db, cursorKey, actor(['T1', 'T2']), { limit: 1, cursor: cursor ?? '' });
+  await expect(other).rejects.toMatchObject({ code: 'cursor_invalid' });
+});
+
+test('a later page looks only at the tenants that it shows, however far in it is', async () => {
+  await seedDays(
+    db,
+    Array.from({ length: 1000 }, (_, n) => ({
+      tenant: `T${String(n).padStart(4, '0')}`,
+      age: 9,
+      count: 1,
+    })),
+  );
+  let statements = 0;
+  const counted: Queryable = {
+    query(...args) {
+      statements += 1;
+      return db.query(...args);
+    },
+  };
+  const perPage: number[] = [];
+  let cursor: string | null | undefined;
+  while (cursor !== null) {
+    statements = 0;
+    const request = cursor === undefined ? { limit: 200 } : { limit: 200, cursor };
+    const page = await getPlan(counted, cursorKey, actor(), request);
+    expect(page.totals.move).toEqual({ tenants: 1000, count: 1000, bytes: 1000 * recordBytes });
+    perPage.push(statements);
+    cursor = page.next_cursor;
+  }
+  // The first page looks at all tenants, 250 at a time, and at the space; the last one finds that no more follow.
+  expect(perPage).toEqual([7, 1, 1, 1, 2]);
 });

@@ -15,8 +15,24 @@ type PlanAnswer = {
 };
 
 /**
- * One page of what a run would do now, by tenant and kind, with the totals of all pages. `hot_space` is null for
- * callers that are limited to tenants, and on later pages. Throws 400 `cursor_invalid`.
+ * So many tenants are looked at by one statement, which takes some 5 ms. For many more at once PostgreSQL might read all
+ * of `tenant_days` rather than look up the days of each.
+ */
+const tenantsAtOnce = 250;
+
+/** The versions that a row names, at most. */
+const namedVersions = 20;
+
+/**
+ * Where a page begins: after this tenant and kind. The totals, as JSON, are those that the first page told; cursors of the
+ * release before lack them.
+ */
+type PlanKey = readonly [tenant: string, kind: PlanRow['kind'], ...totals: string[]];
+
+/**
+ * One page of what a run would do now, by tenant and kind, with the totals of all pages. Only the first page sums them
+ * up; its cursor takes them along, so that later pages cost what they show, and all tell the same. `hot_space` is null
+ * for callers that are limited to tenants, and on later pages. Throws 400 `cursor_invalid`.
  */
 export async function getPlan(
   db: Queryable,
@@ -25,52 +41,160 @@ export async function getPlan(
   request: PlanRequest,
 ): Promise<PlanAnswer> {
   const { tenant, before, limit, cursor } = request;
-  const scope = { list: 'retention.plan', filters: { tenant, before } };
+  // The totals are of the tenants in reach, so a cursor goes only with the reach that it was made for.
+  const reach = actor.tenants === null ? undefined : JSON.stringify(actor.tenants);
+  const scope = { list: 'retention.plan', filters: { tenant, before, reach } };
   const page = { cursorKey, scope, limit, cursor };
-  const keyset = toKeyset<queries.PlanKey>(page);
+  const { after, limit: rowLimit } = toKeyset<PlanKey>(page);
   const wanted = { tenant, before, tenants: actor.tenants };
-  const rows = await queries.listPlan(db, wanted, keyset);
-  const due = rows.flatMap(toPlanRow);
-  const { data, next_cursor } = toPage(page, due, (row) => [row.tenant, row.kind]);
+  const told = after?.[2];
+  const totals = told === undefined ? noTotals() : (JSON.parse(told) as PlanTotals);
+  if (after !== null && told === undefined) {
+    for await (const due of walkDue(db, wanted)) addToTotals(totals, due);
+  }
+  const rows: PlanRow[] = [];
+  const untils = new Map<string, string | null>();
+  const from = after === null ? undefined : { tenant: after[0], isAfter: after[1] === 'move' };
+  for await (const due of walkDue(db, wanted, from)) {
+    if (after === null) addToTotals(totals, due);
+    for (const row of toPlanRows(due)) {
+      const isShown = after === null || row.tenant !== after[0] || row.kind === 'move';
+      if (!isShown || rows.length === rowLimit) continue;
+      rows.push(row);
+      untils.set(row.tenant, due.delete_until);
+    }
+    if (after !== null && rows.length === rowLimit) break;
+  }
+  const said = JSON.stringify(totals);
+  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.kind, said]);
   return {
-    data,
-    totals: toTotals(rows[0]),
+    data: await addKeepers(db, data, untils),
+    totals,
     // The files hold the records of all tenants, so a caller that is limited to some must not see their size.
     hot_space: actor.tenants === null && cursor === undefined ? await measureHotSpace(db) : null,
     next_cursor,
   };
 }
 
-/** Counts the records that a run over this scope would move or delete now, and those that dataset versions keep. */
-export async function countDue(
+/** Walks through what is due, tenant by tenant. */
+async function* walkDue(
   db: Queryable,
   scope: queries.PlanScope,
-): Promise<{ total: number; kept: number }> {
-  const totals = toTotals((await queries.listPlan(db, scope, { after: null, limit: 0 }))[0]);
-  return { total: totals.move.count + totals.delete.count, kept: totals.versioned.count };
+  from = { tenant: '', isAfter: true },
+): AsyncGenerator<queries.DueTenant> {
+  for (let next = from; ; ) {
+    const page = { from: next.tenant, isAfter: next.isAfter, limit: tenantsAtOnce };
+    const due = await queries.listDue(db, scope, page);
+    yield* due;
+    const last = due.at(-1);
+    if (last === undefined) return;
+    next = { tenant: last.tenant, isAfter: true };
+  }
 }
 
-function toPlanRow(row: queries.PlannedRow): PlanRow[] {
-  const { tenant, kind, first_day, last_day, count, bytes, held } = row;
-  const { versioned_count, versioned_bytes, versions } = row;
-  const kept = { versioned_count, versioned_bytes, versions };
-  // An empty page is one row that has only the totals.
-  return tenant === null
-    ? []
-    : [{ tenant, kind, first_day, last_day, count, bytes, held, ...kept }];
+/** The rows of a tenant, without the versions that keep days of them. */
+function toPlanRows(due: queries.DueTenant): PlanRow[] {
+  const { tenant, hold: held } = due;
+  const rows: PlanRow[] = [];
+  if (due.delete_first !== null && due.delete_last !== null) {
+    rows.push({
+      tenant,
+      kind: 'delete',
+      first_day: due.delete_first,
+      last_day: due.delete_last,
+      count: due.delete_count ?? 0,
+      bytes: due.delete_bytes ?? 0,
+      held,
+      versioned_count: due.versioned_count ?? 0,
+      versioned_bytes: due.versioned_bytes ?? 0,
+      versions: [],
+    });
+  }
+  if (due.move_first !== null && due.move_last !== null) {
+    rows.push({
+      tenant,
+      kind: 'move',
+      first_day: due.move_first,
+      last_day: due.move_last,
+      count: due.move_count ?? 0,
+      bytes: due.move_bytes ?? 0,
+      held,
+      versioned_count: 0,
+      versioned_bytes: 0,
+      versions: [],
+    });
+  }
+  return rows;
 }
 
-function toTotals(row: queries.PlannedRow | undefined): PlanTotals {
-  if (row === undefined) throw new Error('the totals of a plan are missing');
+function noTotals(): PlanTotals {
+  const none = () => ({ tenants: 0, count: 0, bytes: 0 });
+  return { move: none(), delete: none(), held: none(), versioned: none() };
+}
+
+function addToTotals(totals: PlanTotals, due: queries.DueTenant): void {
+  const add = (sum: PlanSum, ...amounts: { count: number | null; bytes: number | null }[]) => {
+    if (amounts.every(({ count }) => (count ?? 0) === 0)) return;
+    sum.tenants += 1;
+    for (const { count, bytes } of amounts) {
+      sum.count += count ?? 0;
+      sum.bytes += bytes ?? 0;
+    }
+  };
+  const moved = { count: due.move_count, bytes: due.move_bytes };
+  const deleted = { count: due.delete_count, bytes: due.delete_bytes };
+  if (due.hold) {
+    add(totals.held, moved, deleted);
+    return;
+  }
+  add(totals.move, moved);
+  add(totals.delete, deleted);
+  add(totals.versioned, { count: due.versioned_count, bytes: due.versioned_bytes });
+}
+
+/** Adds the names of the versions that keep days of the rows. */
+async function addKeepers(
+  db: Queryable,
+  rows: readonly PlanRow[],
+  untils: ReadonlyMap<string, string | null>,
+): Promise<PlanRow[]> {
+  const kept = rows.filter((row) => row.versioned_count > 0);
+  if (kept.length === 0) return [...rows];
+  const wanted = kept.map(({ tenant }) => ({ tenant, until: untils.get(tenant) ?? null }));
+  const keepers = await queries.listKeepers(db, wanted);
+  const namesOf = (row: PlanRow) =>
+    keepers.filter(({ tenant }) => tenant === row.tenant).slice(0, namedVersions);
+  return rows.map((row) =>
+    row.versioned_count === 0 ? row : { ...row, versions: namesOf(row).map(({ name }) => name) },
+  );
+}
+
+/** A tenant that a run has to work on, and which kinds of work it has. */
+export type DueTenant = { tenant: string; has_moves: boolean; has_deletes: boolean };
+
+/**
+ * Everything that a run over this scope has to do: the tenants with days that are due or with a move that a killed
+ * process left unfinished, how many records that would move or delete, and how many dataset versions keep. Tenants on
+ * hold are left out.
+ */
+export async function findWork(
+  db: Queryable,
+  scope: queries.PlanScope,
+): Promise<{ tenants: DueTenant[]; total: number; kept: number }> {
+  const totals = noTotals();
+  const tenants: DueTenant[] = [];
+  for await (const due of walkDue(db, scope)) {
+    addToTotals(totals, due);
+    const has_moves = due.move_first !== null || due.has_open_moves;
+    const has_deletes = (due.delete_count ?? 0) > 0 || due.has_open_deletes;
+    if (!due.hold && (has_moves || has_deletes)) {
+      tenants.push({ tenant: due.tenant, has_moves, has_deletes });
+    }
+  }
   return {
-    move: { tenants: row.move_tenants, count: row.move_count, bytes: row.move_bytes },
-    delete: { tenants: row.delete_tenants, count: row.delete_count, bytes: row.delete_bytes },
-    held: { tenants: row.held_tenants, count: row.held_count, bytes: row.held_bytes },
-    versioned: {
-      tenants: row.versioned_tenants,
-      count: row.versioned_count_total,
-      bytes: row.versioned_bytes_total,
-    },
+    tenants,
+    total: totals.move.count + totals.delete.count,
+    kept: totals.versioned.count,
   };
 }
 

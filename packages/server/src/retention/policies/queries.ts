@@ -157,34 +157,27 @@ export type PlanScope = {
   deleteVersioned?: boolean | undefined;
 };
 
-export type PlanKey = readonly [tenant: string, kind: string];
-
-/**
- * What is due of a tenant. All rows of one answer have the same totals; an empty page is one row that has only these.
- */
-export type PlannedRow = {
-  tenant: string | null;
-  kind: 'move' | 'delete';
-  first_day: string;
-  last_day: string;
-  count: number;
-  bytes: number;
-  held: boolean;
-  versioned_count: number;
-  versioned_bytes: number;
-  versions: string[];
-  move_tenants: number;
-  move_count: number;
-  move_bytes: number;
-  delete_tenants: number;
-  delete_count: number;
-  delete_bytes: number;
-  held_tenants: number;
-  held_count: number;
-  held_bytes: number;
-  versioned_tenants: number;
-  versioned_count_total: number;
-  versioned_bytes_total: number;
+/** What is due of a tenant. Its days are those of all its stores together. */
+export type DueTenant = {
+  tenant: string;
+  hold: boolean;
+  /** Days before this one are deleted; null means that none are. */
+  delete_until: string | null;
+  /** Days that become cold. They are null, and so are the sums, when there are none. */
+  move_first: string | null;
+  move_last: string | null;
+  move_count: number | null;
+  move_bytes: number | null;
+  /** Days that are deleted, or that would be if no dataset version kept them. */
+  delete_first: string | null;
+  delete_last: string | null;
+  delete_count: number | null;
+  delete_bytes: number | null;
+  versioned_count: number | null;
+  versioned_bytes: number | null;
+  /** Whether a process that was killed left moves, merges or erasures unfinished, and deletions. */
+  has_open_moves: boolean;
+  has_open_deletes: boolean;
 };
 
 /** Today by the database's clock, which all processes share. */
@@ -201,138 +194,92 @@ function bounds(before: string | null | undefined): Sql {
       as delete_until`;
 }
 
-/** The policy in force for a tenant, as a subquery. */
-const policyOf = (tenant: Sql) => sql`
-  select p.hot_days, p.delete_days, p.hold from retention_policies p where p.tenant in (${tenant}, '*')
-  order by p.tenant = ${tenant} desc limit 1`;
+/** Where the next tenants begin, and how many are looked at. */
+export type DuePage = { readonly from: string; readonly isAfter: boolean; readonly limit: number };
 
 /**
- * The tenants in reach, with their bounds and counters. `first_day` is the day of their oldest record: for most tenants
- * it shows that nothing is due, without a look at their days.
+ * Looks at the next tenants in reach, and lists what is due of them by tenant. The last tenant of the stretch is always
+ * listed, so the next stretch begins after it; no row means that there are no more. A stretch is read along the keys of
+ * its tenants, and of their days only those that are due are read, however many there are.
  */
-function boundedTenants(scope: PlanScope, more: Sql = sql`true`): Sql {
-  return sql`
-    select t.tenant, t.count, t.cold_count, (t.first_at at time zone 'UTC')::date as first_day,
-      policy.hold, ${bounds(scope.before)}
-    from leaf_tenants t cross join lateral (${policyOf(raw('t.tenant'))}) policy
-    where (${scope.tenant ?? null}::text is null or t.tenant = ${scope.tenant ?? null})
-      and (${scope.tenants}::text[] is null or t.tenant = any(${scope.tenants}::text[])) and ${more}`;
-}
-
-/**
- * The counters of days and, beside each, all days that dataset versions of the tenant of `t` have. Whole days of a
- * tenant are deleted, so a window of any store keeps its days. The days are one range value for each tenant: a look at
- * the windows for each of a million counters would take seconds.
- */
-function daysAndKept({ deleteVersioned = false }: PlanScope): Sql {
-  return sql`leaf_days d cross join (
-    select range_agg(daterange(w.first_day, w.until)) as days from dataset_version_windows w
-    where w.tenant = t.tenant and not ${deleteVersioned}::boolean
-  ) kept`;
-}
-const isKept = raw('coalesce(d.day <@ kept.days, false)');
-// Days that are kept from deletion become cold like any other day.
-const isHotAndDue = sql`d.tenant = t.tenant and d.has_hot and d.day < t.move_until
-  and (t.delete_until is null or d.day >= t.delete_until or ${isKept})`;
-const isToGo = raw('d.tenant = t.tenant and d.day < t.delete_until');
-
-/** Lists what a run would do now, by tenant and kind, with the totals over everything. */
-export async function listPlan(
+export async function listDue(
   db: Queryable,
   scope: PlanScope,
-  page: { after: PlanKey | null; limit: number },
-): Promise<PlannedRow[]> {
-  const [tenant, kind] = page.after ?? ['', ''];
-  return db.query<PlannedRow>(sql`
-    with bounded as materialized (${boundedTenants(scope)}), due as materialized (
-      select t.tenant, 'move' collate "C" as kind, t.hold as held, hot.first_day, hot.last_day, hot.count,
-        hot.bytes, 0::bigint as versioned_count, 0::bigint as versioned_bytes
-      from bounded t cross join lateral (
-        select min(d.day) as first_day, max(d.day) as last_day,
-          sum(d.count - d.cold_count)::bigint as count, sum(d.bytes - d.cold_bytes)::bigint as bytes
-        from ${daysAndKept(scope)} where ${isHotAndDue}
-      ) hot
-      where t.count > t.cold_count and t.first_day < t.move_until and hot.count is not null
-      union all
-      select t.tenant, 'delete', t.hold, coalesce(gone.first_day, gone.first_kept),
-        coalesce(gone.last_day, gone.last_kept), coalesce(gone.count, 0), coalesce(gone.bytes, 0),
-        coalesce(gone.versioned_count, 0), coalesce(gone.versioned_bytes, 0)
-      from bounded t cross join lateral (
-        select min(day) filter (where not is_kept) as first_day, max(day) filter (where not is_kept) as last_day,
-          min(day) as first_kept, max(day) as last_kept,
-          sum(count) filter (where not is_kept)::bigint as count,
-          sum(bytes) filter (where not is_kept)::bigint as bytes,
-          sum(count) filter (where is_kept)::bigint as versioned_count,
-          sum(bytes) filter (where is_kept)::bigint as versioned_bytes
-        from (
-          select d.day, d.count, d.bytes, ${isKept} as is_kept
-          from ${daysAndKept(scope)} where ${isToGo} and d.count > 0
-        ) own
-      ) gone
-      where t.first_day < t.delete_until and gone.first_kept is not null
-    ), totals as (
-      select ${sums('move', raw(`kind = 'move' and not held`))},
-        ${sums('delete', raw(`kind = 'delete' and not held and count > 0`))},
-        ${sums('held', raw('held and count > 0'))},
-        count(*) filter (where versioned_count > 0 and not held) as versioned_tenants,
-        coalesce(sum(versioned_count) filter (where not held), 0)::bigint as versioned_count_total,
-        coalesce(sum(versioned_bytes) filter (where not held), 0)::bigint as versioned_bytes_total
-      from due
-    )
-    select row.tenant, row.kind, row.first_day, row.last_day, row.count, row.bytes, row.held,
-      row.versioned_count, row.versioned_bytes, ${keepers} as versions,
-      totals.move_tenants, totals.move_count, totals.move_bytes, totals.delete_tenants,
-      totals.delete_count, totals.delete_bytes, totals.held_tenants, totals.held_count,
-      totals.held_bytes, totals.versioned_tenants, totals.versioned_count_total,
-      totals.versioned_bytes_total
-    from totals left join (
-      select * from due where (tenant, kind) > (${tenant}, ${kind})
-      order by tenant, kind limit ${raw(String(page.limit))}
-    ) row on true
-    order by row.tenant, row.kind`);
-}
-
-/** The names of the versions that keep days of a row from being deleted. */
-const keepers = sql`array(
-  select v.name from dataset_versions v
-  where row.versioned_count > 0 and v.tenant = row.tenant and exists (
-    select from dataset_version_windows w join bounded t on t.tenant = w.tenant
-    where w.tenant = v.tenant and w.version_id = v.id and w.first_day < t.delete_until)
-  order by v.name limit 20)`;
-
-function sums(name: string, condition: Sql): Sql {
-  return sql`count(distinct tenant) filter (where ${condition}) as ${raw(`${name}_tenants`)},
-    coalesce(sum(count) filter (where ${condition}), 0)::bigint as ${raw(`${name}_count`)},
-    coalesce(sum(bytes) filter (where ${condition}), 0)::bigint as ${raw(`${name}_bytes`)}`;
-}
-
-/** A tenant that a run has to work on, and which kinds of work it has. */
-export type DueTenant = { tenant: string; has_moves: boolean; has_deletes: boolean };
-
-const hasOpenMoves = (kinds: string) => sql`exists (
-  select from moves m where m.tenant = t.tenant and m.state not in ('removed', 'failed')
-    and m.kind in (${raw(kinds)}))`;
-
-/**
- * Lists the tenants after `after` that a run has to work on: those with days that are due, and those with a move that a
- * killed process left unfinished. Tenants on hold are left out.
- */
-export async function listDueTenants(
-  db: Queryable,
-  scope: PlanScope,
-  page: { after: string; limit: number },
+  page: DuePage,
 ): Promise<DueTenant[]> {
-  const hasMoves = sql`(t.count > t.cold_count and t.first_day < t.move_until
-      and exists (select from ${daysAndKept(scope)} where ${isHotAndDue}) or ${hasOpenMoves(`'move', 'compact', 'erase'`)})`;
-  const hasDeletes = sql`(coalesce(t.first_day < t.delete_until, false)
-      and exists (select from ${daysAndKept(scope)} where ${isToGo} and d.count > 0 and not ${isKept}) or ${hasOpenMoves(`'delete'`)})`;
-  // Both conditions are written out twice: as columns of a subquery they would be computed for all tenants before the
-  // limit.
+  const { tenant = null, tenants, before, deleteVersioned = false } = scope;
+  const isKept = raw('coalesce(d.day <@ kept.days, false)');
   return db.query<DueTenant>(sql`
-    select t.tenant, ${hasMoves} as has_moves, ${hasDeletes} as has_deletes
-    from (${boundedTenants(scope, sql`t.tenant > ${page.after}`)}) t
-    where not t.hold and (${hasMoves} or ${hasDeletes})
-    order by t.tenant limit ${raw(String(page.limit))}`);
+    with bounded as materialized (
+      select policy.tenant, policy.hold, ${bounds(before)} from (
+        select t.tenant, coalesce(own.hold, base.hold) as hold,
+          coalesce(own.hot_days, base.hot_days) as hot_days,
+          case when own.tenant is null then base.delete_days else own.delete_days end as delete_days
+        from leaf_tenants t
+        left join retention_policies own on own.tenant = t.tenant
+        left join retention_policies base on base.tenant = ${defaultTenant}
+        where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from}
+          and (${tenant}::text is null or t.tenant = ${tenant})
+          and (${tenants}::text[] is null or t.tenant = any(${tenants}::text[]))
+          and coalesce(own.tenant, base.tenant) is not null
+        order by t.tenant limit ${raw(String(page.limit))}
+      ) policy
+    ), kept as (
+      select w.tenant, range_agg(daterange(w.first_day, w.until)) as days
+      from bounded t join dataset_version_windows w on w.tenant = t.tenant
+      where not ${deleteVersioned}::boolean group by w.tenant
+    ), hot as (
+      select t.tenant, min(d.day) as first_day, max(d.day) as last_day,
+        sum(d.count - d.cold_count)::bigint as count, sum(d.bytes - d.cold_bytes)::bigint as bytes
+      from bounded t join tenant_days d on d.tenant = t.tenant left join kept on kept.tenant = t.tenant
+      where d.has_hot and d.day < t.move_until
+        and (t.delete_until is null or d.day >= t.delete_until or ${isKept})
+      group by t.tenant
+    ), gone as (
+      select tenant, min(day) filter (where not is_kept) as first_day,
+        max(day) filter (where not is_kept) as last_day, min(day) as first_kept, max(day) as last_kept,
+        coalesce(sum(count) filter (where not is_kept), 0)::bigint as count,
+        coalesce(sum(bytes) filter (where not is_kept), 0)::bigint as bytes,
+        coalesce(sum(count) filter (where is_kept), 0)::bigint as versioned_count,
+        coalesce(sum(bytes) filter (where is_kept), 0)::bigint as versioned_bytes
+      from (
+        select t.tenant, d.day, d.count, d.bytes, ${isKept} as is_kept
+        from bounded t join tenant_days d on d.tenant = t.tenant left join kept on kept.tenant = t.tenant
+        where d.day < t.delete_until and d.count > 0
+      ) days group by tenant
+    ), open as (
+      select t.tenant, bool_or(m.kind <> 'delete') as has_moves, bool_or(m.kind = 'delete') as has_deletes
+      from bounded t join moves m on m.tenant = t.tenant
+      where m.state not in ('removed', 'failed') group by t.tenant
+    )
+    select t.tenant, t.hold, t.delete_until, hot.first_day as move_first, hot.last_day as move_last,
+      hot.count as move_count, hot.bytes as move_bytes,
+      coalesce(gone.first_day, gone.first_kept) as delete_first,
+      coalesce(gone.last_day, gone.last_kept) as delete_last, gone.count as delete_count,
+      gone.bytes as delete_bytes, gone.versioned_count, gone.versioned_bytes,
+      coalesce(open.has_moves, false) as has_open_moves,
+      coalesce(open.has_deletes, false) as has_open_deletes
+    from bounded t
+    left join hot on hot.tenant = t.tenant
+    left join gone on gone.tenant = t.tenant
+    left join open on open.tenant = t.tenant
+    where hot.tenant is not null or gone.tenant is not null or open.tenant is not null
+      or t.tenant = (select max(tenant) from bounded)
+    order by t.tenant`);
+}
+
+/** Lists the names of the versions that keep days of these tenants, before a day for each, from being deleted. */
+export async function listKeepers(
+  db: Queryable,
+  rows: readonly { readonly tenant: string; readonly until: string | null }[],
+): Promise<{ tenant: string; name: string }[]> {
+  return db.query(sql`
+    select v.tenant, v.name
+    from unnest(${rows.map(({ tenant }) => tenant)}::text[], ${rows.map(({ until }) => until)}::date[])
+      as wanted (tenant, until)
+    join dataset_version_windows w on w.tenant = wanted.tenant and w.first_day < wanted.until
+    join dataset_versions v on v.tenant = w.tenant and v.id = w.version_id
+    group by v.tenant, v.id, v.name order by v.tenant, v.name`);
 }
 
 /** What the policy in force for a tenant allows now. */
@@ -357,7 +304,10 @@ export async function findDueDays(
     select hold, move_until, delete_until, move_until - 1 as last_move_day,
       delete_until - 1 as last_delete_day
     from (
-      select policy.hold, ${bounds(before)} from (${policyOf(sql`${tenant}::text`)}) policy
+      select policy.hold, ${bounds(before)} from (
+        select hot_days, delete_days, hold from retention_policies
+        where tenant in (${tenant}, ${defaultTenant}) order by tenant = ${tenant} desc limit 1
+      ) policy
     ) due`);
   return rows[0];
 }

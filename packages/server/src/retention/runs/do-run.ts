@@ -1,9 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { countDue, findDueDays } from '../policies/plan.ts';
-import { type DueTenant, listDueTenants } from '../policies/queries.ts';
+import type { Database, Session } from '../../platform/postgres/database.ts';
+import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
+import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
 import * as queries from './queries.ts';
 
 /** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */
@@ -37,35 +37,64 @@ export type Movers = {
   giveBackSpace(signal: AbortSignal): Promise<number>;
 };
 
-export type RunContext = Movers & { readonly log: Log; readonly signal: AbortSignal };
-
-/** How many tenants with work are read at once. */
-const tenantsAtOnce = 100;
+export type RunContext = Movers & {
+  readonly log: Log;
+  /** Its locks say which tenants this process works on. When it is lost, the signal aborts. */
+  readonly session: Session;
+  readonly signal: AbortSignal;
+};
 
 /**
- * Does a run: each tenant that has work once, in order. If the work on a tenant throws, the others still get theirs,
- * but the run counts as failed. When the run is aborted or the database cannot be reached, this throws and leaves the
- * run as it is, so that it can be taken up again.
+ * Takes the run to work on, and finds out what it has to do unless somebody has: each tenant that has work is a share
+ * of it. Undefined when there is no run.
+ */
+export async function beginRun(db: Database): Promise<queries.StoredRun | undefined> {
+  return db.transaction(async (connection) => {
+    const run = await queries.takeRun(connection);
+    if (run === undefined || run.is_divided) return run;
+    const { id, tenant, tenants, before, delete_versioned: deleteVersioned } = run;
+    const found = await findWork(connection, { tenant, tenants, before, deleteVersioned });
+    await dropShares(connection, id);
+    await addShares(connection, id, found.tenants);
+    await queries.noteDivided(connection, id, found);
+    return run;
+  });
+}
+
+/**
+ * Does what other processes leave of a run, tenant by tenant, and ends it after the last one. Returns whether the run
+ * has ended. If the work on a tenant throws, the others still get theirs, but the run counts as failed. When this
+ * process is stopped or the database cannot be reached, this throws and leaves the run as it is, so that it can be
+ * taken up again.
  */
 export async function doRun(
   db: Database,
   run: queries.StoredRun,
   context: RunContext,
-): Promise<void> {
-  const { log, signal } = context;
-  let failure: string | null = null;
+): Promise<boolean> {
+  const { log, session, signal } = context;
+  const divided = { job: run.id, session, signal };
   try {
-    failure = await doTenants(db, run, context);
+    await doShares<DueTenant>(db, divided, async (due) => {
+      const done = await doTenant(db, run, { ...context, due });
+      return (connection) => queries.addProgress(connection, run.id, done);
+    });
   } catch (error) {
     signal.throwIfAborted();
     if (mustWait(error)) throw error;
     log.error({ err: error, run: run.id }, 'a retention run failed');
-    failure = toPublic(error);
+    await db.transaction(async (connection) => {
+      await dropShares(connection, run.id);
+      await queries.addProgress(connection, run.id, { ...nothing, failure: toPublic(error) });
+    });
   }
   signal.throwIfAborted();
-  const freedBytes = await giveBackSpace(context);
-  await queries.finishRun(db, run.id, { error: failure, freedBytes });
-  log.info({ run: run.id, failure }, 'a retention run ended');
+  return endShares(db, divided, async () => {
+    if (!(await queries.isOpenRun(db, run.id))) return;
+    const freedBytes = await giveBackSpace(context);
+    await queries.finishRun(db, run.id, freedBytes);
+    log.info({ run: run.id }, 'a retention run ended');
+  });
 }
 
 /**
@@ -83,44 +112,40 @@ async function giveBackSpace(context: RunContext): Promise<number> {
   }
 }
 
-async function doTenants(
+const nothing = {
+  movedCount: 0,
+  movedBytes: 0,
+  deletedCount: 0,
+  failedMoves: 0,
+  busyTenants: 0,
+  failure: null,
+};
+
+/** Does the work on one tenant. Throws only what ends the run, or interrupts it. */
+async function doTenant(
   db: Database,
   run: queries.StoredRun,
-  context: RunContext,
-): Promise<string | null> {
-  const { log, signal } = context;
-  const { tenant, tenants, before, delete_versioned: deleteVersioned } = run;
-  const scope = { tenant, tenants, before, deleteVersioned };
-  await queries.setTotal(db, run.id, await countDue(db, scope));
-  let failure: string | null = null;
-  let after = '';
-  for (;;) {
-    const page = await listDueTenants(db, scope, { after, limit: tenantsAtOnce });
-    for (const due of page) {
-      signal.throwIfAborted();
-      try {
-        await queries.addProgress(db, run.id, await doTenant(db, run, { ...context, due }));
-      } catch (error) {
-        if (signal.aborted || endsRun(error)) throw error;
-        log.error({ err: error, run: run.id, tenant: due.tenant }, 'retention of a tenant failed');
-        failure ??= `${JSON.stringify(due.tenant)}: ${toPublic(error)}`;
-      }
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < tenantsAtOnce) return failure;
-    after = last.tenant;
+  context: RunContext & { due: DueTenant },
+): Promise<queries.RunProgress> {
+  const { due, log, signal } = context;
+  try {
+    return await moveAndDelete(db, run, context);
+  } catch (error) {
+    if (signal.aborted || endsRun(error)) throw error;
+    log.error({ err: error, run: run.id, tenant: due.tenant }, 'retention of a tenant failed');
+    return { ...nothing, failure: `${JSON.stringify(due.tenant)}: ${toPublic(error)}` };
   }
 }
 
-/** Does the work on one tenant. Deletions come first, so that nothing is made cold that is deleted right afterwards. */
-async function doTenant(
+/** Deletions come first, so that nothing is made cold that is deleted right afterwards. */
+async function moveAndDelete(
   db: Database,
   run: queries.StoredRun,
   context: Movers & { due: DueTenant; signal: AbortSignal },
 ): Promise<queries.RunProgress> {
   const { due, signal } = context;
   const { tenant } = due;
-  const done = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0, busyTenants: 0 };
+  const done = { ...nothing };
   // The policy is read again for each tenant, because a run may take hours and policies change meanwhile.
   const days = await findDueDays(db, tenant, run.before);
   if (days.hold) return done;

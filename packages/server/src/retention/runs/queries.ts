@@ -1,6 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { isHeldLock } from '../../platform/postgres/locks.ts';
+import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { RunRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
@@ -13,7 +13,8 @@ const runColumns = sql`retention_runs.id, state, tenant, before, delete_versione
   ${instantText('retention_runs.requested_at')} as requested_at,
   ${instantText('retention_runs.started_at')} as started_at,
   ${instantText('retention_runs.finished_at')} as finished_at,
-  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, freed_bytes, error`;
+  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, freed_bytes,
+  case when state in ('completed', 'failed') then error end as error`;
 
 export async function insertRun(
   db: Queryable,
@@ -77,44 +78,57 @@ export async function findRun(
 const inReach = (reach: readonly string[] | null) => sql`(${reach}::text[] is null
   or tenant = any(${reach}::text[]) or tenant is null and tenants <@ ${reach}::text[])`;
 
-/** Whether a run is queued, or was left behind by a process that ended, and no process does runs at the moment. */
+/** The run that processes are at work on, or else the next one: one run is done at a time. */
+const currentRun = sql`
+  select id from retention_runs where state in ('queued', 'running')
+  order by state = 'running' desc, requested_at, id limit 1`;
+
+/** Whether a run waits for somebody to begin it, to do a share of it that nobody has, or to end it. */
 export async function hasFreeRun(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ has_free: boolean }>(sql`
-    select exists (select from retention_runs where state in ('queued', 'running'))
-      and not exists (
-        select from pg_locks where ${isHeldLock('retentionRuns')}
-      ) as has_free`);
+    with ${heldLocks}
+    select not is_divided or ${hasFreeShare(sql`run.id`)} as has_free
+    from retention_runs run where id = (${currentRun})`);
   return rows[0]?.has_free ?? false;
 }
 
 /**
- * Takes the run to do now; undefined when there is none. A run that was left behind comes first. Its counts of failed
- * moves and busy tenants begin anew, because those tenants still have work and are visited again.
+ * Takes the run to work on; undefined when there is none. It is locked until the end of the transaction, so that one
+ * process divides it and the others wait. When it is divided anew, so are its counts of failed moves and busy tenants.
  */
-export async function takeRun(db: Queryable): Promise<StoredRun | undefined> {
-  const rows = await db.query<StoredRun>(sql`
+export async function takeRun(
+  connection: Queryable,
+): Promise<(StoredRun & { is_divided: boolean }) | undefined> {
+  const rows = await connection.query<StoredRun & { is_divided: boolean }>(sql`
     update retention_runs set state = 'running', started_at = coalesce(started_at, now()),
-      failed_moves = 0, busy_tenants = 0
-    where id = (
-      select id from retention_runs where state in ('queued', 'running')
-      order by state = 'running' desc, requested_at, id limit 1
-    )
-    returning ${runColumns}, tenants`);
+      failed_moves = case when is_divided then failed_moves else 0 end,
+      busy_tenants = case when is_divided then busy_tenants else 0 end
+    where id = (${currentRun} for update)
+    returning ${runColumns}, tenants, is_divided`);
   return rows[0];
 }
 
 /**
- * Stores the total when the run first begins. A run that is taken up again finds less to do, so its total would be
- * wrong.
+ * Notes that a run is cut into shares. The total is stored when it first begins: a run of the release before, which had
+ * no shares, is divided when it is taken up again, and finds less to do.
  */
-export async function setTotal(
-  db: Queryable,
+export async function noteDivided(
+  connection: Queryable,
   id: string,
   { total, kept }: { total: number; kept: number },
 ): Promise<void> {
-  await db.query(sql`
-    update retention_runs set total_count = ${total}, kept_count = ${kept}
-    where id = ${id} and total_count is null`);
+  await connection.query(sql`
+    update retention_runs set is_divided = true, total_count = coalesce(total_count, ${total}),
+      kept_count = case when total_count is null then ${kept} else kept_count end
+    where id = ${id}`);
+}
+
+/** Whether a run has not ended. */
+export async function isOpenRun(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query(
+    sql`select id from retention_runs where id = ${id} and state = 'running'`,
+  );
+  return rows.length > 0;
 }
 
 /** What the work on a tenant adds to its run. */
@@ -124,6 +138,8 @@ export type RunProgress = {
   deletedCount: number;
   failedMoves: number;
   busyTenants: number;
+  /** Why something failed; null when nothing did. The run fails in its end, with the first that was stored. */
+  failure: string | null;
 };
 
 export async function addProgress(db: Queryable, id: string, done: RunProgress): Promise<void> {
@@ -132,18 +148,16 @@ export async function addProgress(db: Queryable, id: string, done: RunProgress):
       moved_bytes = moved_bytes + ${done.movedBytes},
       deleted_count = deleted_count + ${done.deletedCount},
       failed_moves = failed_moves + ${done.failedMoves},
-      busy_tenants = busy_tenants + ${done.busyTenants}
+      busy_tenants = busy_tenants + ${done.busyTenants},
+      error = coalesce(error, ${done.failure})
     where id = ${id} and state = 'running'`);
 }
 
-export async function finishRun(
-  db: Queryable,
-  id: string,
-  { error, freedBytes }: { error: string | null; freedBytes: number },
-): Promise<void> {
+/** Ends a run. It has failed if something failed in it. */
+export async function finishRun(db: Queryable, id: string, freedBytes: number): Promise<void> {
   await db.query(sql`
-    update retention_runs set state = case when ${error}::text is null then 'completed' else 'failed' end,
-      error = ${error}, freed_bytes = ${freedBytes}, finished_at = now()
+    update retention_runs set state = case when error is null then 'completed' else 'failed' end,
+      freed_bytes = ${freedBytes}, finished_at = now()
     where id = ${id} and state = 'running'`);
 }
 

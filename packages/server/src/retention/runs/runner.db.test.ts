@@ -2,9 +2,10 @@ import { pino } from 'pino';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { hold } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
-import { isHeldLock } from '../../platform/postgres/locks.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { Repeated } from '../../platform/work/repeat.ts';
 import {
   clearRetention,
@@ -288,14 +289,21 @@ describe('a run', () => {
 });
 
 describe('runners', () => {
-  test('of two at once one does a run, and both never work together', async () => {
+  test('divide the tenants of a run: each is done once, several at the same time', async () => {
     await seedDays(
       db,
       Array.from({ length: 40 }, (_, n) => ({ tenant: `T${n}`, age: 9, count: 1 })),
     );
     const ids = ['run_1', 'run_2', 'run_3'];
     for (const id of ids) await queue(id);
-    const movers = createFakeMovers(db);
+    const second = hold();
+    let begun = 0;
+    // The first tenant waits for another to be begun, so a run that is done alone never ends.
+    const movers = createFakeMovers(db, () => {
+      begun += 1;
+      if (begun === 2) second.resolve();
+      return second.promise;
+    });
     const runners = [start(movers), start(movers, otherDb), start(movers), start(movers, otherDb)];
     await expect
       .poll(
@@ -306,9 +314,52 @@ describe('runners', () => {
         { timeout: 30_000, interval: 20 },
       )
       .toEqual(['completed', 'completed', 'completed']);
-    expect(movers.mostAtOnce()).toBe(1);
+    expect(movers.mostAtOnce()).toBeGreaterThan(1);
+    expect(new Set(movers.calls).size).toBe(40);
     expect(movers.calls).toHaveLength(40);
-    expect(await readRun('run_1')).toMatchObject({ moved_count: 40 });
+    expect(await readRun('run_1')).toMatchObject({ total_count: 40, moved_count: 40 });
+    expect(await db.query(sql`select job from work_shares`)).toEqual([]);
+  });
+
+  test('leave the end of a run to whoever ends its last tenant', async () => {
+    await seedDays(db, three);
+    await queue();
+    const last = hold();
+    const slow = createFakeMovers(db, ({ tenant }) => (tenant === 'T1' ? last.promise : undefined));
+    const prunes: string[] = [];
+    const at = (on: Database, name: string) =>
+      doRuns(on, {
+        ...slow,
+        prune: async () => {
+          prunes.push(name);
+        },
+        log,
+        signal: new AbortController().signal,
+      });
+    const first = at(db, 'first');
+    await expect.poll(() => slow.calls.length, { timeout: 10_000 }).toBe(1);
+    await at(otherDb, 'second');
+    expect(slow.calls.map((call) => call.slice(0, 7))).toEqual(['move T1', 'move T2', 'move T3']);
+    expect(await readRun()).toMatchObject({ state: 'running', moved_count: 50 });
+    last.resolve();
+    await first;
+    expect(await readRun()).toMatchObject({ state: 'completed', moved_count: 60 });
+    expect(prunes).toEqual(['first']);
+  });
+
+  test('do no run while a process of the release before does it alone', async () => {
+    await seedDays(db, three);
+    await queue();
+    const old = await otherDb.openSession();
+    await old.query(sql`select pg_advisory_lock(${advisoryLocks.retentionRuns})`);
+    const movers = createFakeMovers(db);
+    await work(movers);
+    expect(movers.calls).toEqual([]);
+    expect(await readRun()).toMatchObject({ state: 'queued' });
+    await old.query(sql`select pg_advisory_unlock_all()`);
+    await old.close();
+    await work(movers);
+    expect(await readRun()).toMatchObject({ state: 'completed', moved_count: 60 });
   });
 
   test('one that is stopped half-way leaves the run to another, which does only the rest', async () => {
@@ -401,6 +452,7 @@ describe('the schedule', () => {
   const schedule = parseSchedule('17 3 * * *');
   if (schedule === null) throw new Error('no schedule');
   let now = 0;
+  const clock = () => now;
   const at = (text: string) => {
     now = Date.parse(text);
   };
@@ -412,7 +464,7 @@ describe('the schedule', () => {
 
   test('queues one run a minute it falls on, however many processes ask', async () => {
     at('2026-03-05T03:16:50Z');
-    const processes = [db, otherDb, db].map((each) => createScheduler(each, schedule, () => now));
+    const processes = [db, otherDb, db].map((each) => createScheduler(each, schedule, { clock }));
     expect(await Promise.all(processes.map((ask) => ask()))).toEqual([false, false, false]);
     at('2026-03-05T03:17:00Z');
     const made = await Promise.all(processes.map((ask) => ask()));
@@ -427,7 +479,7 @@ describe('the schedule', () => {
 
   test('makes no second run of a minute when the clock is set back', async () => {
     at('2026-03-05T03:16:59Z');
-    const ask = createScheduler(db, schedule, () => now);
+    const ask = createScheduler(db, schedule, { clock });
     at('2026-03-05T03:17:01Z');
     expect(await ask()).toBe(true);
     at('2026-03-05T02:00:00Z');
@@ -441,7 +493,7 @@ describe('the schedule', () => {
 
   test('makes up for one run after a long sleep, and for none from before the start', async () => {
     at('2026-03-05T03:18:00Z');
-    const ask = createScheduler(db, schedule, () => now);
+    const ask = createScheduler(db, schedule, { clock });
     expect(await ask()).toBe(false);
     at('2026-03-09T12:00:00Z');
     expect([await ask(), await ask()]).toEqual([true, false]);
@@ -453,10 +505,10 @@ describe('the schedule', () => {
     let isDown = true;
     const flaky: Database = {
       ...db,
-      query: (statement) =>
-        isDown ? Promise.reject(new AppError('database_unavailable')) : db.query(statement),
+      transaction: (work) =>
+        isDown ? Promise.reject(new AppError('database_unavailable')) : db.transaction(work),
     };
-    const ask = createScheduler(flaky, schedule, () => now);
+    const ask = createScheduler(flaky, schedule, { clock });
     at('2026-03-05T03:17:00Z');
     await expect(ask()).rejects.toThrow('database_unavailable');
     isDown = false;

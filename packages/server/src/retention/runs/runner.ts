@@ -3,10 +3,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
-import { doRun, type Movers } from './do-run.ts';
+import { beginRun, doRun, type Movers } from './do-run.ts';
 import * as queries from './queries.ts';
 
 export type RunnerOptions = Movers & {
@@ -16,6 +16,8 @@ export type RunnerOptions = Movers & {
   removeObjects(signal: AbortSignal): Promise<void>;
   /** null means that runs are done only when somebody asks for them. */
   readonly schedule: Schedule | null;
+  /** Queues what else is due when the schedule queues a run, in the same transaction. */
+  readonly onScheduled?: ((connection: Connection) => Promise<void>) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -26,9 +28,9 @@ export type RunnerOptions = Movers & {
 const lookMillis = 2000;
 
 /**
- * Does the runs of the database. Every process of the role retention does this, but only one run is done at a time,
- * over all processes. A run that is under way when its process stops is taken up by another process, or by this one at
- * its next start.
+ * Does the runs of the database. Every process of the role retention does this: they divide the tenants of a run, and
+ * do one run at a time. The tenant that a process is at work on when it stops is taken up by another process, or by
+ * this one at its next start.
  */
 export function startRunner(db: Database, options: RunnerOptions): Repeated {
   const { log, schedule, clock } = options;
@@ -42,7 +44,9 @@ export function startRunner(db: Database, options: RunnerOptions): Repeated {
     (signal) => options.removeObjects(signal),
     'objects of no use could not be removed yet',
   );
-  const queue = schedule === null ? undefined : createScheduler(db, schedule, clock);
+  const { onScheduled } = options;
+  const queue =
+    schedule === null ? undefined : createScheduler(db, schedule, { clock, onScheduled });
   const ticks =
     queue &&
     every(async () => {
@@ -56,25 +60,29 @@ export function startRunner(db: Database, options: RunnerOptions): Repeated {
   };
 }
 
-/** Does all runs that are queued or were left behind, unless another process does runs. */
+/**
+ * Does all runs that are queued or under way, as far as other processes leave something of them. The lock that these
+ * processes share keeps out those of the release before, which did runs alone.
+ */
 export async function doRuns(
   db: Database,
   options: Movers & Pick<RunnerOptions, 'prune' | 'log'> & { signal: AbortSignal },
 ): Promise<void> {
   if (!(await queries.hasFreeRun(db))) return;
   const lost = 'The lock on retention runs was lost with its connection.';
-  const work = async (signal: AbortSignal) => {
+  const work = async (signal: AbortSignal, session: Session) => {
     while (!signal.aborted) {
-      const run = await queries.takeRun(db);
-      if (run === undefined) return;
-      await doRun(db, run, { ...options, signal });
+      const run = await beginRun(db);
+      // What is left is at work in other processes. Whoever ends the last share of it goes on.
+      if (run === undefined || !(await doRun(db, run, { ...options, session, signal }))) return;
       await options.prune(signal).catch((err: unknown) => {
         signal.throwIfAborted();
         options.log.warn({ err }, 'what is too old could not be removed; the next run tries again');
       });
     }
   };
-  await withSessionLock(db, { name: 'retentionRuns' }, { signal: options.signal, lost, work });
+  const lock = { name: 'retentionRuns', isShared: true } as const;
+  await withSessionLock(db, lock, { signal: options.signal, lost, work });
 }
 
 /**
@@ -85,7 +93,7 @@ export async function doRuns(
 export function createScheduler(
   db: Database,
   schedule: Schedule,
-  clock: Clock,
+  { clock, onScheduled }: Pick<RunnerOptions, 'clock' | 'onScheduled'>,
 ): () => Promise<boolean> {
   let since = clock();
   return async () => {
@@ -95,9 +103,11 @@ export function createScheduler(
       since = now;
       return false;
     }
-    const isQueued = await queries.insertScheduledRun(db, {
-      id: newId('run'),
-      scheduledFor: new Date(due).toISOString(),
+    const run = { id: newId('run'), scheduledFor: new Date(due).toISOString() };
+    const isQueued = await db.transaction(async (connection) => {
+      const isFirst = await queries.insertScheduledRun(connection, run);
+      if (isFirst) await onScheduled?.(connection);
+      return isFirst;
     });
     // Only now is the time noted, so that a run which could not be stored is tried again.
     since = now;

@@ -28,22 +28,21 @@ const listed = 1000;
 const hotAtOnce = 5_000_000;
 
 /**
- * Compares the counters of each tenant with its hot records and the catalogue, in one snapshot for each tenant: a move,
- * or records that come in meanwhile, are then in all of them or in none.
+ * Compares the counters of a tenant with its hot records and the catalogue, in one snapshot: a move, or records that
+ * come in meanwhile, are then in all of them or in none. Returns whether nothing differs.
  */
 export async function checkCounters(
   db: Database,
-  tenants: readonly string[] | null,
+  tenant: string,
   { signal, rest, add }: Check,
-): Promise<void> {
-  for await (const tenant of eachTenant(db, tenants)) {
-    const found = await db.transaction(
-      (snapshot) =>
-        cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, { signal, rest })),
-      { isolation: 'repeatable read' },
-    );
-    add(found.problems, found.count);
-  }
+): Promise<boolean> {
+  const found = await db.transaction(
+    (snapshot) =>
+      cancelling(snapshot, signal, () => checkTenant(snapshot, tenant, { signal, rest })),
+    { isolation: 'repeatable read' },
+  );
+  add(found.problems, found.count);
+  return found.count === 0;
 }
 
 /**
@@ -65,19 +64,18 @@ async function cancelling<T>(
   }
 }
 
-/** The tenants to check. One after the other is looked up, so that a list of all tenants is never held in memory. */
-async function* eachTenant(
+/**
+ * The tenants after `after`, up to `last`, that have anything. One after the other is looked up, so that a list of all
+ * tenants is never held in memory.
+ */
+export async function* eachTenant(
   db: Queryable,
-  tenants: readonly string[] | null,
+  { after, last }: { after: string | null; last: string | null },
 ): AsyncGenerator<string> {
-  if (tenants !== null) {
-    yield* tenants;
-    return;
-  }
   for (
-    let tenant = await findNextTenant(db, null);
+    let tenant = await findNextTenant(db, { after, last });
     tenant !== undefined;
-    tenant = await findNextTenant(db, tenant)
+    tenant = await findNextTenant(db, { after: tenant, last })
   ) {
     yield tenant;
   }

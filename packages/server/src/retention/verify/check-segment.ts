@@ -37,16 +37,17 @@ type Check = {
 /**
  * Reads the object of a live segment whole, from the store itself, and compares it with the catalogue. A segment that
  * was replaced meanwhile is skipped: its object may be gone, and its successor is checked at its own place in the
- * catalogue or by the next verification.
+ * catalogue or by the next verification. Returns whether nothing differs.
  */
 export async function checkSegment(
   tools: VerifyTools,
   segment: LiveSegment,
   check: Check,
-): Promise<void> {
+): Promise<boolean> {
   const problems = await findProblems(tools, segment, check);
   if (problems.length > 0 && (await isLive(tools.db, segment))) check.report.add(problems);
-  await check.report.advance({ segments: 1 });
+  check.report.advance({ segments: 1 });
+  return problems.length === 0;
 }
 
 async function findProblems(
@@ -75,7 +76,7 @@ async function findProblems(
     }
     const held = await readSegmentDays(duckdb, { tenant: segment.tenant, path, signal });
     await rest(signal);
-    await report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
+    report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
     return compareDays(segment, await listSegmentDays(db, segment), held);
   } catch (error) {
     if (isMissing(error)) {
@@ -101,7 +102,7 @@ async function hashFile(
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20, signal })) {
     hash.update(chunk as Buffer);
-    await report.advance({ bytes: (chunk as Buffer).length });
+    report.advance({ bytes: (chunk as Buffer).length });
     await rest(signal);
   }
   return hash.digest();

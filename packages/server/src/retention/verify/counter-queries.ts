@@ -1,10 +1,13 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 
-/** Finds the first tenant after this one that has anything: records, counters or segments; undefined at the end. */
+/**
+ * Finds the first tenant after `after`, up to `last`, that has anything: records, counters or segments; undefined at the
+ * end.
+ */
 export async function findNextTenant(
   db: Queryable,
-  after: string | null,
+  { after, last }: { after: string | null; last: string | null },
 ): Promise<string | undefined> {
   // Each part is one look into an index. A tenant without counters is found by its records.
   const rows = await db.query<{ tenant: string | null }>(sql`
@@ -18,7 +21,7 @@ export async function findNextTenant(
       union all (select tenant from segment_days where tenant > ${after ?? ''} order by tenant limit 1)
       union all
         (select tenant from enrichment_records where tenant > ${after ?? ''} order by tenant limit 1)
-    ) candidates`);
+    ) candidates where ${last}::text is null or tenant <= ${last}`);
   return rows[0]?.tenant ?? undefined;
 }
 

@@ -32,7 +32,8 @@ const recordsOf = (day: string, events: readonly number[]): TestRecord[] =>
 
 async function findDifferences(): Promise<unknown> {
   const id = newId('vrf');
-  await insertVerification(mover.db, { id, tenant: null, tenants: null, requestedBy: 'test' });
+  const scope = { tenant: null, tenants: null, since: null, sample_percent: null };
+  await insertVerification(mover.db, { id, ...scope, requestedBy: 'test' });
   const { db, duckdb, store: objects } = mover;
   const log = pino({ level: 'silent' });
   const context = { db, duckdb, objects, spoolDir: '/nowhere', log, pace: unpaced };

@@ -1,20 +1,31 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
 const columns = sql`v.id, v.state,
   case when v.state = 'completed' then v.problem_count = 0 end as ok, v.tenant, v.requested_by,
   ${instantText('v.requested_at')} as requested_at, ${instantText('v.started_at')} as started_at,
-  ${instantText('v.finished_at')} as finished_at, v.segments_total, v.segments_done, v.bytes_total,
-  v.bytes_done, v.records_done, v.problem_count, v.problems, v.error`;
+  ${instantText('v.finished_at')} as finished_at, ${instantText('v.since')} as since, v.sample_percent,
+  v.segments_total, v.segments_done, v.bytes_total, v.bytes_done, v.records_done, v.problem_count,
+  v.problems, v.error`;
 
-export type NewVerification = {
-  id: string;
+/** What a verification looks at. */
+export type VerifyScope = {
   tenant: string | null;
   /** The tenants that whoever asked may touch; null means all. */
   tenants: readonly string[] | null;
-  requestedBy: string;
+  /** Only segments, and counters of tenants, that were not found right since then; null means all. */
+  since: string | null;
+  /** Reads so many percent of the segments, and of the counters; null means all. */
+  sample_percent: number | null;
+};
+
+export type NewVerification = VerifyScope & {
+  id: string;
+  /** null means the schedule. */
+  requestedBy: string | null;
 };
 
 export async function insertVerification(
@@ -22,10 +33,25 @@ export async function insertVerification(
   made: NewVerification,
 ): Promise<VerificationRow | undefined> {
   const rows = await db.query<VerificationRow>(sql`
-    insert into verifications as v (id, tenant, tenants, requested_by)
-    values (${made.id}, ${made.tenant}, ${made.tenants}, ${made.requestedBy})
+    insert into verifications as v (id, tenant, tenants, since, sample_percent, requested_by)
+    values (${made.id}, ${made.tenant}, ${made.tenants}, ${made.since}::timestamptz,
+      ${made.sample_percent}, ${made.requestedBy})
     returning ${columns}`);
   return rows[0];
+}
+
+/**
+ * Queues a verification of what was not verified for so many days, unless an earlier one of the schedule has not ended.
+ */
+export async function insertScheduledVerification(
+  db: Queryable,
+  { id, days }: { id: string; days: number },
+): Promise<void> {
+  await db.query(sql`
+    insert into verifications (id, since)
+    select ${id}, now() - make_interval(days => ${days})
+    where not exists (
+      select from verifications where state in ('queued', 'running') and requested_by is null)`);
 }
 
 /** Lists verifications, the latest first. */
@@ -59,75 +85,97 @@ function isVisible(reach: readonly string[] | null): Sql {
   return sql`(v.tenant = any(${reach}::text[]) or v.tenants <@ ${reach}::text[])`;
 }
 
-export async function hasOpenVerification(db: Queryable): Promise<boolean> {
-  const rows = await db.query(
-    sql`select id from verifications where state in ('queued', 'running') limit 1`,
-  );
-  return rows.length > 0;
+/** The verification that processes are at work on, or else the next one: one is done at a time. */
+const current = sql`
+  select id from verifications where state in ('queued', 'running')
+  order by state desc, requested_at, id limit 1`;
+
+/** Whether a verification waits for somebody to begin it, to do a share of it that nobody has, or to end it. */
+export async function hasFreeVerification(db: Queryable): Promise<boolean> {
+  const rows = await db.query<{ has_free: boolean }>(sql`
+    with ${heldLocks}
+    select not is_divided or ${hasFreeShare(sql`v.id`)} as has_free
+    from verifications v where id = (${current})`);
+  return rows[0]?.has_free ?? false;
 }
 
-export type Claimed = {
-  id: string;
-  tenant: string | null;
-  tenants: string[] | null;
-  /** Identifies this claim: processes that had claimed the verification before can change nothing. */
-  started_at: string;
-};
+export type Claimed = VerifyScope & { id: string; is_divided: boolean };
 
 /**
- * Claims the next verification, which begins from its start; undefined when none waits. Only the holder of the lock may
- * call this: for it, one that is running must have been left behind.
+ * Takes the verification to work on; undefined when there is none. It is locked until the end of the transaction, so
+ * that one process divides it and the others wait. One that is not divided begins from its start.
  */
-export async function claimVerification(db: Queryable): Promise<Claimed | undefined> {
-  const rows = await db.query<Claimed>(sql`
-    update verifications v set state = 'running', started_at = clock_timestamp(), segments_total = null,
-      segments_done = 0, bytes_total = null, bytes_done = 0, records_done = 0, problem_count = 0,
-      problems = '[]'
-    where v.id = (
-      select id from verifications where state in ('queued', 'running')
-      order by state desc, requested_at, id limit 1
-    ) and v.state in ('queued', 'running')
-    returning v.id, v.tenant, v.tenants, ${instantText('v.started_at')} as started_at`);
+export async function takeVerification(connection: Queryable): Promise<Claimed | undefined> {
+  const rows = await connection.query<Claimed>(sql`
+    update verifications v set state = 'running',
+      started_at = case when is_divided then started_at else clock_timestamp() end
+    where v.id = (${current} for update)
+    returning v.id, v.tenant, v.tenants, ${instantText('v.since')} as since, v.sample_percent, v.is_divided`);
   return rows[0];
 }
 
-export type VerifyProgress = {
-  segments_total: number | null;
-  segments_done: number;
-  bytes_total: number | null;
-  bytes_done: number;
-  records_done: number;
+/** Notes that a verification is cut into shares, of which none is done. */
+export async function noteDivided(
+  connection: Queryable,
+  id: string,
+  totals: { segments: number; bytes: number },
+): Promise<void> {
+  await connection.query(sql`
+    update verifications set is_divided = true, segments_total = ${totals.segments}, segments_done = 0,
+      bytes_total = ${totals.bytes}, bytes_done = 0, records_done = 0, problem_count = 0, problems = '[]'
+    where id = ${id}`);
+}
+
+/** What a share of a verification found. */
+export type Findings = {
+  segments: number;
+  bytes: number;
+  records: number;
   problem_count: number;
+  /** The first of the problems. */
   problems: readonly VerifyProblem[];
 };
 
-/** Stores the progress. Returns false when another process has claimed the verification by now. */
-export async function saveProgress(
-  db: Queryable,
-  claimed: Claimed,
-  progress: VerifyProgress,
-): Promise<boolean> {
-  const rows = await db.query(sql`
-    update verifications v set segments_total = ${progress.segments_total},
-      segments_done = ${progress.segments_done}, bytes_total = ${progress.bytes_total},
-      bytes_done = ${progress.bytes_done}, records_done = ${progress.records_done},
-      problem_count = ${progress.problem_count}, problems = ${JSON.stringify(progress.problems)}
-    where ${isStillOf(claimed)} returning v.id`);
+/** The most problems that a verification lists. */
+export const listedProblems = 1000;
+
+/** Adds what a share found to its verification. */
+export async function addFindings(
+  connection: Queryable,
+  id: string,
+  found: Findings,
+): Promise<void> {
+  if (found.problems.length > 0) {
+    const [row] = await connection.query<{ problems: VerifyProblem[] }>(
+      sql`select problems from verifications where id = ${id} for update`,
+    );
+    const problems = [...(row?.problems ?? []), ...found.problems].slice(0, listedProblems);
+    await connection.query(
+      sql`update verifications set problems = ${JSON.stringify(problems)} where id = ${id}`,
+    );
+  }
+  await connection.query(sql`
+    update verifications set segments_done = segments_done + ${found.segments},
+      bytes_done = bytes_done + ${found.bytes}, records_done = records_done + ${found.records},
+      problem_count = problem_count + ${found.problem_count}
+    where id = ${id}`);
+}
+
+export async function isOpenVerification(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query(
+    sql`select id from verifications where id = ${id} and state = 'running'`,
+  );
   return rows.length > 0;
 }
 
 export async function finishVerification(
   db: Queryable,
-  claimed: Claimed,
+  id: string,
   end: { state: 'completed' | 'failed'; error: string | null },
 ): Promise<void> {
   await db.query(sql`
     update verifications v set state = ${end.state}, error = ${end.error}, finished_at = clock_timestamp()
-    where ${isStillOf(claimed)}`);
-}
-
-function isStillOf({ id, started_at }: Claimed): Sql {
-  return sql`v.id = ${id} and v.state = 'running' and v.started_at = ${started_at}::timestamptz`;
+    where v.id = ${id} and v.state = 'running'`);
 }
 
 /** A live segment, as the catalogue describes it. */
@@ -144,29 +192,90 @@ export type LiveSegment = {
   last_day: string;
 };
 
-/** Lists live segments by tenant and id, after `page.after`. */
-export async function listSegments(
-  db: Queryable,
-  tenants: readonly string[] | null,
-  page: { after: readonly [tenant: string, id: string] | null; limit: number },
-): Promise<LiveSegment[]> {
-  const after =
-    page.after === null ? sql`true` : sql`(tenant, id) > (${page.after[0]}, ${page.after[1]})`;
+/** The place of a segment in the catalogue. */
+export type SegmentKey = readonly [tenant: string, id: string];
+
+/** Which segments of the catalogue, by tenant and id: those after `after`, up to `last`. */
+type SegmentPage = {
+  tenants: readonly string[] | null;
+  since?: string | null;
+  after: SegmentKey | null;
+  last?: SegmentKey;
+  limit: number;
+};
+
+/** Lists live segments by tenant and id. */
+export async function listSegments(db: Queryable, page: SegmentPage): Promise<LiveSegment[]> {
   return db.query<LiveSegment>(sql`
     select tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day
-    from segments where ${inScope(tenants)} and ${after}
-    order by tenant, id limit ${page.limit}`);
+    from segments where ${onPage(page)} order by tenant, id limit ${page.limit}`);
 }
 
-/** Counts the live segments and the bytes of their objects. */
-export async function measureSegments(
+/** Lists no more of them than it takes to divide them. */
+export async function listSegmentKeys(
   db: Queryable,
-  tenants: readonly string[] | null,
-): Promise<{ segments: number; bytes: number }> {
-  const rows = await db.query<{ segments: number; bytes: number }>(sql`
-    select count(*) as segments, coalesce(sum(size_bytes), 0)::bigint as bytes
-    from segments where ${inScope(tenants)}`);
-  return rows[0] ?? { segments: 0, bytes: 0 };
+  page: SegmentPage,
+): Promise<{ tenant: string; id: string; size_bytes: number }[]> {
+  return db.query(sql`
+    select tenant, id, size_bytes from segments
+    where ${onPage(page)} order by tenant, id limit ${page.limit}`);
+}
+
+function onPage({ tenants, since = null, after, last }: SegmentPage): Sql {
+  return sql`${tenants === null ? raw('true') : sql`tenant = any(${tenants}::text[])`}
+    and ${since === null ? raw('true') : sql`(verified_at is null or verified_at < ${since}::timestamptz)`}
+    and ${after === null ? raw('true') : sql`(tenant, id) > (${after[0]}, ${after[1]})`}
+    and ${last === undefined ? raw('true') : sql`(tenant, id) <= (${last[0]}, ${last[1]})`}`;
+}
+
+/**
+ * Notes that these segments were found as they should be, a tenant at a time. It waits for nobody: a segment that a move
+ * has locked is about to go.
+ */
+export async function noteVerifiedSegments(
+  connection: Queryable,
+  segments: readonly Pick<LiveSegment, 'tenant' | 'id'>[],
+): Promise<void> {
+  for (const tenant of new Set(segments.map((segment) => segment.tenant))) {
+    const ids = segments.filter((segment) => segment.tenant === tenant).map(({ id }) => id);
+    await connection.query(sql`
+      update segments set verified_at = clock_timestamp()
+      where tenant = ${tenant} and id in (
+        select id from segments where tenant = ${tenant} and id = any(${ids}::text[])
+        for update skip locked)`);
+  }
+}
+
+/** Notes that the counters of these tenants were found right. */
+export async function noteVerifiedTenants(
+  connection: Queryable,
+  tenants: readonly string[],
+): Promise<void> {
+  await connection.query(sql`
+    insert into verified_tenants (tenant, verified_at)
+    select tenant, clock_timestamp() from unnest(${tenants}::text[]) as verified (tenant)
+    on conflict (tenant) do update set verified_at = excluded.verified_at`);
+}
+
+/** Whether the counters of a tenant were found right since then. */
+export async function isVerifiedSince(
+  db: Queryable,
+  tenant: string,
+  since: string,
+): Promise<boolean> {
+  const rows = await db.query(sql`
+    select tenant from verified_tenants
+    where tenant = ${tenant} and verified_at >= ${since}::timestamptz`);
+  return rows.length > 0;
+}
+
+/** Lists every so many tenants in the order of their names, to cut the tenants into stretches. */
+export async function listBorders(db: Queryable, every: number): Promise<string[]> {
+  const rows = await db.query<{ tenant: string }>(sql`
+    select tenant from (
+      select tenant, row_number() over (order by tenant) as number from leaf_tenants
+    ) numbered where mod(number, ${every}::bigint) = 0 order by tenant`);
+  return rows.map(({ tenant }) => tenant);
 }
 
 export async function isLive(db: Queryable, segment: LiveSegment): Promise<boolean> {
@@ -238,8 +347,4 @@ function unknownOf(which: Sql, isOfTenant: (table: string) => Sql): Sql {
         where ${isOfTenant('m')} and m.state not in ('removed', 'failed')
           and ms.role = 'out' and ms.object_key = f.key
       )`;
-}
-
-function inScope(tenants: readonly string[] | null): Sql {
-  return tenants === null ? raw('true') : sql`tenant = any(${tenants}::text[])`;
 }

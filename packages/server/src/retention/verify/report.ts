@@ -1,61 +1,33 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Triple } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
-import { type Claimed, type LiveSegment, saveProgress, type VerifyProgress } from './queries.ts';
+import { type Findings, type LiveSegment, listedProblems } from './queries.ts';
 
-/** The most problems that a verification lists, and how often its progress is stored. */
-const listedProblems = 1000;
-const saveMillis = 1000;
-
-/** What a verification has found so far, and how far it is. */
+/** What a share of a verification has found so far. */
 export type Report = {
-  setTotals(totals: { segments: number; bytes: number }): void;
-  /** Adds to what is done, and stores it at most once a second. Throws VerificationTaken. */
-  advance(done: { segments?: number; bytes?: number; records?: number }): Promise<void>;
+  readonly found: Findings;
+  /** Adds to what is done. */
+  advance(done: { segments?: number; bytes?: number; records?: number }): void;
   /** Counts `count` problems and lists the given ones, as far as there is room. */
   add(problems: readonly VerifyProblem[], count?: number): void;
-  save(): Promise<void>;
 };
 
-/** Says that another process works on the verification by now, so that this one has to stop. */
-export class VerificationTaken extends Error {}
-
-/** Creates a report with nothing in it. `now` is in milliseconds. */
-export function createReport(db: Queryable, claimed: Claimed, now: () => number): Report {
+/** Creates a report with nothing in it. */
+export function createReport(): Report {
   const problems: VerifyProblem[] = [];
-  const progress: VerifyProgress = {
-    segments_total: null,
-    segments_done: 0,
-    bytes_total: null,
-    bytes_done: 0,
-    records_done: 0,
-    problem_count: 0,
-    problems,
-  };
-  let savedAt = Number.NEGATIVE_INFINITY;
-
-  async function save(): Promise<void> {
-    savedAt = now();
-    if (!(await saveProgress(db, claimed, progress))) throw new VerificationTaken();
-  }
+  const found = { segments: 0, bytes: 0, records: 0, problem_count: 0, problems };
   return {
-    setTotals({ segments, bytes }) {
-      progress.segments_total = segments;
-      progress.bytes_total = bytes;
+    found,
+    advance({ segments = 0, bytes = 0, records = 0 }) {
+      found.segments += segments;
+      found.bytes += bytes;
+      found.records += records;
     },
-    async advance({ segments = 0, bytes = 0, records = 0 }) {
-      progress.segments_done += segments;
-      progress.bytes_done += bytes;
-      progress.records_done += records;
-      if (now() - savedAt >= saveMillis) await save();
+    add(some, count = some.length) {
+      problems.push(...some.slice(0, listedProblems - problems.length));
+      found.problem_count += count;
     },
-    add(found, count = found.length) {
-      problems.push(...found.slice(0, listedProblems - problems.length));
-      progress.problem_count += count;
-    },
-    save,
   };
 }
 

@@ -1,76 +1,181 @@
+import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { randomText } from '../../kernel/ids.ts';
+import type { Connection, Queryable, Session } from '../../platform/postgres/database.ts';
+import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
+import type { Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { segmentFolders, tenantFolder } from '../../records/segments.ts';
-import { checkCounters } from './check-counters.ts';
+import { checkCounters, eachTenant } from './check-counters.ts';
 import { checkSegment, type VerifyTools } from './check-segment.ts';
 import { findOrphans, ourFolders } from './find-orphans.ts';
-import {
-  type Claimed,
-  claimVerification,
-  finishVerification,
-  hasOpenVerification,
-  listSegments,
-  measureSegments,
-} from './queries.ts';
-import { createReport, type Report, VerificationTaken } from './report.ts';
+import * as queries from './queries.ts';
+import { createReport } from './report.ts';
 import { findUploads } from './uploads.ts';
 
 /** How often verifications are looked for without a poke, since other processes take requests, too. */
 const lookMillis = 2000;
 
 /**
- * Does the verifications that were asked for, one at a time over all processes. One that is under way when its process
- * stops is begun anew by another process, or at the next start.
+ * Does the verifications that were asked for, one at a time. All processes of the role retention divide it among
+ * themselves. The share that a process is at when it stops is done by another process, or at the next start.
  */
 export function startVerifications(context: VerifyTools): Repeated {
   return repeat((signal) => runOpenVerifications(context, signal), {
     everyMillis: lookMillis,
-    onError: (err) => context.log.warn({ err }, 'a verification was broken off and starts anew'),
+    onError: (err) => context.log.warn({ err }, 'a verification was broken off and goes on later'),
   });
 }
 
-/** Does all verifications that wait, unless another process does so. */
+/**
+ * Does all verifications that wait, as far as other processes leave something of them. The lock that these processes
+ * share keeps out those of the release before, which did verifications alone.
+ */
 export async function runOpenVerifications(
   context: VerifyTools,
   signal: AbortSignal,
 ): Promise<void> {
   const { db } = context;
-  if (!(await hasOpenVerification(db))) return;
+  if (!(await queries.hasFreeVerification(db))) return;
   const lost = 'The lock on verifications was lost with its connection.';
-  const work = async (ending: AbortSignal) => {
+  const work = async (ending: AbortSignal, session: Session) => {
     for (;;) {
       ending.throwIfAborted();
-      const claimed = await claimVerification(db);
+      const claimed = await db.transaction(beginVerification);
+      // What is left is at work in other processes. Whoever ends the last share of it goes on.
       if (claimed === undefined) return;
-      await runVerification(context, claimed, ending);
+      if (!(await doVerification(context, claimed, { session, signal: ending }))) return;
     }
   };
-  await withSessionLock(db, { name: 'verifications' }, { signal, lost, work });
+  const lock = { name: 'verifications', isShared: true } as const;
+  await withSessionLock(db, lock, { signal, lost, work });
 }
 
-async function runVerification(
-  context: VerifyTools,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<void> {
-  const { db, log } = context;
-  const report = createReport(db, claimed, () => performance.now());
-  try {
-    await verify(context, claimed, { report, signal });
-    await report.save();
-    await finishVerification(db, claimed, { state: 'completed', error: null });
-  } catch (error) {
-    // The verification itself has not failed: whoever holds the lock next begins it anew.
-    if (signal.aborted || error instanceof VerificationTaken || isDatabaseFault(error)) throw error;
-    log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
-    await finishVerification(db, claimed, { state: 'failed', error: reasonOf(error) });
-  } finally {
-    await rm(spoolFile(context, claimed.id), { force: true });
+/** A share of a verification. Stretches begin after `after` and end with `last`; null means no border. */
+type VerifyShare =
+  | { kind: 'segments'; after: queries.SegmentKey | null; last: queries.SegmentKey }
+  | { kind: 'objects'; prefix: string }
+  | { kind: 'counters'; after: string | null; last: string | null }
+  | { kind: 'counters'; tenant: string };
+
+/** A share has so many segments or tenants at most, or so many bytes: some seconds of work, which a kill may cost. */
+const segmentsOfShare = 100;
+const tenantsOfShare = 50;
+const bytesOfShare = 64 * 2 ** 20;
+const keysAtOnce = 10_000;
+const segmentsAtOnce = 1000;
+
+/** Takes the verification to work on, and cuts it into shares unless somebody has; undefined when there is none. */
+async function beginVerification(connection: Connection): Promise<queries.Claimed | undefined> {
+  const claimed = await queries.takeVerification(connection);
+  if (claimed === undefined || claimed.is_divided) return claimed;
+  const tenants = scopeOf(claimed);
+  const totals = { segments: 0, bytes: 0 };
+  const shares: VerifyShare[] = await divideSegments(connection, claimed, totals);
+  // A sample says nothing about objects that nobody knows, which can't be found without listing all of them.
+  if (claimed.sample_percent === null) {
+    const prefixes = tenants === null ? ourFolders : tenants.flatMap(objectFolders);
+    shares.push(...prefixes.map((prefix) => ({ kind: 'objects', prefix }) as const));
   }
+  if (tenants === null) {
+    const borders = [null, ...(await queries.listBorders(connection, tenantsOfShare)), null];
+    const stretches = borders.slice(1).map((last, i) => ({ after: borders[i] ?? null, last }));
+    shares.push(...stretches.map((stretch) => ({ kind: 'counters', ...stretch }) as const));
+  } else {
+    shares.push(...tenants.map((tenant) => ({ kind: 'counters', tenant }) as const));
+  }
+  await dropShares(connection, claimed.id);
+  await addShares(connection, claimed.id, shares);
+  await queries.noteDivided(connection, claimed.id, totals);
+  return claimed;
+}
+
+async function divideSegments(
+  connection: Queryable,
+  claimed: queries.Claimed,
+  totals: { segments: number; bytes: number },
+): Promise<VerifyShare[]> {
+  const { since } = claimed;
+  const tenants = scopeOf(claimed);
+  const shares: VerifyShare[] = [];
+  const begin = (after: queries.SegmentKey | null) => ({
+    after,
+    last: after,
+    segments: 0,
+    bytes: 0,
+  });
+  let share = begin(null);
+  const end = () => {
+    if (share.last === null || share.segments === 0) return;
+    shares.push({ kind: 'segments', after: share.after, last: share.last });
+    totals.segments += share.segments;
+    totals.bytes += share.bytes;
+    share = begin(share.last);
+  };
+  for (let after: queries.SegmentKey | null = null; ; ) {
+    const page = { tenants, since, after, limit: keysAtOnce };
+    const keys = await queries.listSegmentKeys(connection, page);
+    for (const { tenant, id, size_bytes: sizeBytes } of keys) {
+      after = [tenant, id];
+      if (!isSampled(claimed, id)) continue;
+      share.last = after;
+      share.segments += 1;
+      share.bytes += sizeBytes;
+      if (share.segments === segmentsOfShare || share.bytes >= bytesOfShare) end();
+    }
+    if (keys.length < keysAtOnce) break;
+  }
+  end();
+  return shares;
+}
+
+/**
+ * Whether a segment or a tenant is in the sample of a verification. Each verification has a sample of its own, and every
+ * process finds the same.
+ */
+function isSampled({ id, sample_percent: percent }: queries.Claimed, name: string): boolean {
+  if (percent === null) return true;
+  const hash = createHash('sha256').update(`${id}/${name}`).digest().readUInt32BE();
+  return hash < (percent / 100) * 2 ** 32;
+}
+
+/**
+ * Does what other processes leave of a verification, and ends it after the last share. Returns whether it has ended.
+ */
+async function doVerification(
+  context: VerifyTools,
+  claimed: queries.Claimed,
+  { session, signal }: { session: Session; signal: AbortSignal },
+): Promise<boolean> {
+  const { db, log } = context;
+  const divided = { job: claimed.id, session, signal };
+  const spoolPath = join(context.spoolDir, `verify-${claimed.id}-${randomText(8)}.parquet`);
+  const rest = context.pace.begin();
+  try {
+    await doShares<VerifyShare>(db, divided, async (share) => {
+      try {
+        return await verify(context, share, { claimed, spoolPath, rest, signal });
+      } catch (error) {
+        // The verification itself has not failed: whoever holds the share next does it.
+        if (signal.aborted || isDatabaseFault(error)) throw error;
+        log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
+        return async (connection) => {
+          await dropShares(connection, claimed.id);
+          const end = { state: 'failed', error: reasonOf(error) } as const;
+          await queries.finishVerification(connection, claimed.id, end);
+        };
+      }
+    });
+  } finally {
+    await rm(spoolPath, { force: true });
+  }
+  return endShares(db, divided, () =>
+    queries.finishVerification(db, claimed.id, { state: 'completed', error: null }),
+  );
 }
 
 function isDatabaseFault(error: unknown): boolean {
@@ -82,41 +187,75 @@ function reasonOf(error: unknown): string {
   return 'internal_error: The service made a mistake; its log tells which. Verify again.';
 }
 
-const pageSegments = 100;
+type Verify = { claimed: queries.Claimed; spoolPath: string; rest: Rest; signal: AbortSignal };
 
 /**
  * Compares catalogue, objects, counters and hot records with each other, while others read, ingest and move. It changes
- * nothing. Differences go into the report; it throws when something cannot be read at all.
+ * nothing but what says when something was last found right. Throws when something cannot be read at all. Returns what
+ * stores the findings.
  */
 async function verify(
   tools: VerifyTools,
-  claimed: Claimed,
-  { report, signal }: { report: Report; signal: AbortSignal },
-): Promise<void> {
+  share: VerifyShare,
+  { claimed, spoolPath, rest, signal }: Verify,
+): Promise<(connection: Connection) => Promise<void>> {
   const { db, objects, log } = tools;
-  const tenants = scopeOf(claimed);
-  report.setTotals(await measureSegments(db, tenants));
-  await report.save();
-
-  const spoolPath = spoolFile(tools, claimed.id);
-  const rest = tools.pace.begin();
-  let after: readonly [string, string] | null = null;
-  for (;;) {
-    const page = await listSegments(db, tenants, { after, limit: pageSegments });
-    for (const segment of page) {
-      signal.throwIfAborted();
-      await checkSegment(tools, segment, { spoolPath, report, rest, signal });
-      after = [segment.tenant, segment.id];
+  const report = createReport();
+  const add: typeof report.add = (problems, count) => report.add(problems, count);
+  const store = (connection: Connection) =>
+    queries.addFindings(connection, claimed.id, report.found);
+  switch (share.kind) {
+    case 'segments': {
+      const right: queries.LiveSegment[] = [];
+      for await (const segment of eachSegment(db, claimed, share)) {
+        signal.throwIfAborted();
+        const check = { spoolPath, report, rest, signal };
+        if (await checkSegment(tools, segment, check)) right.push(segment);
+      }
+      return async (connection) => {
+        await queries.noteVerifiedSegments(connection, right);
+        await store(connection);
+      };
     }
-    if (page.length < pageSegments) break;
+    case 'objects': {
+      await findOrphans(db, objects, [share.prefix], { signal, add });
+      const prefixes = [share.prefix];
+      await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
+      return store;
+    }
+    case 'counters': {
+      const right: string[] = [];
+      const tenants = 'tenant' in share ? [share.tenant] : eachTenant(db, share);
+      for await (const tenant of tenants) {
+        signal.throwIfAborted();
+        const isDue =
+          claimed.since === null || !(await queries.isVerifiedSince(db, tenant, claimed.since));
+        if (!isDue || !isSampled(claimed, tenant)) continue;
+        if (await checkCounters(db, tenant, { signal, rest, add })) right.push(tenant);
+      }
+      return async (connection) => {
+        await queries.noteVerifiedTenants(connection, right);
+        await store(connection);
+      };
+    }
   }
+}
 
-  const prefixes = tenants === null ? ourFolders : tenants.flatMap(objectFolders);
-  const add: Report['add'] = (problems, count) => report.add(problems, count);
-  await findOrphans(db, objects, prefixes, { signal, add });
-  await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
-  await report.save();
-  await checkCounters(db, tenants, { signal, rest, add });
+/** The segments of a share that the verification is to read. */
+async function* eachSegment(
+  db: Queryable,
+  claimed: queries.Claimed,
+  { after, last }: Extract<VerifyShare, { kind: 'segments' }>,
+): AsyncGenerator<queries.LiveSegment> {
+  for (let next = after; ; ) {
+    const page = { tenants: scopeOf(claimed), since: claimed.since, last, limit: segmentsAtOnce };
+    const segments = await queries.listSegments(db, { ...page, after: next });
+    for (const segment of segments) {
+      next = [segment.tenant, segment.id];
+      if (isSampled(claimed, segment.id)) yield segment;
+    }
+    if (segments.length < segmentsAtOnce) return;
+  }
 }
 
 /** The folders of a tenant's segments and of its export files. */
@@ -124,13 +263,8 @@ function objectFolders(tenant: string): string[] {
   return [...segmentFolders(tenant), `exports/${tenantFolder(tenant)}/`];
 }
 
-/** Where an object is kept while it is read, if its store is no file system. */
-function spoolFile({ spoolDir }: { spoolDir: string }, id: string): string {
-  return join(spoolDir, `verify-${id}.parquet`);
-}
-
 /** The tenants to verify; null means all. */
-function scopeOf({ tenant, tenants }: Claimed): readonly string[] | null {
+function scopeOf({ tenant, tenants }: queries.Claimed): readonly string[] | null {
   if (tenant === null) return tenants;
   return tenants === null || tenants.includes(tenant) ? [tenant] : [];
 }

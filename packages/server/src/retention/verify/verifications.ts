@@ -13,10 +13,12 @@ import * as queries from './queries.ts';
 
 type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
 
+type VerifyRequest = { tenant?: string; since?: string; sample_percent?: number };
+
 /** Queues a verification of a tenant, or of all tenants that the caller may touch. */
 async function createVerification(
   db: Database,
-  tenant: string | undefined,
+  { tenant, since, sample_percent }: VerifyRequest,
   { actor, request, audit }: Act,
 ): Promise<VerificationRow> {
   return db.transaction(async (connection) => {
@@ -24,6 +26,8 @@ async function createVerification(
       id: newId('vrf'),
       tenant: tenant ?? null,
       tenants: actor.tenants,
+      since: since === undefined ? null : `${since}T00:00:00Z`,
+      sample_percent: sample_percent ?? null,
       requestedBy: actor.name,
     });
     if (made === undefined) throw new Error('the verification was not stored');
@@ -36,6 +40,11 @@ async function createVerification(
     });
     return made;
   });
+}
+
+/** Queues a verification of all that was not found right for so many days, unless such a one is under way. */
+export function scheduleVerification(db: Queryable, days: number): Promise<void> {
+  return queries.insertScheduledVerification(db, { id: newId('vrf'), days });
 }
 
 /** One page of verifications, the latest first. Throws 400 `cursor_invalid`. */
@@ -66,8 +75,7 @@ type VerifyRouteOptions = Pick<RetentionOptions, 'cursorKey' | 'audit' | 'poke'>
 export function addVerifyRoutes(http: HttpServer, db: Database, options: VerifyRouteOptions): void {
   http.route(retentionContract.startVerification, async ({ body, actor, request }) => {
     const { audit } = options;
-    const wanted: { tenant?: string } = body ?? {};
-    const made = await createVerification(db, wanted.tenant, { actor, request, audit });
+    const made = await createVerification(db, body ?? {}, { actor, request, audit });
     options.poke();
     return made;
   });

@@ -2,20 +2,14 @@ import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { countPace, holdPace } from '../../../test/held-pace.ts';
+import { countPace, hold, holdPace } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
 import type { VerifyTools } from './check-segment.ts';
-import {
-  claimVerification,
-  findVerification,
-  finishVerification,
-  insertVerification,
-} from './queries.ts';
-import { createReport, VerificationTaken } from './report.ts';
+import { findVerification, insertVerification, type VerifyScope } from './queries.ts';
 import { runOpenVerifications, startVerifications } from './run-verifications.ts';
 import { type ColdData, createColdData } from './testing/cold-data.ts';
 
@@ -37,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   const tables = 'segments, segment_days, enrichment_records, verifications, moves, move_segments';
-  await data.db.query(sql`truncate ${raw(tables)}, object_removals`);
+  await data.db.query(sql`truncate ${raw(tables)}, object_removals, work_shares, verified_tenants`);
   await rm(join(data.dir, 'objects'), { recursive: true, force: true });
 });
 
@@ -50,16 +44,12 @@ async function pathOfSegment(id: string): Promise<string> {
 
 const byText = (a: unknown, b: unknown) => (String(a) < String(b) ? -1 : 1);
 
-type Scope = { tenant?: string; tenants?: readonly string[] };
+type Scope = Partial<VerifyScope>;
 
-async function request({ tenant, tenants }: Scope = {}): Promise<string> {
+async function request(scope: Scope = {}): Promise<string> {
   const id = newId('vrf');
-  await insertVerification(data.db, {
-    id,
-    tenant: tenant ?? null,
-    tenants: tenants ?? null,
-    requestedBy: 'test',
-  });
+  const all = { tenant: null, tenants: null, since: null, sample_percent: null };
+  await insertVerification(data.db, { id, ...all, ...scope, requestedBy: 'test' });
   return id;
 }
 
@@ -73,6 +63,24 @@ async function verifyAll(scope: Scope = {}, context: VerifyTools = data): Promis
   const id = await request(scope);
   await runOpenVerifications(context, new AbortController().signal);
   return read(id);
+}
+
+const never = new AbortController().signal;
+const now = async () =>
+  (await data.db.query<{ now: string }>(sql`select clock_timestamp()::text as now`))[0]?.now ?? '';
+
+/** A store in which looks at objects wait until they are let go, or fail. */
+function holdStore() {
+  const [reached, held] = [hold(), hold()];
+  const objects: ObjectStore = {
+    ...data.objects,
+    async head(key, signal) {
+      reached.resolve();
+      await held.promise;
+      return data.objects.head(key, signal);
+    },
+  };
+  return { objects, reached: reached.promise, held };
 }
 
 const clean = { state: 'completed', ok: true, problem_count: 0, problems: [], error: null };
@@ -343,17 +351,106 @@ test('one that is broken off is done anew, from its beginning, by whoever comes 
   await runner.stop();
 });
 
-test('one that somebody else has begun anew is changed no more', async () => {
+test('a process that lost its share changes nothing any more, not even when it fails', async () => {
   const id = await request();
-  const lost = await claimVerification(data.db);
-  const held = await claimVerification(data.db);
-  expect([lost?.id, held?.id]).toEqual([id, id]);
-  if (lost === undefined || held === undefined) return;
-  await expect(createReport(data.db, lost, Date.now).save()).rejects.toThrow(VerificationTaken);
-  await finishVerification(data.db, lost, { state: 'failed', error: 'late' });
-  expect(await read(id)).toMatchObject({ state: 'running', error: null });
-  await finishVerification(data.db, held, { state: 'completed', error: null });
-  expect(await read(id)).toMatchObject({ state: 'completed', ok: true });
+  const store = holdStore();
+  const lost = runOpenVerifications({ ...data, objects: store.objects }, never);
+  await store.reached;
+  await data.db.query(sql`
+    select pg_terminate_backend(pid) from pg_locks where ${isHeldLock('verifications')}`);
+  await expect
+    .poll(async () => {
+      await runOpenVerifications(data, never);
+      return read(id);
+    })
+    .toMatchObject({ ...clean, segments_done: 2 });
+  store.held.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' }));
+  await expect(lost).rejects.toThrow();
+  expect(await read(id)).toMatchObject({ ...clean, segments_done: 2 });
+});
+
+test('several processes divide a verification, and the last of them ends it', async () => {
+  const id = await request();
+  const store = holdStore();
+  const first = runOpenVerifications({ ...data, objects: store.objects }, never);
+  await store.reached;
+  // The first share holds both segments. All others are done meanwhile.
+  await runOpenVerifications(data, never);
+  expect(await read(id)).toMatchObject({ state: 'running', segments_done: 0 });
+  expect(await data.db.query(sql`select work ->> 'kind' as kind from work_shares`)).toEqual([
+    { kind: 'segments' },
+  ]);
+  store.held.resolve();
+  await first;
+  expect(await read(id)).toMatchObject({ ...clean, segments_done: 2, records_done: 166 });
+  expect(await data.db.query(sql`select job from work_shares`)).toEqual([]);
+});
+
+test('since: what was found right then or later is not read again, what was not is', async () => {
+  const start = await now();
+  expect(await verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 2 });
+  const next = await data.makeCold('TX', '2001-02-01', '2001-02-01');
+  expect(await verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 1 });
+  expect(await verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 0 });
+  expect(await verifyAll({ since: await now() })).toMatchObject({ ...clean, segments_total: 3 });
+  // What is damaged is found again and again, and so is a wrong counter.
+  const later = await now();
+  await truncate(await pathOfSegment(next), 1000);
+  await data.db.query(
+    sql`update leaf_stores set count = count + 1 where tenant = 'TX' and store = 'AUS'`,
+  );
+  for (const total of [3, 1, 1]) {
+    const { problems, segments_total } = await verifyAll({ since: later });
+    expect(segments_total).toBe(total);
+    expect(problems.map(({ kind }) => kind)).toEqual(['object_size', 'counter_mismatch']);
+  }
+  await data.addRecords('TX', []);
+});
+
+test('a sample reads so many percent, others each time, and lists no objects', async () => {
+  await data.objects.put('records/tenant=TX/2001-01-01_2001-01-02_seg_orphan.parquet', path);
+  // A hundred segments that lack their objects: each that is read is told.
+  await data.db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+    select 'TX', 'seg_' || n, 'records/tenant=TX/' || n, 1, '', 0, 0, 0, '2001-01-05', '2001-01-05'
+    from generate_series(1, 400) as n`);
+  const sampled = async (percent: number) => {
+    const done = await verifyAll({ sample_percent: percent });
+    expect(done.segments_done).toBe(done.segments_total);
+    expect(done.problems.some(({ kind }) => kind === 'object_orphan')).toBe(false);
+    return done.problems.map((problem) => problem.object_key).sort(byText);
+  };
+  const [one, other] = [await sampled(25), await sampled(25)];
+  for (const keys of [one, other]) {
+    expect(keys.length).toBeGreaterThan(50);
+    expect(keys.length).toBeLessThan(150);
+  }
+  expect(one).not.toEqual(other);
+  expect(await sampled(100)).toHaveLength(400);
+});
+
+test('shares of many segments are cut by their number and their bytes', async () => {
+  await data.db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+    select 'TY', 'seg_' || to_char(n, 'FM0000'), 'records/tenant=TY/' || n, case when n <= 250 then 1 else 40000000 end,
+      '', 0, 0, 0, '2001-01-05', '2001-01-05'
+    from generate_series(1, 254) as n`);
+  const id = await request({ tenant: 'TY' });
+  const stopping = new AbortController();
+  const objects: ObjectStore = {
+    ...data.objects,
+    head(key, signal) {
+      stopping.abort(new Error('stopped'));
+      return data.objects.head(key, signal);
+    },
+  };
+  await expect(runOpenVerifications({ ...data, objects }, stopping.signal)).rejects.toThrow();
+  const shares = await data.db.query<{ last: string }>(sql`
+    select work -> 'last' ->> 1 as last from work_shares
+    where job = ${id} and work ->> 'kind' = 'segments' order by number`);
+  expect(shares.map(({ last }) => last)).toEqual(['seg_0100', 'seg_0200', 'seg_0252', 'seg_0254']);
+  expect(await verifyAll({ tenant: 'TX' })).toMatchObject(clean);
+  expect(await read(id)).toMatchObject({ segments_done: 254, problem_count: 254 });
 });
 
 test('what another process is at is left to it', async () => {

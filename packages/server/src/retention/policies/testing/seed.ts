@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 
 /** The counters of one store’s day, of which a share is cold. */
@@ -27,12 +27,22 @@ export async function seedDays(db: Queryable, days: readonly SeededDay[]): Promi
         ${days.map((day) => day.age)}::int[], ${days.map((day) => day.count)}::bigint[],
         ${days.map((day) => day.cold ?? 0)}::bigint[]) as seeded(tenant, store, age, count, cold)
     ) seeded`);
-  await db.query(sql`delete from leaf_tenants`);
-  await db.query(sql`
-    insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at, cold_count, cold_bytes)
-    select tenant, sum(count), sum(bytes), 0, min(first_at), max(last_at), sum(cold_count),
-      sum(cold_bytes)
-    from leaf_days group by tenant`);
+  await sumDays(db);
+}
+
+/** Sums the counters of days of stores up again, by day of a tenant and by tenant. */
+export async function sumDays(db: Queryable): Promise<void> {
+  for (const [table, key] of [
+    ['tenant_days', 'tenant, day'],
+    ['leaf_tenants', 'tenant'],
+  ] as const) {
+    await db.query(sql`delete from ${raw(table)}`);
+    await db.query(sql`
+      insert into ${raw(table)} (${raw(key)}, count, bytes, digest, first_at, last_at, cold_count, cold_bytes)
+      select ${raw(key)}, sum(count), sum(bytes), 0, min(first_at), max(last_at), sum(cold_count),
+        sum(cold_bytes)
+      from leaf_days group by ${raw(key)}`);
+  }
 }
 
 export type SeededPolicy = {
@@ -72,7 +82,7 @@ export async function seedVersion(db: Queryable, version: SeededVersion): Promis
 }
 
 export async function clearRetention(db: Queryable): Promise<void> {
-  await db.query(sql`truncate leaf_days, leaf_tenants, retention_policies, retention_runs, moves,
+  await db.query(sql`truncate leaf_days, tenant_days, leaf_tenants, retention_policies, retention_runs, moves,
     move_segments, segments, audit_log, dataset_versions, dataset_version_windows`);
   await seedPolicy(db, { tenant: '*', hotDays: 3 });
 }

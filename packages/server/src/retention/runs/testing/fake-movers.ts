@@ -58,6 +58,9 @@ async function makeCold(db: Queryable, { tenant, lastDay }: TenantJob) {
       returning hot.count, hot.bytes
     ), summed as (
       select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes from moved
+    ), of_days as (
+      update tenant_days set cold_count = count, cold_bytes = bytes
+      where tenant = ${tenant} and day <= ${lastDay}::date
     ), counted as (
       update leaf_tenants set cold_count = cold_count + summed.count from summed where tenant = ${tenant}
     )
@@ -73,6 +76,8 @@ async function deleteDays(db: Queryable, { tenant, lastDay }: TenantJob): Promis
     ), summed as (
       select coalesce(sum(count), 0)::bigint as count, coalesce(sum(cold_count), 0)::bigint as cold_count
       from gone
+    ), of_days as (
+      delete from tenant_days where tenant = ${tenant} and day <= ${lastDay}::date
     ), counted as (
       update leaf_tenants t set count = t.count - summed.count, cold_count = t.cold_count - summed.cold_count
       from summed where tenant = ${tenant}

@@ -1,0 +1,100 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { hold } from '../../../test/held-pace.ts';
+import type { Session } from './database.ts';
+import { addShares, doShares, endShares, hasFreeShare, heldLocks } from './shares.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+const stored: string[] = [];
+beforeEach(async () => {
+  stored.length = 0;
+  await db.query(sql`truncate work_shares`);
+});
+
+const signal = new AbortController().signal;
+/** Does what is left of the job. The name of whoever stored the outcome of a share is noted. */
+const doAll = (session: Session, name: string, before: (work: string) => Promise<void> | void) =>
+  doShares<string>(db, { job: 'j', session, signal }, async (work) => {
+    await before(work);
+    return async () => {
+      stored.push(`${name} ${work}`);
+    };
+  });
+const isFree = async () => {
+  const [row] = await db.query<{ free: boolean }>(
+    sql`with ${heldLocks} select ${hasFreeShare(sql`'j'::text`)} as free`,
+  );
+  return row?.free;
+};
+const untilFree = () => expect.poll(isFree, { timeout: 10_000 }).toBe(true);
+
+test('shares are done in their order, and the end comes after the last', async () => {
+  await addShares(db, 'j', ['a', 'b']);
+  await addShares(db, 'other', ['z']);
+  const session = await db.openSession();
+  const ended: string[] = [];
+  const end = () => endShares(db, { job: 'j', session }, async () => void ended.push(...stored));
+  expect(await end()).toBe(false);
+  expect(await isFree()).toBe(true);
+  await doAll(session, 'one', async () => expect(await end()).toBe(false));
+  expect(await isFree()).toBe(true);
+  expect(await end()).toBe(true);
+  expect(ended).toEqual(['one a', 'one b']);
+  await session.close();
+});
+
+test('a share that a frozen process had is done once more, and stored by whoever took it last', async () => {
+  await addShares(db, 'j', ['a']);
+  const [frozen, other] = [await db.openSession(), await db.openSession()];
+  await doAll(frozen, 'frozen', async () => {
+    expect(await isFree()).toBe(false);
+    // What PostgreSQL does to a session that was silent for too long. The process has not heard of it yet.
+    await frozen.close();
+    await untilFree();
+    await doAll(other, 'other', () => {});
+  }).catch(() => {});
+  expect(stored).toEqual(['other a']);
+  await other.close();
+});
+
+test('a frozen process does not end the share that another one is at work on', async () => {
+  await addShares(db, 'j', ['a']);
+  const [frozen, other] = [await db.openSession(), await db.openSession()];
+  const [taken, thawed] = [hold(), hold()];
+  let atOther: Promise<void> | undefined;
+  await doAll(frozen, 'frozen', async () => {
+    await frozen.close();
+    await untilFree();
+    atOther = doAll(other, 'other', () => {
+      taken.resolve();
+      return thawed.promise;
+    });
+    await taken.promise;
+  }).catch(() => {});
+  expect(stored).toEqual([]);
+  expect(await isFree()).toBe(false);
+  thawed.resolve();
+  await atOther;
+  expect(stored).toEqual(['other a']);
+  await other.close();
+});
+
+test('the end is free for others when the process dies that was at it, and is begun by one', async () => {
+  const [first, second] = [await db.openSession(), await db.openSession()];
+  const ends: string[] = [];
+  await endShares(db, { job: 'j', session: first }, async () => {
+    expect(await isFree()).toBe(false);
+    const end = () => endShares(db, { job: 'j', session: second }, async () => void ends.push('2'));
+    expect(await end()).toBe(false);
+    await first.close();
+    await untilFree();
+    expect(await end()).toBe(true);
+  }).catch(() => {});
+  expect(ends).toEqual(['2']);
+  await second.close();
+});
