@@ -1,10 +1,10 @@
 /**
  * How much each kind of run measures. `pairs`: how often S3 and the folder take turns. `starts`: how many processes
- * read their first page. `smallest` only shows that a section still runs.
+ * read their first page. `rows`: how many records a page shows. `smallest` only shows that a section still runs.
  */
 export const sizes = {
-  smallest: { flights: 4000, pairs: 1, requests: 3, starts: 1 },
-  quick: { flights: 400_000, pairs: 3, requests: 60, starts: 3 },
-  standard: { flights: 3_000_000, pairs: 3, requests: 300, starts: 7 },
-  full: { flights: 3_000_000, pairs: 7, requests: 1000, starts: 9 },
+  smallest: { flights: 4000, rows: 10, pairs: 1, requests: 3, starts: 1 },
+  quick: { flights: 400_000, rows: 500, pairs: 3, requests: 60, starts: 3 },
+  standard: { flights: 3_000_000, rows: 500, pairs: 3, requests: 300, starts: 7 },
+  full: { flights: 3_000_000, rows: 500, pairs: 7, requests: 1000, starts: 9 },
 };

@@ -47,8 +47,8 @@ type Copy = {
 };
 
 type InPieces = {
-  /** The pieces that are in the file or on their way, by their first byte. */
-  readonly pieces: Map<number, Promise<void>>;
+  /** The pieces that are in the file or on their way, by their SHA-256 and place. */
+  readonly pieces: Map<string, Promise<void>>;
   /** Only one at a time looks at the file's state or changes it. */
   readonly file: Gate;
   /** What the file was like when the last piece came into it. */
@@ -133,11 +133,12 @@ export function createObjectCopies(options: ObjectCopiesOptions): ObjectCopies {
     await partial.file.run(() => assertUnchanged(path, partial));
     const added = await Promise.allSettled(
       pieces.map((piece) => {
-        const known = partial.pieces.get(piece.start);
+        const place = `${piece.start}-${piece.end} ${piece.sha256.toString('hex')}`;
+        const known = partial.pieces.get(place);
         if (known !== undefined) return known;
         const work = addPiece(copy, partial, { path, piece });
-        partial.pieces.set(piece.start, work);
-        work.catch(() => partial.pieces.delete(piece.start));
+        partial.pieces.set(place, work);
+        work.catch(() => partial.pieces.delete(place));
         return work;
       }),
     );
