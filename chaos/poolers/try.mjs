@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { listen } from '../../bench/lib/listen.mjs';
 import { startEmbeddedPostgres } from '../../bench/lib/product.mjs';
 import { makeTempDir, openScope, runInScope } from '../../bench/lib/scope.mjs';
 import { call, startRole } from '../lib/role.mjs';
@@ -95,25 +96,32 @@ async function makeDatabase(admin, user, settings) {
   await admin.query(`revoke temporary on database ${user} from public, ${user}`);
 }
 
-/** What was seen through the API when everything was used, or how the start was refused. */
+/**
+ * What was seen through the API when everything was used, or how the start was refused.
+ *
+ * @param {any} one
+ * @returns {Promise<{ seen?: string, refusal?: string }>}
+ */
 async function tryCase({ server, place, user, how }) {
   const own = openScope();
   try {
     const url = new URL(server.url);
     [url.username, url.password, url.pathname] = [user, 'secret', `/${user}`];
     if (how.settings !== undefined) {
-      url.port = String(
-        await startPgbouncer(own, { place, user, port: url.port, settings: how.settings }),
-      );
+      url.port = await startPgbouncer(own, { place, user, port: url.port, settings: how.settings });
     }
     if (how.options !== undefined) url.searchParams.set('options', how.options);
     const dataDir = join(place, 'data');
-    const service = await startRole(own, dataDir, 'api,drainer,retention,exports', {
-      DATABASE_URL: url.href.replaceAll('+', '%20'),
-      SVC_ALLOW_TARGETS: '127.0.0.0/8',
-      SVC_RETENTION_SCHEDULE: 'off',
-    }).catch((error) => ({ refusal: refusalIn(error.message) }));
-    if (service.refusal !== undefined) return service;
+    let service;
+    try {
+      service = await startRole(own, dataDir, 'api,drainer,retention,exports', {
+        DATABASE_URL: url.href.replaceAll('+', '%20'),
+        SVC_ALLOW_TARGETS: '127.0.0.0/8',
+        SVC_RETENTION_SCHEDULE: 'off',
+      });
+    } catch (error) {
+      return { refusal: refusalIn(error.message) };
+    }
     await untilServing(service.url);
     const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim();
     const ask = (...request) => call({ origin: service.url, token }, ...request);
@@ -165,12 +173,9 @@ async function startPgbouncer(scope, { place, user, port, settings }) {
   return own;
 }
 
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+async function freePort() {
+  const server = createServer();
+  const { port } = new URL(await listen(server));
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

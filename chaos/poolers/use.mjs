@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
+import { listen } from '../../bench/lib/listen.mjs';
 import { until } from '../lib/wait.mjs';
 
 const tenant = 'NY';
@@ -107,9 +108,8 @@ async function deliver(scope, insist) {
       response.writeHead(204).end();
     });
   });
-  await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const url = await listen(receiver);
   scope.defer(() => new Promise((resolve) => receiver.close(resolve)));
-  const url = `http://127.0.0.1:${receiver.address().port}/`;
   await insist('POST', '/webhook/endpoints', { tenant, url });
   await insist('POST', '/incidents', { tenant, type: 'incident.created', data: {} });
   await until('a webhook', () => received > 0);
