@@ -129,6 +129,9 @@ export function outcomeText(verification: Verification): string {
   if (state === 'running') return 'under way';
   if (state === 'failed') return 'could not be finished';
   if (ok !== true) return `${countOf(problems, 'problem')} found`;
+  if (verification.since !== null || verification.sample_percent !== null) {
+    return `${countOf(segments ?? 0, 'segment')} read, and nothing differs`;
+  }
   if (segments === 0) return 'nothing is cold yet, and the counters say so';
   return segments === 1
     ? 'the only segment equals its counters'

@@ -79,6 +79,17 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   );
 }
 
+/** What limited the verification, if anything did. */
+function scopeLines(
+  { since, sample_percent: percent }: Verification,
+  when: (at: string | null) => string,
+): [string, string][] {
+  const lines: [string, string][] = [];
+  if (since !== null) lines.push(['not found right since', when(since)]);
+  if (percent !== null) lines.push(['sample', `${percent} %`]);
+  return lines;
+}
+
 /** What was verified, and when. */
 function Facts({ verification }: { verification: Verification }): ReactNode {
   const [zone] = useZone();
@@ -87,6 +98,7 @@ function Facts({ verification }: { verification: Verification }): ReactNode {
   const { segments_total: total, bytes_total: bytes } = verification;
   const lines: [string, string][] = [
     ['of', verification.tenant ?? 'all tenants'],
+    ...scopeLines(verification, when),
     ['asked for by', verification.requested_by ?? '–'],
     ['started', when(verification.started_at)],
     ['ended', when(verification.finished_at)],

@@ -10,6 +10,7 @@ import type { Body } from './body.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
+import { createPartitions } from './store-part.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 
 let db: TestDatabase;
@@ -306,6 +307,28 @@ test('many records of cold days are looked up first, then copied without those t
   const [row] = await db.query(sql`
     select sum(count)::int as count, sum(cold_count)::int as cold from leaf_days where tenant = 'late'`);
   expect(row).toEqual({ count: 4 * fewRows, cold: 2 * fewRows });
+});
+
+test('the partitions of five years are made in three transactions, and those that exist are left alone', async () => {
+  let transactions = 0;
+  const counted: TestDatabase = {
+    ...db,
+    transaction(work, options) {
+      transactions += 1;
+      return db.transaction(work, options);
+    },
+  };
+  const months = Array.from(
+    { length: 60 },
+    (_, n) => `${1990 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`,
+  );
+  await createPartitions(db).ensure(['1991-05', '1991-05']);
+  await createPartitions(counted).ensure(months);
+  expect(transactions).toBe(3);
+  const made = await db.query<{ name: string }>(sql`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass and relname like 'enrichment_records_199%' order by 1`);
+  expect(made.map(({ name }) => name.slice(-7).replace('_', '-'))).toEqual(months);
 });
 
 /** Rows of one part: a record of each of these tenants, all of one day. */
