@@ -4,12 +4,15 @@ import { benchExports } from './scale/exports.mjs';
 import { benchMade } from './scale/made.mjs';
 import { benchReading } from './scale/reading.mjs';
 import { sizes } from './scale/sizes.mjs';
+import { benchVerify } from './scale/verify.mjs';
 import { startWorlds } from './scale/world.mjs';
 
 const sections = {
   made: benchMade,
   reading: benchReading,
   exports: benchExports,
+  verify: benchVerify,
+  // Last: it changes the worlds.
   day: benchDay,
 };
 
