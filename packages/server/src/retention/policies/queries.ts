@@ -110,7 +110,10 @@ export type TenantState = PolicyTerms & {
   move_error_code: string | null;
 };
 
-/** Lists tenants from the counters, by name. Segments and moves are looked up only for the tenants of the page. */
+/**
+ * Lists tenants from the counters, by name. Segments and moves are looked up only for the tenants of the page, in parts of
+ * which each worker of a cluster can answer its own.
+ */
 export async function listTenantStates(
   db: Queryable,
   filter: { q: string | undefined; reach: Reach },
@@ -118,30 +121,31 @@ export async function listTenantStates(
 ): Promise<TenantState[]> {
   const prefix = filter.q ?? '';
   return db.query<TenantState>(sql`
-    with page as (
+    with page as materialized (
       select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
       where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
         and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
       order by tenant limit ${raw(String(page.limit))}
+    ), live as materialized (
+      select segments.tenant, count(*) as segments from page join segments using (tenant)
+      group by segments.tenant
+    ), latest as materialized (
+      select t.tenant, latest.* from leaf_tenants t cross join lateral (
+        select m.id, m.kind, m.state, m.error_code, greatest(m.planned_at, m.copied_at, m.verified_at,
+          m.switched_at, m.removed_at, m.failed_at) as at
+        from moves m where m.tenant = t.tenant order by m.planned_at desc, m.id desc limit 1
+      ) latest where t.tenant in (select tenant from page)
     )
     select page.tenant, page.count, page.bytes, page.cold_count, page.cold_bytes,
       page.cold_stored_bytes, policy.hot_days, policy.delete_days, policy.hold,
-      policy.tenant <> page.tenant as from_default, live.segments,
+      own.tenant is null as from_default, coalesce(live.segments, 0) as segments,
       latest.id as move_id, latest.kind as move_kind, latest.state as move_state,
       latest.error_code as move_error_code, ${instantText('latest.at')} as move_at
     from page
-    cross join lateral (
-      select p.tenant, p.hot_days, p.delete_days, p.hold from retention_policies p
-      where p.tenant in (page.tenant, ${defaultTenant}) order by p.tenant = page.tenant desc limit 1
-    ) policy
-    cross join lateral (
-      select count(*) as segments from segments s where s.tenant = page.tenant
-    ) live
-    left join lateral (
-      select m.id, m.kind, m.state, m.error_code, greatest(m.planned_at, m.copied_at, m.verified_at,
-        m.switched_at, m.removed_at, m.failed_at) as at
-      from moves m where m.tenant = page.tenant order by m.planned_at desc, m.id desc limit 1
-    ) latest on true
+    left join retention_policies own on own.tenant = page.tenant
+    join retention_policies policy on policy.tenant = coalesce(own.tenant, ${defaultTenant})
+    left join live on live.tenant = page.tenant
+    left join latest on latest.tenant = page.tenant
     order by page.tenant`);
 }
 

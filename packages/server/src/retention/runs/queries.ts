@@ -206,16 +206,26 @@ export type MoveKey = readonly [plannedAt: string, id: string];
 /** The columns of `JournalRow`, from moves under the name m. */
 const moveColumns = sql`m.id, m.tenant, m.run_id, m.kind, m.state, m.first_day, m.last_day,
   m.source_count, m.source_bytes, m.source_digest, m.object_count, m.object_bytes, m.object_digest,
-  m.gone_count, m.gone_bytes, m.gone_digest, m.stored_bytes, objects.segments_in, objects.segments_out,
+  m.gone_count, m.gone_bytes, m.gone_digest, m.stored_bytes, coalesce(objects.segments_in, 0) as segments_in,
+  coalesce(objects.segments_out, 0) as segments_out,
   ${instantText('m.planned_at')} as planned_at, ${instantText('m.copied_at')} as copied_at,
   ${instantText('m.verified_at')} as verified_at, ${instantText('m.switched_at')} as switched_at,
   ${instantText('m.removed_at')} as removed_at, ${instantText('m.failed_at')} as failed_at,
   m.failed_in, m.error_code, m.error`;
-const withObjects = raw(`cross join lateral (
-    select count(*) filter (where s.role = 'in') as segments_in,
-      count(*) filter (where s.role = 'out') as segments_out
-    from move_segments s where s.tenant = m.tenant and s.move_id = m.id
-  ) objects`);
+
+/** Makes the rows of `JournalRow` of these moves. Their objects are counted first: so each worker of a cluster counts its own. */
+function withObjects(moves: Sql): Sql {
+  return sql`
+    with page as materialized (${moves}), objects as materialized (
+      select s.tenant, s.move_id, count(*) filter (where s.role = 'in') as segments_in,
+        count(*) filter (where s.role = 'out') as segments_out
+      from page join move_segments s on s.tenant = page.tenant and s.move_id = page.id
+      group by s.tenant, s.move_id
+    )
+    select ${moveColumns} from page m
+    left join objects on objects.tenant = m.tenant and objects.move_id = m.id
+    order by m.planned_at desc, m.id desc`;
+}
 
 /**
  * Lists the latest moves, beginning after `after`. Filters are applied only to the first `scanLimit` of these, so that
@@ -226,11 +236,11 @@ export async function listMoves(
   filter: MoveFilter & { tenants: readonly string[] | null },
   page: { after: MoveKey | null; limit: number; scanLimit: number },
 ): Promise<JournalRow[]> {
-  return db.query<JournalRow>(sql`
-    select ${moveColumns} from (
+  return db.query<JournalRow>(
+    withObjects(sql`
       select * from (${scan(filter.tenants, page)}) m ${where(conditions(filter))}
-      order by m.planned_at desc, m.id desc limit ${raw(String(page.limit))}
-    ) m ${withObjects} order by m.planned_at desc, m.id desc`);
+      order by m.planned_at desc, m.id desc limit ${raw(String(page.limit))}`),
+  );
 }
 
 /** Finds the last of the moves that a page looked at; undefined at the end of the journal. */
@@ -258,10 +268,10 @@ function scan(
     after === null ? sql`true` : sql`(m.planned_at, m.id) < (${plannedAt}::timestamptz, ${id})`;
   const latest = sql`order by m.planned_at desc, m.id desc limit ${raw(String(scanLimit))}`;
   if (tenants === null) return sql`select * from moves m where ${isBefore} ${latest}`;
-  return sql`
-    select m.* from unnest(${tenants}::text[]) wanted (tenant) cross join lateral (
-      select * from moves m where m.tenant = wanted.tenant and ${isBefore} ${latest}
-    ) m ${latest}`;
+  const each = tenants.map(
+    (tenant) => sql`(select * from moves m where m.tenant = ${tenant} and ${isBefore} ${latest})`,
+  );
+  return sql`select m.* from (${join(each, ' union all ')}) m ${latest}`;
 }
 
 function conditions({ kind, state, runId }: MoveFilter): Sql[] {
@@ -281,9 +291,11 @@ export async function findMove(
   id: string,
   tenants: readonly string[] | null,
 ): Promise<JournalRow | undefined> {
-  const rows = await db.query<JournalRow>(sql`
-    select ${moveColumns} from moves m ${withObjects}
-    where m.id = ${id} and (${tenants}::text[] is null or m.tenant = any(${tenants}::text[]))`);
+  const rows = await db.query<JournalRow>(
+    withObjects(sql`
+      select * from moves m
+      where m.id = ${id} and (${tenants}::text[] is null or m.tenant = any(${tenants}::text[]))`),
+  );
   return rows[0];
 }
 
