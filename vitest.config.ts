@@ -13,9 +13,13 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const all = ['e2e/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.mjs'];
+/** What `npm run test:citus` runs: the tests of the database, and those that only a cluster can answer. */
+const onCitus = ['packages/server/src/**/*.db.test.ts', 'e2e/citus/*.citus.ts'];
+
 export default defineConfig({
   test: {
-    include: ['e2e/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.mjs'],
+    include: process.env.SVC_TEST_CITUS === undefined ? all : onCitus,
     globalSetup: ['packages/server/test/postgres.ts'],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',

@@ -25,6 +25,13 @@ import { AppError } from './kernel/errors.ts';
 import type { Log } from './platform/log.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
+import {
+  type Cluster,
+  distribute,
+  distributeSmall,
+  missingOf,
+  needCluster,
+} from './platform/postgres/distribute.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
@@ -216,6 +223,33 @@ export async function drainOnce(
   return sum;
 }
 
+/**
+ * Does `work` with the Citus cluster of `DATABASE_URL` as it is, and a function that distributes what is not distributed
+ * yet. Throws `database_unusable` when there is no cluster.
+ */
+export async function withCluster(
+  settings: Settings,
+  log: Log,
+  work: (cluster: Cluster, spread: () => Promise<Cluster>) => Promise<void>,
+): Promise<void> {
+  if (settings.databaseUrl === undefined) {
+    throw new AppError('database_unusable', {
+      detail:
+        'The built-in PostgreSQL is one server. Set DATABASE_URL to the coordinator of a Citus cluster.',
+    });
+  }
+  const closers: Closers = [];
+  try {
+    const db = await openOwnDatabase(settings, log, closers);
+    await work(await needCluster(db), async () => {
+      await migrate(db);
+      return distribute(db);
+    });
+  } finally {
+    for (const closer of closers.reverse()) await closer();
+  }
+}
+
 /** Opens the database of `DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. */
 async function openOwnDatabase(
   settings: Settings,
@@ -259,6 +293,13 @@ async function prepare(
   { settings, log, state }: { settings: Settings; log: Log; state: State },
 ): Promise<string | null> {
   await migrate(db);
+  const cluster = await distributeSmall(db);
+  if (cluster !== null && missingOf(cluster).length > 0) {
+    log.warn(
+      { citus: cluster.version, workers: cluster.workers },
+      'the database is a Citus cluster whose workers have no tables of svcctl: svcctl database distribute',
+    );
+  }
   const newer = await listNewerMigrations(db);
   if (newer.length > 0)
     log.warn({ newer }, 'the database belongs to a newer release, beside which this one can work');

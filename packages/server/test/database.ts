@@ -1,6 +1,7 @@
 import { inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import { runOn } from './citus.ts';
 
 export type TestDatabase = Database & { readonly url: string; drop(): Promise<void> };
 
@@ -9,22 +10,25 @@ export type TestDatabase = Database & { readonly url: string; drop(): Promise<vo
  * connections all break by that.
  */
 export async function createTestDatabase(original?: { url: string }): Promise<TestDatabase> {
-  const adminUrl = inject('postgresUrl');
   const name = `test_${randomText(12).toLowerCase()}`;
   const template = original === undefined ? 'template' : new URL(original.url).pathname.slice(1);
+  const nodes = [inject('postgresUrl'), ...inject('workerUrls')].map(adminUrl);
   if (original !== undefined) {
-    await asAdmin(adminUrl, `alter database ${template} with allow_connections false`);
-    await asAdmin(
-      adminUrl,
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${template}'`,
-    );
+    for (const node of nodes) {
+      await runOn(node, [
+        `alter database ${template} with allow_connections false`,
+        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${template}'`,
+      ]);
+    }
   }
-  // Without writing every block to the WAL, a copy takes half the CPU time.
-  await asAdmin(adminUrl, `create database ${name} template ${template} strategy file_copy`);
-  if (original !== undefined) {
-    await asAdmin(adminUrl, `alter database ${template} with allow_connections true`);
+  for (const node of nodes) {
+    // Without writing every block to the WAL, a copy takes half the CPU time.
+    await runOn(node, [`create database ${name} template ${template} strategy file_copy`]);
+    if (original !== undefined) {
+      await runOn(node, [`alter database ${template} with allow_connections true`]);
+    }
   }
-  const url = new URL(adminUrl);
+  const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
   const db = openDatabase({ url: url.href, maxConnections: 12, onError: () => {} });
   return {
@@ -32,16 +36,14 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
     url: url.href,
     async drop() {
       await db.close();
-      await asAdmin(adminUrl, `drop database ${name} with (force)`);
+      for (const node of nodes) await runOn(node, [`drop database ${name} with (force)`]);
     },
   };
 }
 
-async function asAdmin(url: string, statement: string): Promise<void> {
-  const admin = openDatabase({ url, maxConnections: 1, onError: () => {} });
-  try {
-    await admin.pool.query(statement);
-  } finally {
-    await admin.close();
-  }
+/** The database `postgres` of the same server: a worker of a cluster makes no databases from within its own. */
+function adminUrl(node: string): string {
+  const url = new URL(node);
+  url.pathname = '/postgres';
+  return url.href;
 }

@@ -3,19 +3,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../src/platform/postgres/database.ts';
+import { distributeSmall } from '../src/platform/postgres/distribute.ts';
 import { startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
+import { runOn, startCitus } from './citus.ts';
 import { copyCluster } from './copy-cluster.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** The test server's database `svcctl`, migrated; `template` in its place is what is cloned. */
     postgresUrl: string;
+    /** The same database on each worker, when the tests run on Citus. */
+    workerUrls: string[];
   }
 }
 
 /** One real PostgreSQL for the whole run; each test file clones the migrated template (database.ts). */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const pgConfig = process.env.SVC_TEST_CITUS;
+  if (pgConfig !== undefined) return setUpCitus(project, pgConfig);
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   // `npm run test:postgres` names another version here.
   const packageDir = process.env.SVC_TEST_POSTGRES;
@@ -39,9 +45,41 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await admin.pool.query(`alter role svcctl set intervalstyle = 'sql_standard'`);
   await admin.close();
   project.provide('postgresUrl', postgres.url);
+  project.provide('workerUrls', []);
   project.provide('preparedCluster', preparedCluster);
   return async () => {
     await postgres.stop();
     await rm(dataDir, { recursive: true, force: true });
+  };
+}
+
+/** A coordinator and two workers in its place. A database of Citus is cloned by cloning it on every node. */
+async function setUpCitus(project: TestProject, pgConfig: string): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+  const citus = await startCitus(folder, pgConfig);
+  await citus.join();
+  const { url } = citus.coordinator;
+  const svcctl = openDatabase({ url, maxConnections: 2, onError: () => {} });
+  await migrate(svcctl);
+  await distributeSmall(svcctl);
+  await svcctl.close();
+  const workerUrls = citus.workers.map((worker) => worker.url);
+  for (const node of [url, ...workerUrls]) {
+    const admin = new URL(node);
+    admin.pathname = '/postgres';
+    await runOn(admin.href, [
+      // Citus keeps a connection of its own to each of its databases, and nobody may use what is cloned.
+      'alter database svcctl with allow_connections false',
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = 'svcctl'`,
+      'create database template template svcctl',
+      'alter database svcctl with allow_connections true',
+    ]);
+  }
+  project.provide('postgresUrl', url);
+  project.provide('workerUrls', workerUrls);
+  project.provide('preparedCluster', '');
+  return async () => {
+    await citus.stop();
+    await rm(folder, { recursive: true, force: true });
   };
 }

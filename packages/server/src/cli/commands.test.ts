@@ -81,6 +81,8 @@ const calls: Record<
   'deliveries ls': { argv: [], asksApi: true, json: 'array' },
   serve: { argv: [] },
   drain: { argv: [] },
+  // What it does is tested on a cluster, by npm run test:citus.
+  'database distribute': { argv: ['--dry-run'] },
   listen: { argv: [] },
   login: { argv: [], asksApi: true },
   logout: { argv: [] },
@@ -261,4 +263,11 @@ test('serve names a setting that is wrong, with exit 2, before it starts anythin
   const { code, stdout, stderr } = await run(['serve'], { env: { SVC_PORTT: '1' } });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain('SVC_PORTT: no such setting (settings_invalid)');
+});
+
+test('database distribute says what it takes where there is no cluster', async () => {
+  const { code, stdout, stderr } = await run(['database', 'distribute', '--dry-run']);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('(database_unusable)');
+  expect(stderr).toContain('Set DATABASE_URL to the coordinator of a Citus cluster');
 });

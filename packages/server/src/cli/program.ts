@@ -153,6 +153,13 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'database',
+    summary: 'the database itself: spread it over workers',
+    async fill(database, context) {
+      (await import('./commands/database.ts')).addDatabaseDistribute(database, context);
+    },
+  },
+  {
     name: 'serve',
     summary: 'run the service',
     takes: '[options]',

