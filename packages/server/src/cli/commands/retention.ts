@@ -194,7 +194,7 @@ async function verify(
   const { json, tenant, since, sample, wait } = options;
   if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
     throw new AppError('usage_invalid', {
-      detail: 'Give either an id, or what to verify: --tenant, --since, --sample.',
+      detail: 'Give either an id or --tenant, --since and --sample.',
     });
   }
   checkDate('--since', since);
