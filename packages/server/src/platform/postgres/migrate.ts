@@ -94,7 +94,7 @@ async function apply(connection: Connection, { name, text, checksum }: Migration
   for (;;) {
     try {
       await connection.client.query(`begin; set local lock_timeout = ${lockMillis}`);
-      await runPatiently(connection, text);
+      for (const statement of statementsOf(text)) await runPatiently(connection, statement);
       await connection.query(sql`
         insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`);
       await connection.client.query('commit');
@@ -105,6 +105,22 @@ async function apply(connection: Connection, { name, text, checksum }: Migration
       await setTimeout(pauseMillis);
     }
   }
+}
+
+/**
+ * Cuts a migration into its statements, at each semicolon outside of comments, texts and function bodies. Citus hands some
+ * statements on to its workers as the whole text that came with them, which must be one statement then.
+ */
+function statementsOf(text: string): string[] {
+  const tokens =
+    text.match(/--[^\n]*|'[^']*'|\$\$[\s\S]*?\$\$|\$(\w+)\$[\s\S]*?\$\1\$|;|[^;'$-]+|[\s\S]/g) ??
+    [];
+  const statements = [''];
+  for (const token of tokens) {
+    if (token === ';') statements.push('');
+    else if (!token.startsWith('--')) statements.push(`${statements.pop() ?? ''}${token}`);
+  }
+  return statements.filter((statement) => statement.trim() !== '');
 }
 
 /** A migration of a newer release, and whether this one can work on a database that has it. */
