@@ -239,7 +239,7 @@ export async function noteVerifiedSegments(
   for (const tenant of new Set(segments.map((segment) => segment.tenant))) {
     const ids = segments.filter((segment) => segment.tenant === tenant).map(({ id }) => id);
     await connection.query(sql`
-      update segments set verified_at = clock_timestamp()
+      update segments set verified_at = now()
       where tenant = ${tenant} and id in (
         select id from segments where tenant = ${tenant} and id = any(${ids}::text[])
         for update skip locked)`);
