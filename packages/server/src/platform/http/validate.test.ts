@@ -24,6 +24,7 @@ const refused: Readonly<Record<string, (schema: Schema) => unknown>> = {
   uniqueItems: () => [1, 1],
   minimum: ({ minimum }) => Number(minimum) - 1,
   maximum: ({ maximum }) => Number(maximum) + 1,
+  exclusiveMinimum: ({ exclusiveMinimum }) => Number(exclusiveMinimum),
   required: () => ({}),
   additionalProperties: () => ({ 'no such name': 1 }),
   minProperties: () => ({}),

@@ -218,6 +218,7 @@ const sentences: Readonly<Record<string, Sentence>> = {
     `${atMost(limit, 'field')}${namesOf(parentSchema)}`,
   minimum: ({ params }) => `must be at least ${params.limit}`,
   maximum: ({ params }) => `must be at most ${params.limit}`,
+  exclusiveMinimum: ({ params }) => `must be more than ${params.limit}`,
   uniqueItems: () => 'must not name anything twice',
 };
 
