@@ -87,13 +87,19 @@ export async function sizeOf(db: Queryable, table: string): Promise<number> {
 }
 
 /**
- * Writes all changes to the data files, so that the log of them may be overwritten. Returns false when it took too
- * long, or when the role is neither superuser nor a member of pg_checkpoint.
+ * Writes all changes to the data files, also on the workers of a cluster, so that the log of them may be overwritten.
+ * Returns false when it took too long, or when the role is neither superuser nor a member of pg_checkpoint.
  */
 export async function checkpoint(session: Queryable): Promise<boolean> {
   try {
     await session.query(sql`checkpoint`);
-    return true;
+    const [cluster] = await session.query(
+      sql`select where to_regproc('run_command_on_workers') is not null`,
+    );
+    if (cluster === undefined) return true;
+    const [left] = await session.query<{ count: number }>(sql`
+      select count(*) as count from run_command_on_workers('checkpoint') where not success`);
+    return left?.count === 0;
   } catch (error) {
     if (['42501', '57014'].includes(sqlState(error) ?? '')) return false;
     throw error;

@@ -46,12 +46,13 @@ async function distribute(context: Context, { dryRun, yes, json }: Options): Pro
     const bytes = missing.reduce((sum, table) => sum + table.size_bytes, 0);
     const amount = `${formatNumberOf(missing.length, 'table')} (${formatBytes(bytes)})`;
     const workers = formatNumberOf(cluster.workers, 'worker');
+    const isEmpty = cluster.tables.length === 0;
+    const done = isEmpty ? 'No tables yet: start the service' : 'Nothing is left to distribute';
+    const noteState = (state: string) =>
+      context.note(`${state}; Citus ${cluster.version}, ${workers}.`);
     if (dryRun) {
       await print(context, cluster.tables, json);
-      const isEmpty = cluster.tables.length === 0;
-      const done = isEmpty ? 'No tables yet: start the service' : 'Nothing is left to distribute';
-      const todo = missing.length === 0 ? done : `To do: ${amount}`;
-      context.note(`${todo}; Citus ${cluster.version}, ${workers}.`);
+      noteState(missing.length === 0 ? done : `To do: ${amount}`);
       return;
     }
     if (missing.length > 0) {
@@ -63,7 +64,8 @@ async function distribute(context: Context, { dryRun, yes, json }: Options): Pro
     }
     const { tables } = await spread();
     await print(context, tables, json);
-    context.note(`${amount} distributed over ${workers}.`);
+    if (missing.length === 0) noteState(done);
+    else context.note(`${amount} distributed over ${workers}.`);
   });
 }
 

@@ -410,6 +410,7 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return pg.types.getTypeParser(oid, format);
 }
 
+const lostWorkerMessage = 'failure on connection marked as essential';
 // The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
 /** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
@@ -447,6 +448,8 @@ function translateDatabaseError(error: unknown): unknown {
     if (unavailableCodes.has(code) || refusedCodes.has(code) || code.startsWith('08')) {
       return unavailable(error);
     }
+    // Citus gives it no code of its own when a worker dies in the middle of a transaction.
+    if (error.message.startsWith(lostWorkerMessage)) return unavailable(error);
     // It accepts no connections for a while, as while it is being cloned, or none of this role.
     if (error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {

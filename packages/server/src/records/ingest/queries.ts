@@ -392,7 +392,8 @@ export async function lockPartitions(connection: Connection): Promise<void> {
 /**
  * Makes partitions and attaches them with ATTACH, all in one round trip. CREATE TABLE … PARTITION OF would wait for any
  * reader of the table that has stalled, and would block every writer meanwhile. The constraint saves ATTACH from
- * scanning.
+ * scanning. They are statements of a block, because Citus hands the whole text that it was sent on to its workers, which
+ * take one statement at a time.
  */
 export async function attachPartitions(
   connection: Connection,
@@ -404,5 +405,6 @@ export async function attachPartitions(
     `alter table enrichment_records attach partition ${name} for values from ('${from}') to ('${until}')`,
     `alter table ${name} drop constraint ${name}_range`,
   ]);
-  await connection.client.query([`set local lock_timeout = '2s'`, ...statements].join('; '));
+  const block = [`set local lock_timeout = '2s'`, ...statements].join('; ');
+  await connection.client.query(`do $$ begin ${block}; end $$`);
 }

@@ -305,9 +305,9 @@ export async function setChanged(
   change: NonNullable<Version['change']>,
 ): Promise<void> {
   await connection.query(sql`
-    update dataset_versions set state = 'counting', change = ${change},
-      changed_at = clock_timestamp(), error = null
-    where tenant = ${versions.tenant} and id = any(${versions.ids}::text[])`);
+    with clock as materialized (select clock_timestamp() as now)
+    update dataset_versions set state = 'counting', change = ${change}, changed_at = clock.now, error = null
+    from clock where tenant = ${versions.tenant} and id = any(${versions.ids}::text[])`);
 }
 
 export async function deleteVersions(

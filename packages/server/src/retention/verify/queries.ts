@@ -319,32 +319,31 @@ export async function listUnknownObjects(
   db: Queryable,
   objects: readonly FoundObject[],
 ): Promise<string[]> {
+  const isOfTenant = (table: string) => raw(`${table}.tenant = f.tenant`);
   const rows = await db.query<{ key: string }>(sql`
-    with found as (
+    with found as materialized (
       select f.tenant, f.key, f.export_id
       from unnest(${objects.map(({ tenant }) => tenant)}::text[],
         ${objects.map(({ key }) => key)}::text[],
         ${objects.map(({ exportId }) => exportId)}::text[]) as f (tenant, key, export_id)
+    ), known as materialized (
+      ${knownOf(isOfTenant)} union all ${knownOf(() => raw('f.tenant is null'))}
     )
-    ${unknownOf(sql`f.tenant is not null`, (table) => raw(`${table}.tenant = f.tenant`))}
-    union all
-    ${unknownOf(sql`f.tenant is null`, () => raw('true'))}`);
+    select f.key from found f
+    where not exists (select from known where known.key = f.key)
+      and not exists (select from exports e where e.id = f.export_id and e.files_removed_at is null)`);
   return rows.map(({ key }) => key);
 }
 
-function unknownOf(which: Sql, isOfTenant: (table: string) => Sql): Sql {
+/** The keys that are known; the tables of records are joined with what was found, so that a cluster can answer. */
+function knownOf(isOfTenant: (table: string) => Sql): Sql {
   return sql`
+    select f.key from found f join segments s on ${isOfTenant('s')} and s.object_key = f.key
+    union all
+    select f.key from found f join object_removals r on ${isOfTenant('r')} and r.object_key = f.key
+    union all
     select f.key from found f
-    where ${which}
-      and not exists (select from segments s where ${isOfTenant('s')} and s.object_key = f.key)
-      and not exists (
-        select from exports e where e.id = f.export_id and e.files_removed_at is null
-      )
-      and not exists (select from object_removals r where ${isOfTenant('r')} and r.object_key = f.key)
-      and not exists (
-        select from moves m
-        join move_segments ms on ms.tenant = m.tenant and ms.move_id = m.id
-        where ${isOfTenant('m')} and m.state not in ('removed', 'failed')
-          and ms.role = 'out' and ms.object_key = f.key
-      )`;
+    join move_segments ms on ${isOfTenant('ms')} and ms.object_key = f.key and ms.role = 'out'
+    join moves m on m.tenant = ms.tenant and m.id = ms.move_id
+    where m.state not in ('removed', 'failed')`;
 }
