@@ -1,4 +1,4 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
@@ -53,6 +53,8 @@ export async function listSegmentDays(
     ${where(conditions)}`;
   const source = isTagged ? byStore(slice, options, days) : sql`(${days})`;
   const scanOrder = isTagged ? ['name', 'day'] : dayKey;
+  // A cluster asks only the worker of the tenant when both tables name it, and can answer while another is lost.
+  const own = slice.tenant === undefined ? empty : sql`and segment.tenant = ${slice.tenant}`;
   return db.query<DayInSegment>(sql`
     select part.tenant, part.store, part.day, part.segment_id, part.first_row, part.count, part.bytes,
       ${segmentColumns}
@@ -60,7 +62,7 @@ export async function listSegmentDays(
       select * from ${source} found
       order by ${dayOrder('found', scanOrder, descending)} fetch first ${raw(String(limit))} rows with ties
     ) part
-    join segments segment on segment.tenant = part.tenant and segment.id = part.segment_id
+    join segments segment on segment.tenant = part.tenant and segment.id = part.segment_id ${own}
     order by ${dayOrder('part', dayKey, descending)}`);
 }
 
