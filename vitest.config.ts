@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
@@ -15,11 +15,21 @@ class LongestFirst extends BaseSequencer {
 
 const all = ['e2e/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.mjs'];
 /** What `npm run test:citus` runs: the tests of the database, and those that only a cluster can answer. */
-const onCitus = ['packages/server/src/**/*.db.test.ts', 'e2e/citus/*.citus.ts'];
+const onCitus = [
+  'packages/server/src/**/*.db.test.ts',
+  'e2e/full-pass.test.ts',
+  'e2e/citus/*.citus.ts',
+];
+
+/** It starts a server of its own, of the package. */
+const notOnCitus = ['**/embedded.db.test.ts'];
+
+const isCitus = process.env.SVC_TEST_CITUS !== undefined;
 
 export default defineConfig({
   test: {
-    include: process.env.SVC_TEST_CITUS === undefined ? all : onCitus,
+    include: isCitus ? onCitus : all,
+    exclude: [...configDefaults.exclude, ...(isCitus ? notOnCitus : [])],
     globalSetup: ['packages/server/test/postgres.ts'],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
@@ -28,7 +38,8 @@ export default defineConfig({
     // Files load the same modules, and keep nothing in them: in a process for each file that took most of the time of
     // many, 0.8 s of CPU time a file.
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Each statement takes several servers there, and each month of records four tables on them.
+    testTimeout: isCitus ? 240_000 : 60_000,
+    hookTimeout: isCitus ? 240_000 : 120_000,
   },
 });

@@ -1,13 +1,14 @@
 import { findRealS3, noRealS3 } from '../packages/server/test/real-s3.mjs';
 import { runSections } from './lib/run-sections.mjs';
 import { benchJobs } from './s3/jobs.mjs';
+import { benchMoving } from './s3/moving.mjs';
 import { benchPages } from './s3/pages.mjs';
 import { sizes } from './s3/sizes.mjs';
 import { startWorld } from './s3/world.mjs';
 
-const sections = { pages: benchPages, jobs: benchJobs };
+const sections = { moving: benchMoving, pages: benchPages, jobs: benchJobs };
 
-/** Cold pages and export jobs on a real S3 server against the same on a folder. */
+/** Moves, cold pages and export jobs on a real S3 server against the same on a folder. */
 export async function runBench({ size, only }) {
   const found = findRealS3();
   if (found === null) {

@@ -13,6 +13,7 @@ import {
   countRequests,
   createGate,
   expectDeadLetterCountsTrue,
+  expectHoursTrue,
   leasedKeys,
   report,
   untilDelivery,
@@ -58,6 +59,7 @@ test('delivers what it accepted, under the same webhook-id, through kill -9 of t
   await expectReceived(accepted, url, leases);
   expect(await leasedKeys(url)).toEqual([]);
   await expectDeadLetterCountsTrue(url);
+  await expectHoursTrue(url);
 });
 
 test('delivers what it acknowledged, under the same webhook-id, through kill -9 of PostgreSQL', async () => {
@@ -87,6 +89,7 @@ test('delivers what it acknowledged, under the same webhook-id, through kill -9 
   });
   // Outcomes wait for the database; what was sent is not sent again.
   await expectReceived(accepted, url);
+  await expectHoursTrue(url);
   expect(service.exit()).toBeUndefined();
 });
 

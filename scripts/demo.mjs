@@ -14,7 +14,14 @@ import { build } from './build.mjs';
 import { root } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
-const { values } = parseArgs({ options: { limit: { type: 'string' }, cold: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    limit: { type: 'string' },
+    cold: { type: 'string' },
+    // The service's own.
+    'print-sign-in': { type: 'boolean' },
+  },
+});
 const recordsARequest = 250_000;
 const dataDir = resolve(process.env.SVC_DATA_DIR ?? join(root, 'data'));
 
@@ -30,7 +37,8 @@ try {
 /** Runs the demo until the service ends, and answers the service's exit code. */
 async function demo() {
   const program = join(root, 'packages', 'server', 'bin', 'svcctl.cjs');
-  const child = spawn(process.execPath, [program, 'serve', ...process.argv.slice(2)], {
+  const args = [program, 'serve', ...(values['print-sign-in'] ? ['--print-sign-in'] : [])];
+  const child = spawn(process.execPath, args, {
     cwd: root,
     // The service itself prints where it listens, and the link that signs in to the console.
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -4,13 +4,17 @@ import { startEmbeddedPostgres } from './product.mjs';
 
 /**
  * The embedded PostgreSQL as `svcctl serve` starts it. Both sides of every pair run on it; each section
- * has a database of its own.
+ * has a database of its own. `binDir` has other programs than those of the package.
+ *
+ * @param {any} scope
+ * @param {string} dir
+ * @param {{ binDir?: string }} options
  */
-export async function startPostgres(scope, dir) {
+export async function startPostgres(scope, dir, options = {}) {
   const log = (level, message, fields) => {
     if (level !== 'info') process.stderr.write(`postgres: ${message} ${JSON.stringify(fields)}\n`);
   };
-  const server = await startEmbeddedPostgres({ dataDir: join(dir, 'server'), log });
+  const server = await startEmbeddedPostgres({ dataDir: join(dir, 'server'), log, ...options });
   scope.defer(() => server.stop());
   return {
     async createDatabase(own, name) {
@@ -44,7 +48,8 @@ export async function connect(scope, url) {
   return client;
 }
 
-async function withClient(url, work) {
+/** Lends a connection of its own. */
+export async function withClient(url, work) {
   const client = new pg.Client({ connectionString: url, application_name: 'bench' });
   await client.connect();
   try {

@@ -14,14 +14,15 @@ const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.me
  * markers `bench:<name>`. A figure short of its goal is shown; a wrong answer is thrown. Returns the texts of the
  * sections, in their own order.
  *
- * `start` makes what the sections share: fields for each section, and `about`, a word on the machine.
+ * `start` makes what the sections share: fields for each section, and `about`, a word on the machine. `startServer`
+ * starts another PostgreSQL than the embedded one.
  *
  * @param {{ name: string, sections: Record<string, (bench: any) => Promise<string>>, sizes: Record<string, any>,
- *   start?: (bench: any) => Promise<Record<string, any>> }} bench
+ *   start?: (bench: any) => Promise<Record<string, any>>, startServer?: typeof startPostgres }} bench
  * @param {{ size: string, only: string[], records?: number }} options
  */
 export async function runSections(
-  { name, sections, sizes, start = async () => ({}) },
+  { name, sections, sizes, start = async () => ({}), startServer = startPostgres },
   { size, only, records },
 ) {
   const wanted = chooseSections(Object.keys(sections), only);
@@ -29,7 +30,7 @@ export async function runSections(
   const made = [];
   await runInScope(async (scope) => {
     const dir = makeTempDir(scope);
-    const postgres = await startPostgres(scope, dir);
+    const postgres = await startServer(scope, dir);
     const machine = describeMachine(await postgres.version());
     const sized = records === undefined ? sizes[size] : { ...sizes[size], records };
     const base = { dir, postgres, sizes: sized, say };

@@ -10,8 +10,7 @@ const kinds = [
 ];
 
 /** Export jobs whose files go to S3, in turn with jobs whose files go to a folder. */
-export async function benchJobs({ scope, start, flights, sizes, say }) {
-  const sides = { file: await start.file(scope), s3: await start.s3(scope) };
+export async function benchJobs({ sides, flights, sizes, say }) {
   const rows = [];
   for (const { name, format, body } of kinds) {
     const times = { file: [], s3: [] };

@@ -10,20 +10,15 @@ import { generateWorld } from './generate.mjs';
 /** How long a service rests before its memory is read. */
 const restMillis = 5000;
 
-/** A small and a large world of the same shape, one after the other on one PostgreSQL. */
+/** A small and a large world of the same shape on one PostgreSQL. Both are made before a service starts on either. */
 export async function startWorlds({ scope, dir, postgres, sizes, say }) {
-  const worlds = [];
-  for (const [name, records] of [
-    ['small', sizes.base],
-    ['large', sizes.records],
-  ]) {
-    worlds.push(await startWorld({ scope, dir, postgres, name, records, sizes, say }));
-  }
-  const [small, large] = worlds;
+  const make = (name, records) => makeWorld({ scope, dir, postgres, name, records, sizes, say });
+  const made = [await make('small', sizes.base), await make('large', sizes.records)];
+  const [small, large] = [await startWorld(scope, made[0]), await startWorld(scope, made[1])];
   return { small, large };
 }
 
-async function startWorld({ scope, dir, postgres, name, records, sizes, say }) {
+async function makeWorld({ scope, dir, postgres, name, records, sizes, say }) {
   const databaseUrl = await postgres.createDatabase(scope, `bench_scale_${name}`);
   const options = {
     dir,
@@ -39,14 +34,16 @@ async function startWorld({ scope, dir, postgres, name, records, sizes, say }) {
     const db = await connect(own, databaseUrl);
     return generateWorld({ scope: own, dir, db, coldDir, records, perDay: sizes.perDay, say });
   });
-  const madeMillis = performance.now() - startedAt;
-  const db = await connect(scope, databaseUrl);
+  return { ...made, madeMillis: performance.now() - startedAt, options };
+}
+
+async function startWorld(scope, { options, ...made }) {
+  const db = await connect(scope, options.databaseUrl);
   const { rows } = await db.query('select pg_database_size(current_database())::float8 as bytes');
   const [startMillis, service] = await timed(() => startService(scope, options));
   await delay(restMillis);
   return {
     ...made,
-    madeMillis,
     startMillis,
     idleBytes: residentBytes(service.pid),
     databaseBytes: rows[0].bytes,

@@ -1,4 +1,4 @@
-import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+import { makeReport } from '../lib/report.mjs';
 
 /** What must be nothing. */
 const violations = [
@@ -21,20 +21,4 @@ const facts = [
   ['requests refused or broken off meanwhile, and sent again', 'refused'],
 ];
 
-export function reportTable(found) {
-  return markdownTable(
-    ['counted', 'times:', 'must be'],
-    [
-      ...facts.map(([text, name]) => [text, formatCount(found[name]), '']),
-      ...violations.map(([text, name]) => [
-        text,
-        formatCount(found[name]),
-        goal('0', found[name] === 0),
-      ]),
-    ],
-  );
-}
-
-export function isKept(found) {
-  return violations.every(([, name]) => found[name] === 0);
-}
+export const { reportTable, isKept } = makeReport({ facts, violations });

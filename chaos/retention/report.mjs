@@ -1,4 +1,4 @@
-import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+import { makeReport } from '../lib/report.mjs';
 
 /** What must be nothing. */
 const violations = [
@@ -29,20 +29,4 @@ const facts = [
   ['cold records read back in the end', 'verified'],
 ];
 
-export function reportTable(found) {
-  return markdownTable(
-    ['counted', 'times:', 'must be'],
-    [
-      ...facts.map(([text, name]) => [text, formatCount(found[name]), '']),
-      ...violations.map(([text, name]) => [
-        text,
-        formatCount(found[name]),
-        goal('0', found[name] === 0),
-      ]),
-    ],
-  );
-}
-
-export function isKept(found) {
-  return violations.every(([, name]) => found[name] === 0);
-}
+export const { reportTable, isKept } = makeReport({ facts, violations });

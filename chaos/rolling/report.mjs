@@ -1,4 +1,4 @@
-import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+import { makeReport } from '../lib/report.mjs';
 
 /** What must be nothing. */
 const violations = [
@@ -22,26 +22,8 @@ const facts = [
   ['… exported CSV', 'exports'],
 ];
 
-export function reportTable(found) {
-  return markdownTable(
-    ['counted', 'times:', 'must be'],
-    [
-      ...facts.map(([text, name]) => [text, formatCount(found[name]), mustBe(found, name)]),
-      ...violations.map(([text, name]) => [
-        text,
-        formatCount(found[name]),
-        goal('0', found[name] === 0),
-      ]),
-    ],
-  );
-}
-
-export function isKept(found) {
-  return (
-    violations.every(([, name]) => found[name] === 0) && found.failedInFlight <= found.inFlight
-  );
-}
-
-function mustBe({ failedInFlight, inFlight }, name) {
-  return name === 'failedInFlight' ? goal('≤ in flight', failedInFlight <= inFlight) : '';
-}
+export const { reportTable, isKept } = makeReport({
+  facts,
+  violations,
+  bounds: { failedInFlight: { name: 'inFlight', text: 'in flight' } },
+});

@@ -1,4 +1,4 @@
-import { formatCount, goal, markdownTable } from '../../bench/lib/table.mjs';
+import { makeReport } from '../lib/report.mjs';
 
 /** What must be nothing. */
 const violations = [
@@ -28,25 +28,8 @@ const facts = [
   ['duplicates received: accepted before, and came again', 'duplicates'],
 ];
 
-export function reportTable(found) {
-  return markdownTable(
-    ['counted', 'times:', 'must be'],
-    [
-      ...facts.map(([text, name]) => [text, formatCount(found[name]), mustBe(found, name)]),
-      ...violations.map(([text, name]) => [
-        text,
-        formatCount(found[name]),
-        goal('0', found[name] === 0),
-      ]),
-    ],
-  );
-}
-
-export function isKept(found) {
-  return violations.every(([, name]) => found[name] === 0) && found.duplicates <= found.inFlight;
-}
-
-function mustBe(found, name) {
-  if (name !== 'duplicates') return '';
-  return goal('≤ in flight', found.duplicates <= found.inFlight);
-}
+export const { reportTable, isKept } = makeReport({
+  facts,
+  violations,
+  bounds: { duplicates: { name: 'inFlight', text: 'in flight' } },
+});

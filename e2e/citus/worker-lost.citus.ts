@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Citus, startCitus } from '../../packages/server/test/citus.ts';
+import { startReceiver } from '../../packages/server/test/receiver.ts';
 import { expectCountersTrue } from '../lib/counters.ts';
 import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
 import { startLoad } from '../lib/load.ts';
 import { readPostmasterPid, withPostgres } from '../lib/postgres.ts';
 import { makeRecord } from '../lib/records.ts';
 import { waitFor } from '../lib/wait-for.ts';
+import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
 let folder: string;
 let citus: Citus;
@@ -56,6 +58,29 @@ test('a worker that dies while records are stored: 503, nothing half, and counte
   expect([...stored.values()].filter((count) => count !== tenants.length)).toEqual([]);
   expect(batches.acknowledged().filter((name) => !stored.has(name))).toEqual([]);
   await expectCountersTrue(url, service);
+});
+
+test('while a worker is away, what needs it answers 503, reading the tenants of the other goes on, and webhooks do', async () => {
+  const database = { DATABASE_URL: citus.coordinator.url, ...webhookSettings };
+  const service = await installation.start(database);
+  const receiver = await startReceiver();
+  try {
+    await addEndpoint(service, receiver.url());
+    await citus.workers[0]?.stop();
+    const answers = tenants.map(async (tenant) => {
+      const asked = [
+        await service.call('GET', `/enrichment/records?tenant=${tenant}`),
+        await service.call('GET', `/enrichment/datasets?tenant=${tenant}`),
+        await service.call('POST', '/exports/csv', { body: { tenant } }),
+      ];
+      return asked.map(({ status }) => status).join();
+    });
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['200,200,200', '503,503,503']));
+    const [delivery] = await report(service);
+    await untilDelivery(service, delivery?.id ?? '', 'delivered');
+  } finally {
+    await receiver.close();
+  }
 });
 
 /** A client that stores batches of one record for each tenant, which no worker has all of. */

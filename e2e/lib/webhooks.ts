@@ -120,6 +120,30 @@ export async function expectDeadLetterCountsTrue(url: string): Promise<void> {
   expect(wrong).toEqual([]);
 }
 
+/** Fails unless the counts of hours are those of the deliveries and of their attempts, for each endpoint and in all. */
+export async function expectHoursTrue(url: string): Promise<void> {
+  const wrong = await query(
+    url,
+    `with made as (
+       select d.endpoint_id, count(distinct d.id) filter (where d.status = 'delivered') as delivered,
+         count(a.number) as attempts
+       from deliveries d join delivery_attempts a on a.lane = d.lane and a.delivery_id = d.id
+       group by d.endpoint_id
+     ), counted as (
+       select endpoint_id, sum(delivered)::bigint as delivered,
+         sum(delivered + failed + abandoned)::bigint as attempts
+       from endpoint_hours group by endpoint_id
+     )
+     select * from made full join counted using (endpoint_id)
+     where (made.delivered, made.attempts) is distinct from (counted.delivered, counted.attempts)
+     union all
+     select 'in all', 0, 0, null, null from endpoint_hours
+     having (select sum(delivered + failed + abandoned) from delivery_hours)
+       is distinct from sum(delivered + failed + abandoned)`,
+  );
+  expect(wrong).toEqual([]);
+}
+
 /** A receiver that answers nothing until the gate is opened, and 204 to everything from then on. */
 export function createGate(): { behaviour: Behaviour; open(): void } {
   let open = () => {};

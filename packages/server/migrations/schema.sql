@@ -16,6 +16,25 @@ create table access_tokens (
 
 CREATE INDEX access_tokens_creator_idx ON public.access_tokens USING btree (creator_id);
 
+create table audit_chain (
+  is_only boolean not null default true,
+  last_place bigint not null default 0,
+  last_hash bytea not null default sha256('\x'::bytea),
+  pruned_place bigint not null default 0,
+  pruned_hash bytea not null default sha256('\x'::bytea),
+  constraint audit_chain_pkey PRIMARY KEY (is_only),
+  constraint audit_chain_is_only_check CHECK (is_only)
+);
+
+create table audit_links (
+  place bigint not null,
+  entry_id bigint not null,
+  hash bytea not null,
+  constraint audit_links_pkey PRIMARY KEY (place)
+);
+
+CREATE UNIQUE INDEX audit_links_entry_idx ON public.audit_links USING btree (entry_id);
+
 create table audit_log (
   id bigint not null,
   at timestamp with time zone not null default now(),
@@ -30,6 +49,7 @@ create table audit_log (
   before json,
   after json,
   tenants text[] collate "C",
+  constraint audit_log_linked TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint audit_log_pkey PRIMARY KEY (id)
 );
 
@@ -194,6 +214,27 @@ create table delivery_attempts (
   response bytea,
   constraint delivery_attempts_pkey PRIMARY KEY (lane, delivery_id, number)
 );
+
+create table delivery_hours (
+  hour timestamp with time zone not null,
+  lane smallint not null,
+  delivered bigint not null,
+  failed bigint not null,
+  abandoned bigint not null,
+  constraint delivery_hours_pkey PRIMARY KEY (hour, lane)
+) with (fillfactor=30);
+
+create table endpoint_hours (
+  lane smallint not null,
+  endpoint_id text collate "C" not null,
+  hour timestamp with time zone not null,
+  delivered bigint not null,
+  failed bigint not null,
+  abandoned bigint not null,
+  constraint endpoint_hours_pkey PRIMARY KEY (lane, endpoint_id, hour)
+) with (fillfactor=70);
+
+CREATE INDEX endpoint_hours_hour_idx ON public.endpoint_hours USING btree (hour);
 
 create table enrichment_records (
   tenant text collate "C" not null,
@@ -563,10 +604,17 @@ create table sessions (
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   confirmed_until timestamp with time zone,
+  session_id text collate "C" not null default ('ses_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text)),
+  address text,
+  user_agent text,
   constraint sessions_pkey PRIMARY KEY (hash)
 );
 
 CREATE INDEX sessions_expires_at_idx ON public.sessions USING btree (expires_at);
+
+CREATE UNIQUE INDEX sessions_session_id_idx ON public.sessions USING btree (session_id);
+
+CREATE INDEX sessions_token_idx ON public.sessions USING btree (token_id);
 
 create table sign_in_links (
   hash bytea not null,
@@ -710,6 +758,17 @@ create table work_shares (
   constraint work_shares_pkey PRIMARY KEY (job, number)
 );
 
+CREATE OR REPLACE FUNCTION public.audit_text(entry audit_log)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select json_build_array(
+    entry.id, to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), entry.token_id,
+    entry.token_name, entry.action, entry.target, entry.tenant, entry.tenants, entry.request_id,
+    entry.address, entry.user_agent, entry.before, entry.after)::text
+$function$;
+
 CREATE OR REPLACE FUNCTION public.compare_stored(ordinals integer[], tenants text[], stores text[], times timestamp with time zone[], event_ids text[], digests bigint[], kinds text[], sources text[], models text[], confidences text[], enrichments text[])
  RETURNS TABLE(ordinal integer, is_same boolean)
  LANGUAGE plpgsql
@@ -742,6 +801,21 @@ begin
   end if;
   return exists (select from pg_dist_partition where logicalrelid = name);
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.link_audit_entry()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with chain as (
+    update audit_chain set last_place = last_place + 1,
+      last_hash = sha256(last_hash || convert_to(audit_text(new), 'UTF8'))
+    returning last_place, last_hash
+  )
+  insert into audit_links (place, entry_id, hash) select last_place, new.id, last_hash from chain;
+  return null;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION public.record_digest(tenant text, store text, occurred_at timestamp with time zone, event_id text, kind text, source text, model text, confidence text, enrichment json)
  RETURNS bigint

@@ -110,7 +110,7 @@ export async function startService(
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
     const adminTokenPath = await untilReachable(log, signal, () =>
-      prepare(db, { settings, log, state }),
+      prepare(db, { settings, log, state, signal }),
     );
     if (settings.roles.includes('drainer')) {
       warnOfLongAttempts(settings, log);
@@ -207,7 +207,7 @@ export async function drainOnce(
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
     const db = await openOwnDatabase(settings, log, closers, signal);
-    await migrate(db);
+    await migrate(db, signal);
     const state = { secretBox: createSecretBox(await findSecretKey(db, settings)) };
     const metrics = {
       observeAttempt(result: string) {
@@ -290,9 +290,14 @@ async function startOwnPostgres(
  */
 async function prepare(
   db: Database,
-  { settings, log, state }: { settings: Settings; log: Log; state: State },
+  {
+    settings,
+    log,
+    state,
+    signal,
+  }: { settings: Settings; log: Log; state: State; signal: AbortSignal },
 ): Promise<string | null> {
-  await migrate(db);
+  await migrate(db, signal);
   const cluster = await distributeSmall(db);
   if (cluster !== null && missingOf(cluster).length > 0) {
     log.warn(

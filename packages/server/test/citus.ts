@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openDatabase } from '../src/platform/postgres/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
+import { copyCluster } from './copy-cluster.ts';
 
 /** A Citus cluster on this machine: a coordinator and two workers, with databases `svcctl`. */
 export type Citus = {
@@ -11,20 +12,18 @@ export type Citus = {
   readonly workers: readonly EmbeddedPostgres[];
   /** Makes the coordinator know the workers. */
   join(): Promise<void>;
+  /** Starts a server on what lies in a folder beside those of the nodes; it is stopped with them. */
+  startNode(name: string): Promise<EmbeddedPostgres>;
   stop(): Promise<void>;
 };
 
 /**
- * Starts a cluster with the programs that this pg_config names. The nodes trust every connection of this machine, since
- * they have to reach each other.
+ * Starts a cluster with the programs that this pg_config names. The workers begin as copies of the coordinator, so all
+ * nodes have one password, by which they reach each other.
  */
 export async function startCitus(folder: string, pgConfig: string): Promise<Citus> {
   const { stdout } = await promisify(execFile)(pgConfig, ['--bindir']);
-  await mkdir(folder, { recursive: true });
-  const trust = join(folder, 'pg_hba.conf');
-  await writeFile(trust, 'host all all 127.0.0.1/32 trust\n');
   const settings = {
-    hba_file: trust,
     shared_preload_libraries: 'citus',
     wal_level: 'logical',
     shared_buffers: '64MB',
@@ -42,21 +41,35 @@ export async function startCitus(folder: string, pgConfig: string): Promise<Citu
   const stop = async () => {
     await Promise.all(nodes.map((node) => node.stop()));
   };
+  const startNode = async (name: string) => {
+    const options = { binDir: stdout.trim(), fsync: false, settings, log: () => {} };
+    const node = await startEmbeddedPostgres({ ...options, dataDir: join(folder, name) });
+    nodes.push(node);
+    return node;
+  };
   try {
-    for (const name of ['coordinator', 'worker-1', 'worker-2']) {
-      const dataDir = join(folder, name);
-      const options = { dataDir, binDir: stdout.trim(), fsync: false, settings, log: () => {} };
-      nodes.push(await startEmbeddedPostgres(options));
+    const original = await startNode('coordinator');
+    await original.stop();
+    for (const name of ['worker-1', 'worker-2']) {
+      await mkdir(join(folder, name), { recursive: true });
+      await copyCluster(join(folder, 'coordinator', 'postgres'), join(folder, name, 'postgres'));
     }
-    for (const { url } of nodes) await runOn(url, ['create extension citus']);
-    const [coordinator, ...workers] = nodes as [EmbeddedPostgres, ...EmbeddedPostgres[]];
+    const coordinator = await startNode('coordinator');
+    const workers = [await startNode('worker-1'), await startNode('worker-2')];
+    const { password } = new URL(coordinator.url);
+    for (const { url } of [coordinator, ...workers]) {
+      await runOn(url, [
+        'create extension citus',
+        `insert into pg_dist_authinfo values (0, 'svcctl', 'password=${password}')`,
+      ]);
+    }
     await runOn(coordinator.url, [
       `select citus_set_coordinator_host('127.0.0.1', ${new URL(coordinator.url).port})`,
     ]);
     const add = workers.map(
       ({ url }) => `select citus_add_node('127.0.0.1', ${new URL(url).port})`,
     );
-    return { coordinator, workers, join: () => runOn(coordinator.url, add), stop };
+    return { coordinator, workers, join: () => runOn(coordinator.url, add), startNode, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -3,6 +3,15 @@ import { randomText } from '../src/kernel/ids.ts';
 import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
 import { runOn } from './citus.ts';
 
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The test server's database `svcctl`, migrated; `template` in its place is what is cloned. */
+    postgresUrl: string;
+    /** The same database on each worker, when the tests run on Citus. */
+    workerUrls: string[];
+  }
+}
+
 export type TestDatabase = Database & { readonly url: string; drop(): Promise<void> };
 
 /**
@@ -13,14 +22,7 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
   const name = `test_${randomText(12).toLowerCase()}`;
   const template = original === undefined ? 'template' : new URL(original.url).pathname.slice(1);
   const nodes = [inject('postgresUrl'), ...inject('workerUrls')].map(adminUrl);
-  if (original !== undefined) {
-    for (const node of nodes) {
-      await runOn(node, [
-        `alter database ${template} with allow_connections false`,
-        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${template}'`,
-      ]);
-    }
-  }
+  if (original !== undefined) await close(nodes, template);
   for (const node of nodes) {
     // Without writing every block to the WAL, a copy takes half the CPU time.
     await runOn(node, [`create database ${name} template ${template} strategy file_copy`]);
@@ -36,9 +38,27 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
     url: url.href,
     async drop() {
       await db.close();
+      if (nodes.length > 1) await close(nodes, name);
       for (const node of nodes) await runOn(node, [`drop database ${name} with (force)`]);
     },
   };
+}
+
+/** Ends all connections to a database, on every node before the next step: nodes connect to each other. */
+async function close(nodes: readonly string[], database: string): Promise<void> {
+  for (const node of nodes) {
+    await runOn(node, [
+      `alter database ${database} with allow_connections false`,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${database}'`,
+    ]);
+  }
+}
+
+/** The URLs of a test's database on its server, or on each node of its cluster. */
+export function urlsOnNodes({ url }: { url: string }): string[] {
+  return [inject('postgresUrl'), ...inject('workerUrls')].map(
+    (node) => Object.assign(new URL(node), { pathname: new URL(url).pathname }).href,
+  );
 }
 
 /** The database `postgres` of the same server: a worker of a cluster makes no databases from within its own. */

@@ -9,15 +9,6 @@ import { migrate } from '../src/platform/postgres/migrate.ts';
 import { runOn, startCitus } from './citus.ts';
 import { copyCluster } from './copy-cluster.ts';
 
-declare module 'vitest' {
-  export interface ProvidedContext {
-    /** The test server's database `svcctl`, migrated; `template` in its place is what is cloned. */
-    postgresUrl: string;
-    /** The same database on each worker, when the tests run on Citus. */
-    workerUrls: string[];
-  }
-}
-
 /** One real PostgreSQL for the whole run; each test file clones the migrated template (database.ts). */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const pgConfig = process.env.SVC_TEST_CITUS;

@@ -1,10 +1,11 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import type { S3ServerProcess } from './s3-backend.ts';
 
 export type FoundS3 = { readonly name: string; readonly url?: URL; readonly binary?: string };
 
 export type RealS3 = {
   readonly name: string;
-  readonly pid: number | undefined;
+  readonly server: S3ServerProcess;
   readonly endpoint: string | null;
   readonly bucket: string;
   readonly own: string;

@@ -126,15 +126,24 @@ export async function startRealS3(found) {
     client.destroy();
     await server.close();
   };
+  const ready = () => untilReady(client, bucket, { ...server, isOurs: found.url === undefined });
   try {
-    await untilReady(client, bucket, { ...server, isOurs: found.url === undefined });
+    await ready();
   } catch (error) {
     await close().catch(() => {});
     throw error;
   }
   return {
     name: found.name,
-    pid: server.pid,
+    server: {
+      freeze: () => server.process.freeze(),
+      thaw: () => server.process.thaw(),
+      kill: () => server.process.kill(),
+      async restart() {
+        server.process.start();
+        await ready();
+      },
+    },
     endpoint,
     bucket,
     /** The folder of this run in the bucket. */
@@ -172,11 +181,15 @@ function reach(url) {
       accessKeyId: decodeURIComponent(url.username),
       secretAccessKey: decodeURIComponent(url.password),
     },
-    pid: undefined,
     output: () => '',
     hasExited: () => false,
+    process: { freeze: notOurs, thaw: notOurs, kill: notOurs, start: notOurs },
     close: async () => {},
   };
+}
+
+function notOurs() {
+  throw new Error('the server of SVC_TEST_S3 is not ours to stop');
 }
 
 async function startServer(name, binary) {
@@ -191,37 +204,52 @@ async function startServer(name, binary) {
   const ports = await freePorts(weedPorts.length);
   const given = { dir, config, ports, id, secret };
   const { args, environment } = servers[name];
-  const child = spawn(binary, args(given), {
-    cwd: root,
-    env: { ...process.env, ...environment?.(given) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      output = (output + text).slice(-8192);
+  const run = () => {
+    const child = spawn(binary, args(given), {
+      cwd: root,
+      env: { ...process.env, ...environment?.(given) },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
-  }
-  const exited = new Promise((resolve) => {
-    child.once('exit', resolve);
-    child.once('error', resolve);
-  });
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output = (output + text).slice(-8192);
+      });
+    }
+    const exited = new Promise((resolve) => {
+      child.once('exit', resolve);
+      child.once('error', resolve);
+    });
+    return { child, exited };
+  };
+  let running = run();
+  const signal = (name) => running.child.kill(name);
+  const killAtExit = () => signal('SIGKILL');
+  process.once('exit', killAtExit);
+  const kill = async () => {
+    signal('SIGKILL');
+    await running.exited;
+  };
   return {
     endpoint: `http://127.0.0.1:${ports[0]}`,
     region,
     bucket: 'cold',
     own: 'test',
     credentials: { accessKeyId: id, secretAccessKey: secret },
-    pid: child.pid,
     output: () => output,
-    hasExited: () => child.exitCode !== null || child.signalCode !== null,
+    hasExited: () => running.child.exitCode !== null || running.child.signalCode !== null,
+    process: {
+      freeze: () => void signal('SIGSTOP'),
+      thaw: () => void signal('SIGCONT'),
+      kill,
+      start: () => {
+        running = run();
+      },
+    },
     async close() {
       // What it holds is thrown away, so it need not end in order.
-      kill();
-      await exited;
-      process.off('exit', kill);
+      await kill();
+      process.off('exit', killAtExit);
       await rm(root, { recursive: true, force: true, maxRetries: 3 });
     },
   };

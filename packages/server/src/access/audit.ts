@@ -7,16 +7,15 @@ import { type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Audit, AuditEntry } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import * as queries from './audit-queries.ts';
 import type { auditEntrySchema, auditQuerySchema } from './contract.ts';
-import * as queries from './queries.ts';
-import { deleteOldAuditEntries, insertAuditEntry } from './queries.ts';
 
 const maxUserAgentLength = 200;
 
 /** Makes the function that writes entries to the audit log. It removes any secret that `before` or `after` may hold. */
 export function createAudit(): Audit {
   return async (db, { actor, request, action, target, before, after, ...whom }) =>
-    insertAuditEntry(db, {
+    queries.insertAuditEntry(db, {
       tokenId: actor.tokenId,
       tokenName: actor.name,
       action,
@@ -35,7 +34,7 @@ export async function auditRefusal(
   db: Queryable,
   { address, request, after }: { address: string | null; request?: FastifyRequest; after: unknown },
 ): Promise<void> {
-  await insertAuditEntry(db, {
+  await queries.insertAuditEntry(db, {
     ...{ tokenId: null, tokenName: 'nobody', action: 'session.refuse', target: null },
     ...{ tenant: null, tenants: null, before: null, after: toJson(after) },
     requestId: request?.id ?? null,
@@ -54,7 +53,7 @@ export async function auditLocally(
   name: string,
   act: { action: string; target: string | null; after: unknown },
 ): Promise<void> {
-  await insertAuditEntry(db, {
+  await queries.insertAuditEntry(db, {
     tokenId: null,
     tokenName: name,
     action: act.action,
@@ -83,7 +82,7 @@ export async function pruneAudit(
   for (let count = limit; count === limit; ) {
     signal.throwIfAborted();
     count = await db.transaction(async (connection) => {
-      const gone = await deleteOldAuditEntries(connection, { days, limit });
+      const gone = await queries.deleteOldAuditEntries(connection, { days, limit });
       if (gone.count > 0) {
         const after = { days, count: gone.count, until: gone.until };
         await auditLocally(connection, 'retention', { action: 'audit.prune', target: null, after });
@@ -125,22 +124,26 @@ function withoutSecrets(name: string, value: unknown): unknown {
   return isSecret ? '(secret)' : value;
 }
 
-/** Returns one page of the audit log, the newest entries first. Throws 400 `request_invalid` or `cursor_invalid`. */
+/**
+ * Returns one page of the audit log, the newest entries first, or with `after` in the order of the chain. Throws 400 `request_invalid` or `cursor_invalid`.
+ */
 export async function listAuditLog(
   db: Queryable,
   cursorKey: Buffer,
   reader: Actor,
   request: Static<typeof auditQuerySchema>,
 ): Promise<Page<Static<typeof auditEntrySchema>>> {
-  const { actor, action, tenant, from, to, limit, cursor } = request;
+  const { actor, action, tenant, from, to, after, limit, cursor } = request;
   checkDays(from, to);
+  const filter = { tokenId: actor, action, tenant, from, to, reach: reader.tenants };
+  if (after !== undefined) {
+    if (cursor !== undefined) throw invalidInput('?cursor', 'goes without after');
+    const rows = await queries.listAuditEntriesAfter(db, filter, { after, limit: limit ?? 100 });
+    return { data: rows.map((row) => toEntry(row, reader.tenants)), next_cursor: null };
+  }
   const scope = { list: 'audit', filters: { actor, action, tenant, from, to } };
   const page = { cursorKey, scope, limit, cursor };
-  const rows = await queries.listAuditEntries(
-    db,
-    { tokenId: actor, action, tenant, from, to, reach: reader.tenants },
-    toKeyset(page),
-  );
+  const rows = await queries.listAuditEntries(db, filter, toKeyset(page));
   const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [at, id]);
   return { data: data.map((row) => toEntry(row, reader.tenants)), next_cursor };
 }
@@ -160,7 +163,7 @@ function toEntry(
   { token_id, token_name, ...row }: queries.AuditRow,
   reach: readonly string[] | null,
 ): Static<typeof auditEntrySchema> {
-  const { id, at, action, target, tenant, request_id, address, user_agent } = row;
+  const { id, at, action, target, tenant, request_id, address, user_agent, place, hash } = row;
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)
       ? tenants
@@ -174,5 +177,6 @@ function toEntry(
     ...{ id, at, actor: { token_id, name: token_name }, action, target, tenant },
     tenants: within(tenants) as string[] | null,
     ...{ request_id, address, user_agent, before: cut(row.before), after: cut(row.after) },
+    ...{ place, hash },
   };
 }

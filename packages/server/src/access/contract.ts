@@ -82,6 +82,21 @@ export const confirmationSchema = Type.Object(
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
+export const sessionSchema = Type.Object({
+  id: Type.String(),
+  actor: Type.Object(
+    { token_id: Type.String(), name: Type.String() },
+    { description: 'The access token that it stands for.' },
+  ),
+  created_at: instantSchema,
+  expires_at: instantSchema,
+  address: Type.Union([Type.String(), Type.Null()], {
+    description: 'The IP address it was opened from.',
+  }),
+  user_agent: nullableText,
+  is_current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+});
+
 /** One entry of the audit log, as it is answered. */
 export const auditEntrySchema = Type.Object({
   id: Type.String(),
@@ -108,6 +123,50 @@ export const auditEntrySchema = Type.Object({
   user_agent: nullableText,
   before: Type.Unknown({ description: 'What it was; null = nothing to tell. Never a secret.' }),
   after: Type.Unknown({ description: 'What it has become; null = nothing to tell.' }),
+  place: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+    description: 'In the chain, by the time of the commit; null = somebody wrote it past svcctl.',
+  }),
+  hash: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()], {
+    description: 'SHA-256 over the entry and the hash of the one before it.',
+  }),
+});
+
+const headSchema = Type.String({
+  pattern: '^[0-9]{1,15}:[0-9a-f]{64}$',
+  description: 'PLACE:HASH of the newest entry, as a verification told it.',
+});
+
+export const auditCheckSchema = Type.Object(
+  { head: Type.Optional(headSchema) },
+  {
+    additionalProperties: false,
+    description: 'With `head` the entry that was newest then must still be there as it was.',
+  },
+);
+
+export const auditProblemKinds = ['changed', 'removed', 'inserted', 'head_differs'] as const;
+
+export const auditVerdictSchema = Type.Object({
+  ok: Type.Boolean(),
+  entries: Type.Integer({ minimum: 0, description: 'How many were compared.' }),
+  head: headSchema,
+  pruned_place: Type.Integer({
+    minimum: 0,
+    description: 'The place of the newest entry that was pruned because of its age; 0 = none.',
+  }),
+  problem_count: Type.Integer({ minimum: 0 }),
+  problems: Type.Array(
+    Type.Object({
+      kind: Type.Unsafe<(typeof auditProblemKinds)[number]>({
+        type: 'string',
+        enum: [...auditProblemKinds],
+      }),
+      place: Type.Union([Type.Integer(), Type.Null()]),
+      entry_id: Type.Union([Type.String(), Type.Null()]),
+      message: Type.String(),
+    }),
+    { maxItems: 100, description: 'The first 100.' },
+  ),
 });
 
 export const auditQuerySchema = Type.Object(
@@ -130,6 +189,14 @@ export const auditQuerySchema = Type.Object(
     tenant: Type.Optional(tenantSchema),
     from: Type.Optional(dateSchema),
     to: Type.Optional(dateSchema),
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'Only entries after this place in the chain, in its order: the oldest first. The last place read leads on; there is no cursor.',
+      }),
+    ),
     limit: Type.Optional(limitSchema),
     cursor: Type.Optional(cursorSchema),
   },
@@ -233,6 +300,42 @@ export const accessContract = {
     params: Type.Object({ id: Type.String() }),
     responses: { 204: { description: 'Revoked.' }, 404: problem },
   },
+  listSessions: {
+    id: 'listSessions',
+    method: 'GET',
+    path: '/sessions',
+    tag: 'Access',
+    summary: 'List the console sessions, newest first',
+    description: 'A token limited to tenants sees those of tokens that reach no others.',
+    scope: 'admin',
+    responses: {
+      200: {
+        description: 'The newest 1,000, on one page.',
+        schema: Type.Object({ data: Type.Array(sessionSchema), next_cursor: Type.Null() }),
+      },
+    },
+  },
+  endSession: {
+    id: 'endSession',
+    method: 'DELETE',
+    path: '/sessions/:id',
+    tag: 'Access',
+    summary: 'End a console session',
+    description: 'Whoever is in it has to sign in again. Its token stays valid.',
+    scope: 'admin',
+    params: Type.Object({ id: Type.String() }),
+    responses: { 204: { description: 'Ended.' }, 404: problem },
+  },
+  endOwnSessions: {
+    id: 'endOwnSessions',
+    method: 'DELETE',
+    path: '/sessions',
+    tag: 'Access',
+    summary: 'Sign out everywhere',
+    description: 'Ends all console sessions of the caller’s token, on every machine.',
+    scope: 'any',
+    responses: { 204: { description: 'Ended.' } },
+  },
   listAuditLog: {
     id: 'listAuditLog',
     method: 'GET',
@@ -248,6 +351,21 @@ export const accessContract = {
         description: 'One page.',
         schema: Type.Object({ data: Type.Array(auditEntrySchema), next_cursor: nullableText }),
       },
+      400: problem,
+    },
+  },
+  verifyAuditLog: {
+    id: 'verifyAuditLog',
+    method: 'POST',
+    path: '/audit/verify',
+    tag: 'Access',
+    summary: 'Verify the audit log',
+    description:
+      'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
+    scope: 'admin',
+    body: auditCheckSchema,
+    responses: {
+      200: { description: 'What was found.', schema: auditVerdictSchema },
       400: problem,
     },
   },

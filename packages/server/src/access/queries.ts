@@ -1,4 +1,5 @@
-import sql, { empty, join, type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
+import { newId } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
@@ -76,16 +77,67 @@ export async function confirmSession(
 }
 
 /** Inserts a session and removes those that have ended. There are few of them, and nothing else removes them. */
+/** Opens a session and returns its id. */
 export async function insertSession(
   db: Queryable,
-  hash: Buffer,
-  tokenId: string,
-  seconds: number,
-): Promise<void> {
+  session: {
+    hash: Buffer;
+    tokenId: string;
+    seconds: number;
+    address: string | null;
+    userAgent: string | null;
+  },
+): Promise<string> {
   await db.query(sql`delete from sessions where expires_at <= now()`);
+  const id = newId('ses');
   await db.query(sql`
-    insert into sessions (hash, token_id, expires_at)
-    values (${hash}, ${tokenId}, now() + make_interval(secs => ${seconds}))`);
+    insert into sessions (hash, token_id, expires_at, session_id, address, user_agent)
+    values (${session.hash}, ${session.tokenId}, now() + make_interval(secs => ${session.seconds}), ${id},
+      ${session.address}, ${session.userAgent})`);
+  return id;
+}
+
+export type SessionRow = {
+  id: string;
+  token_id: string;
+  token_name: string;
+  created_at: string;
+  expires_at: string;
+  address: string | null;
+  user_agent: string | null;
+  is_current: boolean;
+};
+
+/**
+ * Returns the live sessions, the newest first; with `reach` only those of tokens that are limited to some of these
+ * tenants. `own` is the hash of the caller's session.
+ */
+export async function listSessions(
+  db: Queryable,
+  { reach, own }: { reach: readonly string[] | null; own: Buffer | null },
+): Promise<SessionRow[]> {
+  return db.query<SessionRow>(sql`
+    select session_id as id, token_id, access_tokens.name as token_name,
+      ${instantText('sessions.created_at')} as created_at, ${instantText('sessions.expires_at')} as expires_at,
+      address, user_agent, coalesce(sessions.hash = ${own}, false) as is_current
+    from sessions join access_tokens on access_tokens.id = token_id
+    where sessions.expires_at > now() and revoked_at is null
+      and (access_tokens.expires_at is null or access_tokens.expires_at > now())
+      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+    order by sessions.created_at desc, session_id limit 1000`);
+}
+
+/** Ends a session by its id, or all those of a token. Returns the ended ones, and of which tenants their tokens are. */
+export async function endSessions(
+  db: Queryable,
+  { id, tokenId, reach }: { id?: string; tokenId?: string; reach: readonly string[] | null },
+): Promise<{ id: string; token_id: string; tenants: string[] | null }[]> {
+  const which = id === undefined ? sql`sessions.token_id = ${tokenId}` : sql`session_id = ${id}`;
+  return db.query(sql`
+    delete from sessions using access_tokens
+    where access_tokens.id = sessions.token_id and ${which}
+      and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+    returning session_id as id, sessions.token_id, tenants`);
 }
 
 /** Returns whether there was such a session. */
@@ -214,115 +266,4 @@ export async function findOrMakeSigningKey(
   );
   if (rows[0] === undefined) throw new Error(`signing key ${name} vanished`);
   return rows[0].key;
-}
-
-/** An entry as it is written; `before` and `after` are JSON text. */
-export type NewAuditRow = {
-  /** Null when the act was done on the machine that has the settings of the database. */
-  tokenId: string | null;
-  tokenName: string;
-  action: string;
-  target: string | null;
-  tenant: string | null;
-  tenants: readonly string[] | null;
-  requestId: string | null;
-  address: string | null;
-  userAgent: string | null;
-  before: string | null;
-  after: string | null;
-};
-
-export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promise<void> {
-  await db.query(sql`
-    insert into audit_log (token_id, token_name, action, target, tenant, tenants, request_id, address,
-      user_agent, before, after)
-    values (${entry.tokenId}, ${entry.tokenName}, ${entry.action}, ${entry.target}, ${entry.tenant},
-      ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
-}
-
-/**
- * Deletes the oldest entries that are older than `days`. Returns how many, and the time of the newest of them, null
- * when there are none.
- */
-export async function deleteOldAuditEntries(
-  db: Queryable,
-  { days, limit }: { days: number; limit: number },
-): Promise<{ count: number; until: string | null }> {
-  const rows = await db.query<{ count: number; until: string | null }>(sql`
-    with gone as (
-      delete from audit_log where id in (
-        select id from audit_log where at < now() - make_interval(days => ${days})
-        order by at, id limit ${limit})
-      returning at
-    ) select count(*) as count, ${instantText('max(at)')} as until from gone`);
-  return rows[0] ?? { count: 0, until: null };
-}
-
-export type AuditRow = {
-  id: string;
-  at: string;
-  token_id: string | null;
-  token_name: string;
-  action: string;
-  target: string | null;
-  tenant: string | null;
-  tenants: string[] | null;
-  request_id: string | null;
-  address: string | null;
-  user_agent: string | null;
-  before: unknown;
-  after: unknown;
-};
-
-export type AuditFilter = {
-  tokenId?: string | undefined;
-  /** A whole action, or the beginning of one, which then ends with a dot. */
-  action?: string | undefined;
-  tenant?: string | undefined;
-  /** Days of UTC, both inclusive. */
-  from?: string | undefined;
-  to?: string | undefined;
-  /** Only entries that concern these tenants; null means all entries. */
-  reach: readonly string[] | null;
-};
-
-/** Returns the entries that are older than `after` (time and id of the last entry seen), the newest first. */
-export async function listAuditEntries(
-  db: Queryable,
-  filter: AuditFilter,
-  page: { after: readonly string[] | null; limit: number },
-): Promise<AuditRow[]> {
-  const conditions = auditConditions(filter);
-  if (page.after !== null) {
-    const [at, id] = page.after;
-    conditions.push(sql`(audit_log.at, audit_log.id) < (${at}::timestamptz, ${id}::bigint)`);
-  }
-  const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
-  return db.query<AuditRow>(sql`
-    select audit_log.id::text as id, ${instantText('audit_log.at')} as at, token_id, token_name, action,
-      target, tenant, tenants, request_id, address, user_agent, before, after
-    from audit_log ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
-}
-
-function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {
-  const conditions: Sql[] = [];
-  if (tokenId !== undefined) conditions.push(sql`token_id = ${tokenId}`);
-  if (action?.endsWith('.')) {
-    // U+10FFFF is the last character in the order of bytes, so this finds everything that begins with the text.
-    conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
-  } else if (action !== undefined) conditions.push(sql`action = ${action}`);
-  // Asking for a foreign tenant must not reveal that an entry concerns it beside one of the reader's tenants.
-  const isForeign = tenant !== undefined && reach !== null && !reach.includes(tenant);
-  if (isForeign) conditions.push(sql`false`);
-  if (tenant !== undefined) conditions.push(concerns([tenant]));
-  if (reach !== null) conditions.push(concerns(reach));
-  if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
-  if (to !== undefined) {
-    conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
-  }
-  return conditions;
-}
-
-function concerns(tenants: readonly string[]): Sql {
-  return sql`(tenant = any(${tenants}) or audit_log.tenants && ${tenants}::text[])`;
 }

@@ -4,15 +4,19 @@ import type { Audit } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit.ts';
+import { verifyAuditLog } from './audit-chain.ts';
 import { accessContract } from './contract.ts';
 import type { SignInGuard } from './limits.ts';
 import { listLiveTokens } from './queries.ts';
 import {
   closeSession,
   confirmSession,
+  endSession,
+  listSessions,
   openSession,
   type PublicUrl,
   sessionHash,
+  signOutEverywhere,
 } from './sessions.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
@@ -83,9 +87,26 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
     });
     return reply.send();
   });
+  http.route(accessContract.listSessions, async ({ actor, request }) => ({
+    data: await listSessions(db, { actor, request, publicUrl }),
+    next_cursor: null,
+  }));
+  http.route(accessContract.endSession, async ({ params, actor, request, reply }) => {
+    await endSession(db, params.id, { actor, request, audit });
+    return reply.send();
+  });
+  http.route(accessContract.endOwnSessions, async ({ actor, request, reply }) => {
+    const cookie = await signOutEverywhere(db, { actor, request, audit, publicUrl });
+    return reply.header('set-cookie', cookie).send();
+  });
   http.route(accessContract.listAuditLog, ({ query, actor }) =>
     listAuditLog(db, cursorKey(), actor, query),
   );
+  http.route(accessContract.verifyAuditLog, ({ body, actor, reply }) => {
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    return verifyAuditLog(db, { actor, signal: gone.signal }, body);
+  });
 }
 
 function actorAnswer({ name, scopes, tenants, expiresAt, session }: Actor) {

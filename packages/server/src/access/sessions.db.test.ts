@@ -114,3 +114,78 @@ test('the database holds no cookie and no code', async () => {
   expect(rows).not.toContain(headers.cookie.split('=')[1]);
   expect(rows).not.toContain(link?.split('code=')[1]);
 });
+
+const listed = async (options: { token?: string; headers?: Record<string, string> } = {}) => {
+  const answer = await service.call('GET', '/sessions', options);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json.data as { id: string; actor: { token_id: string }; is_current: boolean }[];
+};
+
+test('sessions are listed for admins alone, with where they were opened, and without their secrets', async () => {
+  const curator = await service.makeToken({ preset: 'curator' });
+  const refused = await service.call('GET', '/sessions', { token: curator.token });
+  expect(refused.json.code).toBe('scope_missing');
+  const { id, token } = await service.makeToken({ name: 'lists', preset: 'admin' });
+  const { headers, cookie } = await signIn({ token });
+  await signIn({ token: curator.token });
+  const own = await service.call('GET', '/sessions', { token: null, headers });
+  expect(own.text).not.toContain(cookie.slice('svc_session='.length, 40));
+  const mine = own.json.data.find((session: { is_current: boolean }) => session.is_current);
+  expect(mine).toEqual({
+    id: expect.stringMatching(/^ses_/),
+    actor: { token_id: id, name: 'lists' },
+    created_at: expect.any(String),
+    expires_at: expect.any(String),
+    address: '127.0.0.1',
+    user_agent: 'node',
+    is_current: true,
+  });
+  expect((await listed()).filter(({ is_current }) => is_current)).toEqual([]);
+  expect((await listed()).some((session) => session.actor.token_id === curator.id)).toBe(true);
+});
+
+test('a token limited to tenants sees and ends only sessions of tokens that reach no others', async () => {
+  const limited = await service.makeToken({ preset: 'admin', tenants: ['S1'] });
+  const same = await service.makeToken({ preset: 'curator', tenants: ['S1'] });
+  const wide = await service.makeToken({ preset: 'curator' });
+  for (const { token } of [same, wide]) await signIn({ token });
+  const seen = await listed({ token: limited.token });
+  expect(seen.map(({ actor }) => actor.token_id)).toEqual([same.id]);
+  const foreign = (await listed()).find(({ actor }) => actor.token_id === wide.id);
+  const end = (id: string | undefined) =>
+    service.call('DELETE', `/sessions/${id}`, { token: limited.token });
+  expect((await end(foreign?.id)).json.code).toBe('session_not_found');
+  expect((await end(seen[0]?.id)).status).toBe(204);
+  expect((await end(seen[0]?.id)).json.code).toBe('session_not_found');
+  expect(await listed({ token: limited.token })).toEqual([]);
+});
+
+test('a session that somebody ended is over at once, and its token stays; the log tells who did it', async () => {
+  const { id, token } = await service.makeToken({ preset: 'curator' });
+  const { headers } = await signIn({ token });
+  const session = (await listed()).find((each) => each.actor.token_id === id);
+  await service.call('DELETE', `/sessions/${session?.id}`);
+  expect((await me(headers)).json.code).toBe('session_expired');
+  expect((await service.call('GET', '/me', { token })).status).toBe(200);
+  const { data } = (await service.call('GET', '/audit?action=session.end&limit=1')).json;
+  expect(data).toMatchObject([{ target: session?.id, before: { token_id: id } }]);
+});
+
+test('signing out everywhere ends all sessions of the token, and no other', async () => {
+  const { id, token } = await service.makeToken({ preset: 'curator' });
+  const other = await service.makeToken({ preset: 'curator' });
+  const [first, second, third] = [
+    await signIn({ token }),
+    await signIn({ token }),
+    await signIn({ token: other.token }),
+  ];
+  const out = await service.call('DELETE', '/sessions', { token: null, headers: first.headers });
+  expect(out.status).toBe(204);
+  expect(out.headers.get('set-cookie')).toContain('Max-Age=0');
+  for (const { headers } of [first, second]) {
+    expect((await me(headers)).json.code).toBe('session_expired');
+  }
+  expect((await me(third.headers)).status).toBe(200);
+  const { data } = (await service.call('GET', `/audit?actor=${id}&limit=1`)).json;
+  expect(data).toMatchObject([{ action: 'session.end_all', after: { sessions: 2 } }]);
+});

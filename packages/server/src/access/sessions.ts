@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
 import { type Actor, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
+import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { sessionSchema } from './contract.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
 
@@ -66,12 +69,18 @@ export async function openSession(
       : await redeemLink(db, code);
   const secret = randomText(43);
   await db.transaction(async (connection) => {
-    await queries.insertSession(connection, hashSecret(secret), actor.tokenId, sessionSeconds);
+    const id = await queries.insertSession(connection, {
+      hash: hashSecret(secret),
+      tokenId: actor.tokenId,
+      seconds: sessionSeconds,
+      address: clientAddress(request),
+      userAgent: request.headers['user-agent']?.slice(0, 200) ?? null,
+    });
     await audit(connection, {
       actor,
       request,
       action: 'session.open',
-      target: null,
+      target: id,
       after: { by: code === undefined ? 'token' : 'link' },
     });
   });
@@ -129,6 +138,54 @@ export async function closeSession(
       await audit(connection, { actor, request, action: 'session.close', target: null });
     });
   }
+  return cookieText('', 0, isSecure(request, publicUrl));
+}
+
+/** Returns the live sessions that the caller may see, and says which is its own. */
+export async function listSessions(
+  db: Queryable,
+  { actor, request, publicUrl }: { actor: Actor; request: FastifyRequest; publicUrl: PublicUrl },
+): Promise<Static<typeof sessionSchema>[]> {
+  const secret = actor.session === undefined ? undefined : readCookie(request, publicUrl);
+  const own = secret === undefined ? null : hashSecret(secret);
+  const rows = await queries.listSessions(db, { reach: actor.tenants, own });
+  return rows.map(({ token_id, token_name, ...row }) => ({
+    ...row,
+    actor: { token_id, name: token_name },
+  }));
+}
+
+/** Ends a session by its id. Throws 404 `session_not_found`, also for one out of reach. */
+export async function endSession(
+  db: Database,
+  id: string,
+  { actor, request, audit }: { actor: Actor; request: FastifyRequest; audit: Audit },
+): Promise<void> {
+  await db.transaction(async (connection) => {
+    const [ended] = await queries.endSessions(connection, { id, reach: actor.tenants });
+    if (ended === undefined) {
+      throw new AppError('session_not_found', {
+        detail: 'There is no such session. It may have ended. GET /sessions lists them.',
+      });
+    }
+    await audit(connection, {
+      ...{ actor, request, action: 'session.end', target: ended.id, tenants: ended.tenants },
+      before: { token_id: ended.token_id },
+    });
+  });
+}
+
+/** Ends all sessions of the caller's own token. Returns the cookie that clears the browser's. */
+export async function signOutEverywhere(
+  db: Database,
+  { actor, request, audit, publicUrl }: Audited & { actor: Actor },
+): Promise<string> {
+  await db.transaction(async (connection) => {
+    const own = { tokenId: actor.tokenId ?? '', reach: null };
+    const ended = await queries.endSessions(connection, own);
+    const after = { sessions: ended.length };
+    await audit(connection, { actor, request, action: 'session.end_all', target: null, after });
+  });
   return cookieText('', 0, isSecure(request, publicUrl));
 }
 

@@ -34,6 +34,8 @@ const destructive = routes.filter(({ stepUp }) => stepUp === true);
 const harmless: Readonly<Record<string, string>> = {
   signIn: 'gives the token itself',
   signOut: 'ends no session but its own',
+  endSession: 'whoever was in it signs in again',
+  endOwnSessions: 'whoever was in them signs in again',
   confirmSession: 'gives the token itself',
   ingestRecords: 'only adds',
   createTag: 'only adds',
@@ -44,6 +46,7 @@ const harmless: Readonly<Record<string, string>> = {
   exportParquet: 'reads',
   cancelExport: 'what it takes away is a copy, which another export makes again',
   startVerification: 'reads',
+  verifyAuditLog: 'reads',
   createEndpoint: 'the secret that it shows protects nothing yet',
   changeEndpoint: 'another change undoes it',
   pingEndpoint: 'only adds',

@@ -72,10 +72,14 @@ export async function openColdTier(
     fence,
   );
   closers.push(() => objects.close());
-  const start = (niceness: number, memoryBytes: number, endsAfterMillis?: number) => {
+  const start = (
+    niceness: number,
+    memoryBytes: number,
+    more: { idleMillis?: number; cachesFiles?: boolean } = {},
+  ) => {
     const duckdb = createDuckDb({
       memoryBytes,
-      ...(endsAfterMillis === undefined ? {} : { idleMillis: endsAfterMillis }),
+      ...more,
       // One thread only: more threads took twice the CPU for the same CSV, and several queries run side by side anyway.
       threads: 1,
       tempDir: join(spoolDir, `duckdb-${niceness}`),
@@ -92,8 +96,8 @@ export async function openColdTier(
     watch,
     duckdb: start(0, readerBytes),
     // With a niceness of 5, pages still waited behind export jobs.
-    jobDuckdb: start(15, jobBytes, idleMillis),
-    moverDuckdb: start(10, moverBytes, idleMillis),
+    jobDuckdb: start(15, jobBytes, { idleMillis }),
+    moverDuckdb: start(10, moverBytes, { idleMillis, cachesFiles: false }),
     spoolDir,
   };
 }

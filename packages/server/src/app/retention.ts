@@ -12,6 +12,7 @@ import {
   addRetentionRoutes,
   addVerifyRoutes,
   createEraser,
+  createTurns,
   deleteTenant,
   endOldUploads,
   giveBackSpace,
@@ -23,6 +24,7 @@ import {
   scheduleVerification,
   startRunner,
   startVerifications,
+  tenantsAtOnce,
 } from '../retention/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { onGone } from './on-gone.ts';
@@ -56,10 +58,15 @@ export function createRetention(
     graceSeconds: settings.coldGraceSeconds,
     log,
     pace: paceOf('moves'),
+    turns: createTurns(),
     onGone,
   };
   const startRuns = () =>
     startRunner(db, {
+      // If this is a copy of a database that is in use elsewhere, one of the two is stopped here, before it writes
+      // anything.
+      begin: (signal) => cold.fence.advance(signal),
+      tenantsAtOnce,
       moveTenant(job) {
         // The first page of what becomes cold need not wait for the start of the process that reads it.
         if (settings.roles.includes('api')) cold.duckdb.run('select 1').catch(() => {});
@@ -135,6 +142,8 @@ export function addRetention(
   const eraser = createEraser({
     ...retention.mover,
     pace: unpaced,
+    // Whoever asked for an erasure waits for no move.
+    turns: undefined,
     objects: cold.objects,
     audit: options.audit,
     clock: systemClock,

@@ -22,6 +22,8 @@ const entry = {
   user_agent: 'node',
   before: { name: 'old', scopes: ['admin'] },
   after: null,
+  place: 7,
+  hash: 'ab'.repeat(32),
 };
 const audit = (argv: string[], isTerminal = false) =>
   run(['audit', 'ls', ...argv], { env: { ...api.env, NO_COLOR: '1' }, isTerminal });
@@ -85,4 +87,45 @@ test('audit ls says when nothing matches, and prints valid JSON then', async () 
   expect(stdout).toBe('');
   expect(stderr).toContain('No entries match.');
   expect((await audit(['--json'])).stdout).toBe('[]\n');
+});
+
+const exported = (argv: string[]) => run(['audit', 'export', ...argv], { env: api.env });
+
+test('audit export writes entries as the service wrote them, from place to place', async () => {
+  const page = Array.from({ length: 500 }, (_, n) => JSON.stringify({ ...entry, place: n + 8 }));
+  const last = JSON.stringify({ ...entry, place: 508 });
+  api.on('GET /audit', (request, response) =>
+    pages(request.query.after === '7' ? page : [last])(request, response),
+  );
+  const { code, stdout } = await exported(['--after', '7', '--action', 'token.']);
+  expect(code).toBe(0);
+  expect(stdout).toBe(`${[...page, last].join('\n')}\n`);
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { action: 'token.', after: '7', limit: '500' },
+    { action: 'token.', after: '507', limit: '500' },
+  ]);
+});
+
+const head = `18:${'ab'.repeat(32)}`;
+const verdict = { ok: true, entries: 18, head, pruned_place: 0, problem_count: 0, problems: [] };
+const verify = (argv: string[]) => run(['audit', 'verify', ...argv], { env: api.env });
+
+test('audit verify tells the head, and gives the one of before to the service', async () => {
+  api.on('POST /audit/verify', json({ ...verdict, pruned_place: 4 }));
+  const { code, stdout } = await verify(['--head', head]);
+  expect(code).toBe(0);
+  expect(stdout).toBe(`ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`);
+  expect(api.requests.map(({ body }) => JSON.parse(String(body)))).toEqual([{ head }]);
+});
+
+test('audit verify names what differs, and fails', async () => {
+  const message = 'Entry 7 was removed.';
+  const problems = [{ kind: 'removed', place: 7, entry_id: '7', message }];
+  const found = { ...verdict, ok: false, problem_count: 1, problems };
+  api.on('POST /audit/verify', json(found));
+  const { code, stdout, stderr } = await verify([]);
+  expect(code).toBe(1);
+  expect(stdout).toBe(`${message}\n`);
+  expect(stderr).toContain('the audit log is not as it was written: 1 difference');
+  expect(JSON.parse((await verify(['--json'])).stdout)).toEqual(found);
 });

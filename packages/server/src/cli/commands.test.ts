@@ -42,6 +42,8 @@ const calls: Record<
   'tokens create': { argv: ['--name', 'N', '--preset', 'pipeline'], asksApi: true, json: 'object' },
   'tokens ls': { argv: [], asksApi: true, json: 'array' },
   'audit ls': { argv: [], asksApi: true, json: 'array' },
+  'audit export': { argv: [], asksApi: true },
+  'audit verify': { argv: [], asksApi: true, json: 'object' },
   'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
   'retention plan': { argv: [], asksApi: true, json: 'array' },
   'retention run': { argv: ['--yes'], asksApi: true },
@@ -194,6 +196,8 @@ describe('every command with --json', () => {
       const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
       api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
       api.on('POST /enrichment/dataset-versions', json({ ...made, state: 'ready' }, 201));
+      const verdict = { ok: true, entries: 0, head: `0:${'0'.repeat(64)}`, pruned_place: 0 };
+      api.on('POST /audit/verify', json({ ...verdict, problem_count: 0, problems: [] }));
       const words = [...path.split(' '), ...call.argv, '--json'];
       const env = path === 'config' ? {} : api.env;
       for (const isTerminal of [false, true]) {

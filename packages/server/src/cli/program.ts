@@ -149,7 +149,10 @@ const parts: readonly Part[] = [
     name: 'audit',
     summary: 'who did what, when and from where',
     async fill(audit, context) {
-      (await import('./commands/audit.ts')).addAuditLs(audit, context);
+      const verbs = await import('./commands/audit.ts');
+      verbs.addAuditLs(audit, context);
+      verbs.addAuditExport(audit, context);
+      verbs.addAuditVerify(audit, context);
     },
   },
   {

@@ -135,7 +135,7 @@ async function describeFile({
   reply.raw
     .writeHead(200, {
       'content-type': createFormat(fileOptions).mediaType,
-      'content-disposition': disposition(fileNameOf(selection, fileOptions)),
+      'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
     })
     .end();
   return reply;
@@ -176,7 +176,7 @@ async function streamFile(
     const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
     const head = {
       'content-type': format.mediaType,
-      'content-disposition': disposition(fileNameOf(selection, fileOptions)),
+      'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
       'x-record-count': rowCount,
       trailer: 'Repr-Digest',
       vary: 'accept-encoding',

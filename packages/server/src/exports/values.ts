@@ -67,6 +67,30 @@ export function fileExtension(format: ExportFormat, compression: Compression): s
   return `.${format}${compressionEndings[compression]}`;
 }
 
+/** What the name of an export's file tells: its slice as it was asked for, or a version in its place. */
+export type FileNameParts = {
+  readonly tenant: string;
+  readonly store?: string | undefined;
+  readonly month?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly dataset?: string | undefined;
+  readonly versionName?: string | undefined;
+  readonly split?: string | undefined;
+};
+
+/** A name for the file, such as `TX_DFW_2001-03.csv.gz`, without characters that a file system could refuse. */
+export function exportFileName(parts: FileNameParts, extension: string): string {
+  const { tenant, store, month, from, to, kind, dataset, versionName, split } = parts;
+  const names =
+    versionName === undefined
+      ? [tenant, store, month, from, to, kind, dataset]
+      : [tenant, versionName, split];
+  const name = names.filter((part) => part !== undefined).join('_');
+  return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
+}
+
 /** The states of an export job, in their order. In the last four the job has ended. */
 export const exportStates = [
   'queued',

@@ -46,6 +46,7 @@ export const errorCatalogue = {
   ),
   route_not_found: row(404, 3, false, 'There is no such path or method.'),
   token_not_found: row(404, 3, false, 'There is no such token.'),
+  session_not_found: row(404, 3, false, 'There is no such session.'),
   link_not_found: row(404, 3, false, 'There is no such download link, or no longer.'),
   record_not_found: row(404, 3, false, 'There is no such record.'),
   endpoint_not_found: row(404, 3, false, 'There is no such webhook endpoint.'),

@@ -1,23 +1,34 @@
 /** Lets at most a fixed number of callers run at once. The others wait for their turn, first come, first served. */
 export type Gate = {
-  /** Runs `work` once a place is free and settles as `work` does. A failure gives the place back as well. */
-  run<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` once a place is free, or as many as it takes, and settles as `work` does. A failure gives the places
+   * back as well.
+   */
+  run<T>(work: () => Promise<T>, taken?: number): Promise<T>;
 };
 
 export function createGate(places: number): Gate {
   let free = places;
-  const waiting: (() => void)[] = [];
+  const waiting: { readonly taken: number; readonly enter: () => void }[] = [];
+
+  /** Places go straight to those who wait, so that no newcomer overtakes the queue. */
+  function admit(): void {
+    for (let next = waiting[0]; next !== undefined && next.taken <= free; next = waiting[0]) {
+      waiting.shift();
+      free -= next.taken;
+      next.enter();
+    }
+  }
+
   return {
-    async run(work) {
-      if (free > 0) free -= 1;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
+    async run(work, taken = 1) {
+      if (waiting.length === 0 && taken <= free) free -= taken;
+      else await new Promise<void>((enter) => waiting.push({ taken, enter }));
       try {
         return await work();
       } finally {
-        // The place goes straight to the next who waits: if it became free first, a newcomer could overtake the queue.
-        const next = waiting.shift();
-        if (next === undefined) free += 1;
-        else next();
+        free += taken;
+        admit();
       }
     },
   };

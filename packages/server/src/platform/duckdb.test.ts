@@ -70,6 +70,25 @@ test('memory has a bound', async () => {
   ).rejects.toThrow(DuckDbError);
 });
 
+test.each([true, false])('what was read of a file is kept, or not: %s', async (cachesFiles) => {
+  const path = join(dir, `read-${cachesFiles}.parquet`);
+  const own = createDuckDb({
+    memoryBytes: 128 * 2 ** 20,
+    threads: 1,
+    tempDir: dir,
+    niceness: 5,
+    cachesFiles,
+    log: createLog('silent'),
+  });
+  await own.run(`copy (select range as n from range(1000)) to ${literal(path)} (format parquet)`);
+  await own.run(`select sum(n) as n from read_parquet(${literal(path)})`);
+  const [kept] = await own.run<{ bytes: string }>(
+    "select memory_usage_bytes as bytes from duckdb_memory() where tag = 'EXTERNAL_FILE_CACHE'",
+  );
+  expect(Number(kept?.bytes) > 0).toBe(cachesFiles);
+  await own.close();
+});
+
 test('when the process dies its queries fail as unavailable, and the next one starts it anew', async () => {
   await duckdb.run('select 1');
   const running = duckdb.run(endless);

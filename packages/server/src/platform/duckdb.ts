@@ -42,6 +42,12 @@ type DuckDbOptions = {
   niceness: number;
   /** The process ends after so long without a query, which frees its memory. When this is unset, it stays. */
   idleMillis?: number;
+  /**
+   * Whether DuckDB keeps what it read of files for later queries, as it does by default. Where most files are read once,
+   * this only fills its memory: with it, 4,000 segments of 50 records took 230 MiB and 0.94 ms of CPU time each, and
+   * 60 MiB and 0.74 ms without it.
+   */
+  cachesFiles?: boolean;
   log: Log;
 };
 
@@ -72,11 +78,12 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   }
 
   function start(): ChildProcess {
-    const { memoryBytes, threads, tempDir } = options;
+    const { memoryBytes, threads, tempDir, cachesFiles = true } = options;
     const settings = {
       memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
       threads: String(threads),
       temp_directory: tempDir,
+      enable_external_file_cache: String(cachesFiles),
       // Memory that queries let go of returns to the system soon. Without these, a process that had written Parquet
       // held 335 MiB for good; with them it reaches 237 MiB, and 114 MiB are left when it rests, for no more CPU.
       allocator_background_threads: 'true',

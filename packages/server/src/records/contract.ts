@@ -64,6 +64,16 @@ export const datasetSchema = Type.Object({
 });
 export type DatasetRow = Static<typeof datasetSchema>;
 
+/** The records of one month, hot and cold. */
+export const monthSumSchema = Type.Object({
+  month: monthSchema,
+  hot_count: Type.Integer(),
+  hot_bytes: Type.Integer(),
+  cold_count: Type.Integer(),
+  cold_bytes: Type.Integer({ description: 'of the cold records, as NDJSON lines' }),
+});
+export type MonthSum = Static<typeof monthSumSchema>;
+
 export const recordSchema = Type.Object({
   tenant: tenantSchema,
   store: storeSchema,
@@ -228,6 +238,24 @@ export const recordsContract = {
       400: problem,
     },
   },
+  listMonthSums: {
+    id: 'listMonthSums',
+    method: 'GET',
+    path: '/stats/records',
+    tag: 'Records',
+    summary: 'Records of each month, hot and cold',
+    description:
+      'Of all tenants that the token may see, or of one. From one counter for each month of a tenant: its cost does not depend on the number of records, stores and leaves.',
+    scope: 'enrichment:read',
+    query: Type.Object({ tenant: sliceProperties.tenant }, { additionalProperties: false }),
+    responses: {
+      200: {
+        description: 'Every month that has records, the oldest first.',
+        schema: Type.Object({ data: Type.Array(monthSumSchema) }),
+      },
+      400: problem,
+    },
+  },
   listRecords: {
     id: 'listRecords',
     method: 'GET',
@@ -235,11 +263,12 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Page through records',
     description:
-      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind` or `source` a page may be short while next_cursor is set.',
+      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source` or `event_id` a page may be short, or empty, while next_cursor is set: it looks at 10,000 records at most.',
     scope: 'enrichment:read',
     query: Type.Object(
       {
         ...filters,
+        event_id: Type.Optional(eventIdSchema),
         order: Type.Optional(oneOf(orders)),
         limit: Type.Optional(limitSchema),
         cursor: Type.Optional(cursorSchema),

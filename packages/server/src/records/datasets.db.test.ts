@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { DatasetRow } from './contract.ts';
-import { type DatasetsRequest, listDatasets } from './datasets.ts';
+import { type DatasetsRequest, listDatasets, listMonthSums } from './datasets.ts';
 import { type ColdStore, openColdStore } from './read/testing/cold-store.ts';
 import { freeze } from './read/testing/freeze.ts';
 import { everybody, ingest } from './read/testing/walk.ts';
@@ -66,6 +66,12 @@ test('the tree tells where its records lie and what they take, and else nothing 
   expect(await tiersOf({ level: 'tenant' })).toEqual(['mixed']);
   expect(await tiersOf({ level: 'tenant', month: '2001-02' })).toEqual(['cold']);
   expect(await tiersOf({ level: 'tenant', month: '2001-03' })).toEqual(['hot']);
+  const { data: sums } = await listMonthSums(db, everybody, {});
+  expect(sums.map(({ hot_count, cold_count }) => [hot_count, cold_count])).toEqual([
+    [2, 2],
+    [0, 2],
+    [2, 0],
+  ]);
   const mixed = await Promise.all(levels.map(list));
   expect(mixed.map(facts)).toEqual(hot.map(facts));
 
@@ -81,4 +87,18 @@ test('the stored bytes of all leaves together are the sizes of the objects', asy
     const stored = (await list({ level })).map((row) => row.stored_bytes);
     expect(stored.reduce((sum, bytes) => sum + bytes)).toBe(rows[0].bytes);
   }
+});
+
+test('sums each month within the reach of the token', async () => {
+  const months = await list({ level: 'tenant', tenant: 'TX' });
+  const { data } = await listMonthSums(db, everybody, {});
+  expect(data.map(({ month }) => month)).toEqual(['2001-01', '2001-02', '2001-03']);
+  const sum = (pick: (row: (typeof data)[number]) => number) =>
+    data.reduce((total, row) => total + pick(row), 0);
+  expect(sum((row) => row.hot_count + row.cold_count)).toBe(months[0]?.count);
+  expect(sum((row) => row.hot_bytes + row.cold_bytes)).toBe(months[0]?.bytes);
+  expect(await listMonthSums(db, everybody, { tenant: 'TX' })).toEqual({ data });
+  const limited = { ...everybody, tenants: ['CA'] };
+  expect(await listMonthSums(db, limited, {})).toEqual({ data: [] });
+  expect(await listMonthSums(db, limited, { tenant: 'TX' })).toEqual({ data: [] });
 });

@@ -4,7 +4,7 @@ import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import type { DatasetRow } from './contract.ts';
+import type { DatasetRow, MonthSum } from './contract.ts';
 import * as queries from './queries.ts';
 import { type Coverage, readCoverage } from './tags/coverage.ts';
 import { tierOf } from './tier-of.ts';
@@ -54,6 +54,16 @@ export async function listDatasets(
     },
     { isolation: 'repeatable read' },
   );
+}
+
+/** The records of each month, of all tenants that the actor may see or of one of them. */
+export async function listMonthSums(
+  db: Database,
+  actor: Actor,
+  { tenant }: { tenant?: string },
+): Promise<{ data: MonthSum[] }> {
+  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return { data: [] };
+  return { data: await queries.sumMonths(db, { tenant, tenants: actor.tenants }) };
 }
 
 function names(row: queries.DatasetCounters): string[] {

@@ -1,6 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { testOnOneServer } from '../../test/one-server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { createPartitions } from './ingest/store-part.ts';
 import * as queries from './queries.ts';
@@ -33,7 +34,7 @@ async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string
 const key = ['TX', 'DFW', '2001-01-01T00:00:00.000000Z', 'e'] as const;
 const month = { from: '2001-01-01', until: '2001-02-01', tenants: null };
 
-test.each([
+testOnOneServer.each([
   ['a leaf', { tenant: 'TX', store: 'DFW', ...month }],
   ['a store', { tenant: 'TX', store: 'DFW', tenants: null }],
   ['a tenant', { tenant: 'TX', tenants: null }],

@@ -1,6 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import type { MonthSum } from './contract.ts';
 import {
   dayConditions,
   dayTable,
@@ -59,6 +60,19 @@ export async function listDatasets(
       ${isSum ? sums : counters}
     from ${raw(table)} ${where(conditions)}
     ${isSum ? sql`group by tenant` : empty} order by ${columns} limit ${page.limit}`);
+}
+
+/** Sums the counters of each month over these tenants, the oldest month first. */
+export async function sumMonths(
+  db: Queryable,
+  filter: Pick<DatasetFilter, 'tenant' | 'tenants'>,
+): Promise<MonthSum[]> {
+  return db.query<MonthSum>(sql`
+    select month, sum(count - cold_count)::bigint as hot_count,
+      sum(bytes - cold_bytes)::bigint as hot_bytes, sum(cold_count)::bigint as cold_count,
+      sum(cold_bytes)::bigint as cold_bytes
+    from tenant_months ${where(tenantConditions(filter))}
+    group by month having sum(count) > 0 order by month`);
 }
 
 const levelKeys = {
@@ -165,7 +179,7 @@ export type ScanOptions = {
   isInclusive?: boolean | undefined;
   descending: boolean;
   limit: number;
-  /** How many rows a page with the filters kind and source looks at; null without such a filter. */
+  /** How many rows a page that filters by what only records tell looks at; null without such a filter. */
   scanLimit: number | null;
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
@@ -236,6 +250,7 @@ function unfiltered(slice: Slice): Slice {
     ...slice,
     kind: undefined,
     source: undefined,
+    eventId: undefined,
     recordedBefore: undefined,
     split: undefined,
   };

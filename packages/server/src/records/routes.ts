@@ -1,7 +1,7 @@
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { recordsContract } from './contract.ts';
-import { listDatasets } from './datasets.ts';
+import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
 import type { Ingest } from './ingest/ingest.ts';
@@ -21,6 +21,7 @@ export function addRecordsRoutes(
   http.route(recordsContract.listDatasets, ({ query, actor }) =>
     listDatasets(db, cursorKey(), actor, query),
   );
+  http.route(recordsContract.listMonthSums, ({ query, actor }) => listMonthSums(db, actor, query));
   http.route(recordsContract.listRecords, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
     return listRecords({ db, records }, cursorKey(), actor, query);

@@ -6,6 +6,7 @@ export { mergeSegments } from './segments/merge-segments.ts';
 export { readPieces } from './segments/pieces.ts';
 export type { LockedDay } from './segments/queries.ts';
 export { readSegmentDays, readSegmentKeys, SegmentFault } from './segments/read-segment.ts';
+export { readSmallSegments } from './segments/read-small-segments.ts';
 export { hotTriple, removeHotRows, replaceSegments } from './segments/replace-segments.ts';
 export {
   type ColdReader,
@@ -21,7 +22,7 @@ export {
   type Triple,
 } from './segments/segment.ts';
 export { segmentFolders, segmentKey, tenantFolder } from './segments/segment-key.ts';
-export { digestSumSql, readSegments } from './segments/segment-sql.ts';
+export { digestSumSql, readSegments, vectorRows } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';

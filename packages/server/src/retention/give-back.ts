@@ -5,8 +5,8 @@ import {
   longestTimerMillis,
   type Queryable,
   type Session,
-  sqlState,
 } from '../platform/postgres/database.ts';
+import { sqlState } from '../platform/postgres/errors.ts';
 import type { HotSpace } from './contract.ts';
 import type { MonthSpace } from './queries.ts';
 import * as queries from './queries.ts';

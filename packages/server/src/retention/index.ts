@@ -4,6 +4,7 @@ export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from '.
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
 export { removeObjects } from './mover/remove-objects.ts';
+export { createTurns, tenantsAtOnce } from './mover/turns.ts';
 export type { RetentionOptions } from './options.ts';
 export { type DueDays, findDueDays } from './policies/plan.ts';
 export { addRetentionRoutes } from './routes.ts';

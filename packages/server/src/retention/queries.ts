@@ -1,10 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
-import {
-  type Queryable,
-  type Session,
-  sqlState,
-  usualLimits,
-} from '../platform/postgres/database.ts';
+import { type Queryable, type Session, usualLimits } from '../platform/postgres/database.ts';
+import { sqlState } from '../platform/postgres/errors.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
 /** The space of a month of hot records: what it takes on the disk, and how much of that its live records need. */

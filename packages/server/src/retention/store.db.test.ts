@@ -47,7 +47,8 @@ async function ingest(on: TestService, day: string, from: number): Promise<void>
     store: 'S',
     event_id: `e-${from + n}`,
     occurred_at: `${day}T00:00:00Z`,
-    enrichment: { n },
+    // Twenty and forty of them are of one level, so that their segments are merged.
+    enrichment: { n, note: '-'.repeat(100) },
   }));
   const answer = await on.call('POST', '/enrichment/records', { body: { records } });
   expect(answer.json.accepted).toBe(20);

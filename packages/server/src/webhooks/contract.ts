@@ -12,6 +12,7 @@ import {
   acceptedIncidentSchema,
   deliveryDetailSchema,
   deliveryGroupSchema,
+  deliveryHoursSchema,
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
@@ -40,6 +41,10 @@ const withSecret = Type.Object({
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
 
+const includeHours = Type.Optional(
+  oneOf(['hours'], '`hours`: what became of attempts in the last 24 hours of each endpoint'),
+);
+
 /** The routes of the webhooks feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const webhooksContract = {
   createEndpoint: {
@@ -64,6 +69,7 @@ export const webhooksContract = {
     query: Type.Object(
       {
         tenant: Type.Optional(tenantSchema),
+        include: includeHours,
         limit: Type.Optional(listLimit),
         cursor: Type.Optional(cursorSchema),
       },
@@ -287,6 +293,7 @@ export const webhooksContract = {
         status: oneOf(deadLetterStatuses),
         tenant: Type.Optional(tenantSchema),
         endpoint_id: Type.Optional(idSchema),
+        include: includeHours,
         limit: Type.Optional(listLimit),
       },
       { additionalProperties: false },
@@ -299,6 +306,35 @@ export const webhooksContract = {
           next_cursor: Type.Null(),
         }),
       },
+      400: problem,
+    },
+  },
+  getDeliveryHours: {
+    id: 'getDeliveryHours',
+    method: 'GET',
+    path: '/stats/deliveries',
+    tag: 'Webhooks',
+    summary: 'What became of attempts, hour by hour',
+    description:
+      'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 14 days.',
+    scope: 'admin',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        endpoint_id: Type.Optional(idSchema),
+        hours: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 336,
+            default: 24,
+            description: 'how many, the present one included',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: { description: 'The hours, the oldest first.', schema: deliveryHoursSchema },
       400: problem,
     },
   },

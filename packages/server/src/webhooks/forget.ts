@@ -4,6 +4,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { giveUpWaiting } from './dead-letters/discard.ts';
 import {
   forgetDeliveries,
+  forgetHours,
   forgetIncidents,
   forgetJobs,
   forgetKeys,
@@ -18,7 +19,8 @@ const restMillis = 20;
 /**
  * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
  * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
- * than 30 days. It works in small batches, each in a transaction of its own, so that no lock is held for long.
+ * than 30 days, and the counts of hours. It works in small batches, each in a transaction of its own, so that no lock
+ * is held for long.
  */
 export async function forgetHistory(
   db: Database,
@@ -35,6 +37,7 @@ export async function forgetHistory(
     } while (position !== null && !signal.aborted);
   }
   if (!signal.aborted) await forgetKeys(db);
+  while (!signal.aborted && (await forgetHours(db, size)) === size) await rest(restMillis, signal);
 }
 
 /**

@@ -1,4 +1,4 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
@@ -79,6 +79,21 @@ export async function forgetJobs(db: Queryable, days: number): Promise<void> {
       and finished_at < now() - make_interval(days => ${days})`);
 }
 
+/** Deletes up to `limit` counts of hours that nobody asks for any more. Returns how many. */
+export async function forgetHours(db: Queryable, limit: number): Promise<number> {
+  const old = sql`hour < now() - make_interval(hours => ${keptHours})`;
+  const rows = await db.query<{ count: number }>(sql`
+    with totals as (
+      delete from delivery_hours where ${old}
+    ), gone as (
+      delete from endpoint_hours where ctid = any(array(
+        select ctid from endpoint_hours where ${old} limit ${limit}
+      )) returning 1
+    )
+    select count(*) as count from gone`);
+  return rows[0]?.count ?? 0;
+}
+
 function positionOf(step: Step | undefined, limit: number): WalkPosition | null {
   if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
   return { at: step.at, id: step.id };
@@ -97,3 +112,92 @@ export async function listenForDue(db: Queryable): Promise<void> {
 
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
+
+/** For so many hours it is known how many deliveries there were in each. */
+export const keptHours = 14 * 24;
+
+const hourNow = sql`date_trunc('hour', now(), 'UTC')`;
+const addToHour = (table: string) => sql`do update set
+  delivered = ${raw(table)}.delivered + excluded.delivered,
+  failed = ${raw(table)}.failed + excluded.failed,
+  abandoned = ${raw(table)}.abandoned + excluded.abandoned`;
+
+/**
+ * The parts of a statement that count what became of the deliveries in its CTE `changed` (lane, endpoint_id, and the
+ * status that they have now). They aggregate, so all deliveries are locked before the first count is; and counts are
+ * locked in the order of their keys, those of all endpoints last, so that no two transactions deadlock.
+ */
+export const countedByHour: Sql = sql`changed_by_endpoint as (
+    select lane, endpoint_id, count(*) filter (where status = 'delivered') as delivered,
+      count(*) filter (where status = 'pending') as failed,
+      count(*) filter (where status = 'abandoned') as abandoned
+    from changed group by lane, endpoint_id
+  ), counted as (
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+    select lane, endpoint_id, ${hourNow}, delivered, failed, abandoned from changed_by_endpoint
+    order by lane, endpoint_id collate "C"
+    on conflict (lane, endpoint_id, hour) ${addToHour('endpoint_hours')}
+    returning 1
+  ), totalled as (
+    insert into delivery_hours (hour, lane, delivered, failed, abandoned)
+    select ${hourNow}, min(lane), sum(delivered), sum(failed), sum(abandoned) from changed_by_endpoint
+    having (select count(*) from counted) > 0
+    on conflict (hour, lane) ${addToHour('delivery_hours')}
+  )`;
+
+/** What became of attempts in one hour. `at` counts the hours from the first one asked for. */
+export type HourCounts = { at: number; delivered: number; failed: number; abandoned: number };
+
+const hourColumns = (from: string) => sql`
+  (extract(epoch from hour - ${from}::timestamptz) / 3600)::int as at,
+  sum(delivered)::bigint as delivered, sum(failed)::bigint as failed,
+  sum(abandoned)::bigint as abandoned`;
+
+/** The first of the last so many hours, the present one included, as RFC 3339 text. */
+export async function findFirstHour(db: Queryable, hours: number): Promise<string> {
+  const rows = await db.query<{ first: string }>(sql`
+    select ${instantText('first')} as first
+    from (select ${hourNow} - make_interval(hours => ${hours - 1}) as first) as hours`);
+  return rows[0]?.first ?? '';
+}
+
+/** The hours of these endpoints, each for itself, since `from`. Those in which nothing happened are left out. */
+export async function listHoursOf(
+  db: Queryable,
+  endpoints: readonly { id: string; lane: number }[],
+  from: string,
+): Promise<(HourCounts & { endpoint_id: string })[]> {
+  return db.query(sql`
+    select endpoint_id, ${hourColumns(from)}
+    from unnest(${endpoints.map(({ lane }) => lane)}::smallint[],
+      ${endpoints.map(({ id }) => id)}::text[]) as wanted (lane, endpoint_id)
+    join endpoint_hours using (lane, endpoint_id)
+    where hour >= ${from}::timestamptz group by endpoint_id, hour`);
+}
+
+/** The hours of all endpoints of some tenants, or of all tenants (null), since `from`. */
+export async function listHours(
+  db: Queryable,
+  tenants: readonly string[] | null,
+  from: string,
+): Promise<HourCounts[]> {
+  if (tenants === null) {
+    return db.query(sql`
+      select ${hourColumns(from)} from delivery_hours where hour >= ${from}::timestamptz group by hour`);
+  }
+  return db.query(sql`
+    select ${hourColumns(from)} from webhook_endpoints e
+    join endpoint_hours h on h.lane = e.lane and h.endpoint_id = e.id
+    where e.tenant = any(${tenants}::text[]) and hour >= ${from}::timestamptz group by hour`);
+}
+
+/** Finds the tenant of an endpoint, deleted or not; undefined when there is no such endpoint. */
+export async function findTenantOfEndpoint(
+  db: Queryable,
+  endpointId: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ tenant: string }>(
+    sql`select tenant from webhook_endpoints where id = ${endpointId}`,
+  );
+  return rows[0]?.tenant;
+}

@@ -2,6 +2,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { addDeadLetterRoutes } from './dead-letters/routes.ts';
 import { addEndpointRoutes } from './endpoints/routes.ts';
+import { addHourRoutes } from './hours.ts';
 import { addIncidentRoutes } from './incidents/incidents.ts';
 import type { WebhookOptions } from './options.ts';
 
@@ -10,4 +11,5 @@ export function addWebhookRoutes(http: HttpServer, db: Database, options: Webhoo
   addEndpointRoutes(http, db, options);
   addIncidentRoutes(http, db, options);
   addDeadLetterRoutes(http, db, options);
+  addHourRoutes(http, db);
 }

@@ -51,6 +51,18 @@ const rateSchema = Type.Integer({
 const urlSchema = Type.String({ minLength: 1, maxLength: 2000 });
 const descriptionSchema = Type.String({ maxLength: 500, pattern: '^[^\\u0000\\ud800-\\udfff]*$' });
 
+const hourCountsSchema = (description: string) => Type.Array(Type.Integer(), { description });
+/** What became of attempts, hour by hour: one number for each hour, the last for the present one. */
+export const deliveryHoursSchema = Type.Object({
+  from: { ...instantSchema, description: 'when the first hour begins' },
+  delivered: hourCountsSchema('attempts that delivered, in each hour'),
+  failed: hourCountsSchema('attempts that failed and are followed by another'),
+  abandoned: hourCountsSchema('deliveries given up: by their last attempt, or while they waited'),
+});
+export type DeliveryHours = Static<typeof deliveryHoursSchema>;
+/** With `include=hours`: the last 24 hours of an endpoint. */
+const includedHours = Type.Optional(deliveryHoursSchema);
+
 /** An endpoint as callers see it. Its secrets are never part of it. */
 export const endpointSchema = Type.Object({
   id: Type.String(),
@@ -93,6 +105,7 @@ export const endpointSchema = Type.Object({
   ),
   created_at: instantSchema,
   updated_at: instantSchema,
+  hours: includedHours,
 });
 
 /** The body of `POST /webhook/endpoints`. What is missing gets the default of the service. */
@@ -209,6 +222,7 @@ export const deliveryGroupSchema = Type.Object({
   first_seen: instantSchema,
   last_seen: instantSchema,
   error: nullable(Type.String({ description: 'the newest error message of the group' })),
+  hours: includedHours,
 });
 /** A group of the dead-letter queue. `target` and `error` are those of its newest failure. */
 export type GroupRow = Static<typeof deliveryGroupSchema>;

@@ -188,7 +188,7 @@ test('a version is the same bytes whatever is tagged, untagged or stored after i
   expect(before.map(({ headers }) => headers['x-record-count'])).toEqual(
     before.map(() => String(inside.length)),
   );
-  expect(before[0]?.headers['content-disposition']).toContain('T_training_v1.csv');
+  expect(before[0]?.headers['content-disposition']).toContain('T_v1.csv');
   await send([{ ...records[1], event_id: 'late' }]);
   await service.call('DELETE', `/enrichment/tags/${tag.json.id ?? tag.json.tag?.id}`);
   const after = await read();

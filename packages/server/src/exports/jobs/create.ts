@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { addDays } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Audit } from '../../platform/audit.ts';
@@ -11,7 +10,7 @@ import type { FileOptions } from '../formats/format.ts';
 import { createFormat } from '../formats/index.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 import { type Selection, toSelection } from '../select.ts';
-import { defaultColumns, type ExportFormat } from '../values.ts';
+import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
 
@@ -78,7 +77,7 @@ async function queueJob(
     id: newId('exp'),
     request: body,
     options,
-    file_name: fileNameOf(selection, options),
+    file_name: fileNameOf(body, selection, options),
     version: version === null ? null : versionOf(version),
     requested_by: actor.name,
     tokenId: actor.tokenId,
@@ -152,17 +151,14 @@ export function toFileOptions(
   return { format, columns, header, profile, compression };
 }
 
-/** The name of the file, such as `TX_DFW_2001-01-01_2001-03-31.csv.gz`. */
-export function fileNameOf(selection: Selection, options: FileOptions): string {
-  const { slice, version } = selection;
-  const last = slice.until && addDays(slice.until, -1);
-  const names =
-    version === null
-      ? [slice.tenant, slice.store, slice.from, last, slice.kind, slice.dataset]
-      : [slice.tenant, version.dataset, version.name, slice.split];
-  const name = names.filter((part) => part !== undefined).join('_');
-  // The name of a version may contain characters that no file system accepts.
-  return `${name.replaceAll(/[/\\]/g, '-')}.${createFormat(options).extension}`;
+/** The name of the file that a request asks for. */
+export function fileNameOf(
+  body: ExportRequest,
+  { version }: Pick<Selection, 'version'>,
+  options: FileOptions,
+): string {
+  const parts = { ...body, versionName: version?.name };
+  return exportFileName(parts, `.${createFormat(options).extension}`);
 }
 
 /** Whether the client prefers a job to waiting for the file (RFC 7240). */

@@ -39,6 +39,7 @@ async function completed(): Promise<string> {
 async function orphans(prefix = ''): Promise<string[]> {
   const found: string[] = [];
   await findOrphans(exports.db, exports.cold.store, [prefix], {
+    rest: async () => {},
     signal: never,
     add: (problems) => void found.push(...problems.map(({ object_key }) => object_key ?? '')),
   });

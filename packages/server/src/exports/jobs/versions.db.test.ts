@@ -57,7 +57,7 @@ test('an export of a version is the same bytes again, whatever arrived and moved
       digest: frozen.digest,
       parts_total: frozen.parts.length,
       version: { id: 'ver_1', dataset: 'training', shares: { train: 60 } },
-      file_name: `T_training_v ver_1.${format}`,
+      file_name: `T_v-ver_1.${format}`,
     });
     await exports.ingest('T', 30, `late-${format}`);
     await freeze(exports.db, exports.cold, {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
+import { unlessAborted } from '../work/unless-aborted.ts';
 import {
   fromFileSystem,
   ObjectDamaged,
@@ -31,44 +32,13 @@ export function createObjectChecks(): ObjectChecks {
   const checked = new LRUCache<string, string>({ max: remembered });
   const running = new Map<string, Promise<void>>();
 
-  const checkFile = async (path: string, ref: ObjectRef, options: CheckOptions) => {
-    const file = await open(path, 'r').catch((error: unknown) => {
-      if (['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) throw new ObjectMissing(ref.key);
-      throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
-    });
-    try {
-      const { dev, ino, size, mtimeNs } = await file.stat({ bigint: true });
-      if (size !== BigInt(ref.sizeBytes)) {
-        throw new ObjectDamaged(ref.key, `has ${size} bytes instead of ${ref.sizeBytes}`);
-      }
-      // A file that was replaced or written to has another inode, size or time of change.
-      const state = [dev, ino, size, mtimeNs, ref.sha256.toString('hex')].join(':');
-      if (!options.anew && checked.get(path) === state) return;
+  const checkFile = async (path: string, ref: ObjectRef, { anew, signal }: CheckOptions) => {
+    const isKnown = (state: string) => !anew && checked.get(path) === state;
+    const state = await checkObject(path, ref, { signal, isKnown }).catch((error: unknown) => {
       checked.delete(path);
-      const hash = createHash('sha256');
-      const chunk = Buffer.allocUnsafe(chunkBytes);
-      // This is not a stream, because a stream of a file handle ends the whole process when its signal is already
-      // aborted.
-      for (;;) {
-        options.signal?.throwIfAborted();
-        const { bytesRead } = await file.read(chunk, 0, chunkBytes);
-        if (bytesRead === 0) break;
-        hash.update(chunk.subarray(0, bytesRead));
-      }
-      const sha256 = hash.digest();
-      if (!sha256.equals(ref.sha256)) {
-        throw new ObjectDamaged(
-          ref.key,
-          `has the SHA-256 ${sha256.toString('hex')} instead of ${ref.sha256.toString('hex')}`,
-        );
-      }
-      checked.set(path, state);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
-    } finally {
-      await file.close();
-    }
+      throw error;
+    });
+    checked.set(path, state);
   };
 
   /**
@@ -99,23 +69,48 @@ export function createObjectChecks(): ObjectChecks {
 }
 
 /**
- * Waits for the work until the signal aborts, and then throws its reason. The work itself goes on, for the others who
- * wait for it.
+ * Compares a file with the reference by its size and its SHA-256, and returns the state in which it was: a file that is
+ * replaced or written to gets another inode, size or time of change. Nothing is read of a file in a state that
+ * `isKnown`. Throws ObjectMissing, ObjectDamaged or 503 `cold_tier_unavailable`.
  */
-export async function unlessAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  if (signal === undefined) return await work;
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+export async function checkObject(
+  path: string,
+  ref: ObjectRef,
+  { signal, isKnown }: { signal?: AbortSignal | undefined; isKnown?: (state: string) => boolean },
+): Promise<string> {
+  const file = await open(path, 'r').catch((error: unknown) => {
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) throw new ObjectMissing(ref.key);
+    throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
   });
   try {
-    return await Promise.race([work, aborted]);
+    const { dev, ino, size, mtimeNs } = await file.stat({ bigint: true });
+    if (size !== BigInt(ref.sizeBytes)) {
+      throw new ObjectDamaged(ref.key, `has ${size} bytes instead of ${ref.sizeBytes}`);
+    }
+    const state = [dev, ino, size, mtimeNs, ref.sha256.toString('hex')].join(':');
+    if (isKnown?.(state) === true) return state;
+    const hash = createHash('sha256');
+    const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, ref.sizeBytes + 1));
+    // This is not a stream, because a stream of a file handle ends the whole process when its signal is already
+    // aborted.
+    for (;;) {
+      signal?.throwIfAborted();
+      const { bytesRead } = await file.read(chunk, 0, chunk.length);
+      if (bytesRead === 0) break;
+      hash.update(chunk.subarray(0, bytesRead));
+    }
+    const sha256 = hash.digest();
+    if (!sha256.equals(ref.sha256)) {
+      throw new ObjectDamaged(
+        ref.key,
+        `has the SHA-256 ${sha256.toString('hex')} instead of ${ref.sha256.toString('hex')}`,
+      );
+    }
+    return state;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw fromFileSystem(error, `The object ${ref.key} cannot be read from ${path}`);
   } finally {
-    signal.removeEventListener('abort', stop);
+    await file.close();
   }
 }

@@ -129,6 +129,31 @@ describe.each(kinds)('on %s', (_, open) => {
     }
   });
 
+  test('whoever asks gets an advance that begins afterwards, one with all who ask meanwhile', async () => {
+    const swapped: number[] = [];
+    const later: Promise<void>[] = [];
+    const leaving = new AbortController();
+    let asked = 0;
+    const ask = (signal?: AbortSignal) => {
+      asked += 1;
+      return fence.advance(signal);
+    };
+    const fence = fenceOf(original, store, {
+      swap(...given) {
+        swapped.push(asked);
+        // These come while an advance is under way.
+        if (swapped.length === 1) later.push(ask(leaving.signal), ask(), ask());
+        return store.marker.swap(...given);
+      },
+    });
+    await Promise.all([ask(), ask(), ask()]);
+    leaving.abort(new Error('gone'));
+    const [left, ...stayed] = later;
+    await expect(left).rejects.toThrow('gone');
+    await Promise.all(stayed);
+    expect(swapped).toEqual([3, 6]);
+  });
+
   test('processes of one database share it', async () => {
     const others = Array.from({ length: 6 }, () => fenceOf(original, store));
     const looks = others.map((fence) => fence.look());

@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Database } from '../postgres/database.ts';
 import * as queries from '../postgres/store-fence.ts';
+import { unlessAborted } from '../work/unless-aborted.ts';
 import { type ObjectStore, storeUnavailable } from './objects.ts';
 
 /** How a database and a store stand to each other. */
@@ -31,8 +32,8 @@ export type StoreStanding = {
  */
 export type StoreFence = {
   /**
-   * Moves the token forward. Throws 409 `store_fenced` when the store has gone on with another database, 409
-   * `store_read_only`, and 503 `cold_tier_unavailable`.
+   * Moves the token forward, once for all who ask at the same time. Throws 409 `store_fenced` when the store has gone on
+   * with another database, 409 `store_read_only`, and 503 `cold_tier_unavailable`.
    */
   advance(signal?: AbortSignal): Promise<void>;
   /** Makes the same check and leaves the token as it is. It is meant for each of many removals after one `advance`. */
@@ -89,6 +90,25 @@ export function createStoreFence(options: StoreFenceOptions): StoreFence {
     );
   }
 
+  /** The advance that has not begun yet; `last` is that which began before it. It never rejects. */
+  let next: Promise<void> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Whoever asks for an advance gets one that begins afterwards, as it must be; and it is enough to have one for all who
+   * ask before it begins. It has no caller's signal: it goes on for the others when one of them goes away.
+   */
+  function share(): Promise<void> {
+    if (next !== null) return next;
+    const shared = last.then(() => {
+      next = null;
+      return take(false, undefined);
+    });
+    next = shared;
+    last = shared.catch(() => {});
+    return shared;
+  }
+
   const look = (outer?: AbortSignal) =>
     inTime(store, outer, async (signal) => {
       let before = await queries.readFence(db);
@@ -108,7 +128,7 @@ export function createStoreFence(options: StoreFenceOptions): StoreFence {
     });
 
   return {
-    advance: (signal) => take(false, signal),
+    advance: (signal) => unlessAborted(share(), signal),
     adopt: (signal) => take(true, signal),
     look,
     async assertOwn(signal) {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGate, type Gate } from '../../kernel/gate.ts';
 import type { Log } from '../log.ts';
-import { type CheckOptions, type ObjectChecks, unlessAborted } from './check-object.ts';
+import { unlessAborted } from '../work/unless-aborted.ts';
+import type { CheckOptions, ObjectChecks } from './check-object.ts';
 import {
   fromFileSystem,
   isObjectFault,

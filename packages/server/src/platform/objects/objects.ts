@@ -53,8 +53,8 @@ export type ObjectStore = {
   readonly beginPut?: (key: string, path: string, signal?: AbortSignal) => GrowingPut;
   /**
    * Reads an object from the store, without any cache, into a local file, which it makes or replaces, or into a sink:
-   * the whole object, or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when a stretch is asked
-   * of an object that has another size.
+   * the whole object, or a stretch of an object that must have `sizeBytes`. Throws ObjectMissing, and ObjectDamaged when
+   * a stretch is asked of an object that has another size.
    */
   get(
     key: string,

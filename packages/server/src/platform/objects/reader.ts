@@ -30,9 +30,9 @@ export type ObjectReaderOptions = {
  * whenever the file has changed. That costs one stat instead of a link, a hash and an unlink. It is safe because a page
  * is read in milliseconds and an object stays for a grace period after it was replaced.
  *
- * For any other store, and where a link cannot be made (another file system), the object is copied, or only the pieces of it that are asked for. There `anew` hashes
- * the copy that is already present; a caller who wants to know about the object itself fetches it with
- * `ObjectStore.get`.
+ * For any other store, and where a link cannot be made (another file system), the object is copied, or only the pieces of
+ * it that are asked for. There `anew` hashes the copy that is already present; a caller who wants to know about the
+ * object itself fetches it with `ObjectStore.get`.
  */
 export function createObjectReader(
   store: ObjectStore,

@@ -5,10 +5,14 @@ const advice: Readonly<Record<string, string>> = {
   AccessDenied: 'Let the credentials list the bucket and read, write and remove its objects.',
   Forbidden: 'Let the credentials list the bucket and read, write and remove its objects.',
   InvalidAccessKeyId: 'Check the access key that the service runs with.',
+  XAdminUserNotFound: 'Check the access key that the service runs with.',
   SignatureDoesNotMatch: 'Check the secret key, the region and the clock of this machine.',
-  RequestTimeTooSkewed: 'Set the clock of this machine.',
+  // The SDK goes by the clock of the store, so this is said only where an answer has no time, or a wrong one.
+  RequestTimeTooSkewed: 'Set the clocks of this machine and of the store.',
   CredentialsProviderError: 'Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile.',
   NoSuchBucket: 'Make the bucket, or correct SVC_BLOB_URL.',
+  // So the SDK calls a 404 that has no code of S3.
+  NotFound: 'Check the endpoint in SVC_BLOB_URL: what answers there is no S3.',
   PermanentRedirect: 'Correct the region in SVC_BLOB_URL.',
   AuthorizationHeaderMalformed: 'Correct the region in SVC_BLOB_URL.',
   XMinioStorageFull: 'Free some space in the store.',
@@ -24,11 +28,18 @@ export function fromS3(error: unknown, what: string): unknown {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   if (isDiskFault(first)) return fromFileSystem(first, what);
   const code = codeOf(first);
-  const next = advice[code];
+  const next = regionAdvice(first, code) ?? advice[code];
   return storeUnavailable(what, `the store says ${code}`, {
     cause: error,
     ...(next === undefined ? {} : { advice: next }),
   });
+}
+
+/** Names the region that the store wants, where it says so. */
+function regionAdvice(error: unknown, code: string): string | undefined {
+  if (code !== 'AuthorizationHeaderMalformed' || !(error instanceof Error)) return undefined;
+  const [, region] = /expecting ["']?([a-z0-9-]+)/.exec(error.message) ?? [];
+  return region && `Correct the region in SVC_BLOB_URL: it is ${region}.`;
 }
 
 const fullCodes = new Set([
@@ -48,11 +59,12 @@ export function isStoreFull(error: unknown): boolean {
 }
 
 /**
- * Returns whether S3 said that this object does not exist. A missing bucket is a fault of the settings and does not
- * count.
+ * Returns whether S3 said that this object does not exist. It must say so by name: servers also answer 404 where there
+ * is no such bucket or user (versitygw), and a proxy does where it knows no such path. None of that may look as if
+ * objects were lost. Ask this only of errors whose answers have a body, which those to a HEAD have not.
  */
 export function isMissingKey(error: unknown): boolean {
-  return statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket';
+  return statusOf(error) === 404 && codeOf(error) === 'NoSuchKey';
 }
 
 /** Returns the HTTP status that the store answered with; undefined when no answer came. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { markerName, storeUnavailable } from './objects.ts';
+import { optionsOf, type S3Sdk } from './s3-client.ts';
 import { isMissingKey, statusOf } from './s3-errors.ts';
-import { bodyOf, optionsOf, type S3Sdk } from './s3-upload.ts';
+import { bodyOf } from './s3-upload.ts';
 
 export type MarkerStore = {
   readonly sdk: S3Sdk;

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { CompletedPart, S3Client } from '@aws-sdk/client-s3';
-import { unlessAborted } from './check-object.ts';
+import { unlessAborted } from '../work/unless-aborted.ts';
+import { optionsOf, type S3Sdk } from './s3-client.ts';
 import { codeOf } from './s3-errors.ts';
-
-export type S3Sdk = typeof import('@aws-sdk/client-s3');
 
 type Upload = {
   readonly sdk: S3Sdk;
@@ -209,8 +208,4 @@ async function readRange(file: FileHandle, start: number, length: number): Promi
     filled += bytesRead;
   }
   return buffer;
-}
-
-export function optionsOf(abortSignal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
-  return abortSignal === undefined ? {} : { abortSignal };
 }

@@ -1,55 +1,20 @@
-import { createWriteStream } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setTimeout as wait } from 'node:timers/promises';
-import type { S3Client } from '@aws-sdk/client-s3';
+import { stat } from 'node:fs/promises';
+import { type ObjectStore, storeUnavailable } from './objects.ts';
 import {
-  assertObjectKey,
-  type ByteSink,
-  type ByteStretch,
-  isDiskFault,
-  markerName,
-  ObjectDamaged,
-  type ObjectInfo,
-  ObjectMissing,
-  type ObjectStore,
-  type OpenUpload,
-  storeUnavailable,
-} from './objects.ts';
-import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
-import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import {
-  abortUpload,
-  createGrowth,
-  type Growth,
+  createClient,
+  locate,
   optionsOf,
-  type S3Sdk,
-  uploadFile,
-  wholeFile,
-} from './s3-upload.ts';
-import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
-
-/** How long a request to S3 may take, and how often it is tried. */
-export type S3Limits = {
-  /** How often one request is tried, counting the first try. */
-  readonly attempts: number;
-  readonly connectMillis: number;
-  /** The time from the first byte of the request to the first byte of the answer. */
-  readonly answerMillis: number;
-  /** The longest time in which no byte moves in either direction. */
-  readonly idleMillis: number;
-  /** The time for a read with all its tries. It may take one second more for each 256 KiB that came. */
-  readonly readMillis: number;
-};
-
-const usualLimits: S3Limits = {
-  attempts: 4,
-  connectMillis: 5_000,
-  answerMillis: 120_000,
-  idleMillis: 30_000,
-  readMillis: 15_000,
-};
+  type S3Limits,
+  type S3Store,
+  targetOf,
+  usualLimits,
+} from './s3-client.ts';
+import { fromS3, isMissingKey } from './s3-errors.ts';
+import { listPage, listUploadsPage, type UploadMarker } from './s3-list.ts';
+import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
+import { get, head } from './s3-read.ts';
+import { abortUpload, createGrowth, type Growth, uploadFile, wholeFile } from './s3-upload.ts';
+import { invalidBlobUrl, parseS3Url } from './s3-url.ts';
 
 const leastBytesPerMilli = 256;
 
@@ -177,46 +142,11 @@ export async function createS3Store(
   };
 }
 
-type S3Store = {
-  readonly sdk: S3Sdk;
-  readonly client: S3Client;
-  readonly place: S3Place;
-  readonly location: string;
-};
-
 type Transfer = {
   readonly key: string;
   readonly path: string;
   readonly signal: AbortSignal | undefined;
 };
-
-type Download = {
-  readonly key: string;
-  readonly target: string | ByteSink;
-  readonly signal: AbortSignal | undefined;
-  readonly stretch: Stretch | undefined;
-};
-
-function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
-  const { endpoint, region, pathStyle } = place;
-  return new sdk.S3Client({
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
-    forcePathStyle: pathStyle,
-    maxAttempts: limits.attempts,
-    // By default newer SDKs send a CRC in a trailer after an aws-chunked body, and ask for one with every answer. Older
-    // MinIO and Ceph, R2 and Garage refuse one or the other. All of them check the Content-MD5 that every upload
-    // carries, and what is downloaded is checked by its SHA-256.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: {
-      connectionTimeout: limits.connectMillis,
-      requestTimeout: limits.answerMillis,
-      throwOnRequestTimeout: true,
-      socketTimeout: limits.idleMillis,
-    },
-  });
-}
 
 /**
  * Throws the reason of the signal when the work was aborted, and any other error as a 503 that says what could not be
@@ -289,187 +219,6 @@ async function put(
   );
 }
 
-type Stretch = ByteStretch & { readonly sizeBytes: number };
-
-/** Downloads an object or a stretch of it. It tries again when the body breaks off, because the SDK retries only until the body begins. */
-async function get(
-  store: S3Store,
-  { key, target, signal, stretch }: Download,
-  { attempts, onBytes }: { attempts: number; onBytes: (count: number) => void },
-): Promise<void> {
-  const Range = stretch && `bytes=${stretch.start}-${stretch.end - 1}`;
-  for (let attempt = 1; ; attempt += 1) {
-    const command = new store.sdk.GetObjectCommand({ ...targetOf(store, key), Range });
-    const answer = await store.client.send(command, optionsOf(signal)).catch((error: unknown) => {
-      if (statusOf(error) === 416) throw new ObjectDamaged(key, 'is shorter than it was');
-      throw isMissingKey(error) ? new ObjectMissing(key) : error;
-    });
-    try {
-      if (stretch !== undefined) assertStretch(store, answer.ContentRange, { key, stretch });
-    } catch (error) {
-      if (answer.Body instanceof Readable) answer.Body.destroy();
-      throw error;
-    }
-    try {
-      await writeBody(answer, target, { signal, onBytes });
-      return;
-    } catch (error) {
-      if (typeof target === 'string') await rm(target, { force: true });
-      if (attempt >= attempts || isDiskFault(error)) throw error;
-      signal?.throwIfAborted();
-      await wait(100 * 2 ** attempt, undefined, signal === undefined ? {} : { signal });
-    }
-  }
-}
-
-/** Checks that a store answers with the stretch that was asked for, and of an object of the right size. */
-function assertStretch(
-  { location }: S3Store,
-  contentRange: string | undefined,
-  { key, stretch: { start, end, sizeBytes } }: { key: string; stretch: Stretch },
-): void {
-  const [, from, to, size] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
-  if (size !== undefined && size !== '*' && Number(size) !== sizeBytes) {
-    throw new ObjectDamaged(key, `has ${size} bytes instead of ${sizeBytes}`);
-  }
-  if (Number(from) === start && Number(to) === end - 1) return;
-  throw storeUnavailable(
-    `The object ${key} cannot be read from ${location}`,
-    'the store does not answer with the bytes that were asked for',
-    { advice: 'Use a store, or a proxy before it, that keeps the header Range of GetObject.' },
-  );
-}
-
-async function writeBody(
-  answer: { Body?: unknown; ContentLength?: number | undefined },
-  target: string | ByteSink,
-  { signal, onBytes }: Pick<Transfer, 'signal'> & { onBytes: (count: number) => void },
-): Promise<void> {
-  const { Body, ContentLength } = answer;
-  if (!(Body instanceof Readable)) throw new Error('the store answered without a body');
-  let sizeBytes = 0;
-  const count = (chunk: Buffer) => {
-    sizeBytes += chunk.length;
-    onBytes(chunk.length);
-  };
-  const options = signal === undefined ? {} : { signal };
-  if (typeof target === 'string') {
-    const file = createWriteStream(target, { highWaterMark: fileBufferBytes });
-    Body.on('data', count);
-    try {
-      await pipeline(Body, file, options);
-    } catch (error) {
-      // The body may fail while the file is still being opened. It must not appear after the caller has removed it.
-      if (!file.closed)
-        await new Promise<void>((done) => file.destroy().once('close', () => done()));
-      throw error;
-    }
-  } else {
-    target.begin();
-    const takeAll = async (chunks: AsyncIterable<Buffer>) => {
-      for await (const chunk of chunks) {
-        count(chunk);
-        await target.write(chunk);
-      }
-    };
-    await pipeline(Body, takeAll, options);
-  }
-  if (ContentLength !== undefined && sizeBytes !== ContentLength) {
-    throw new Error(`the store sent ${sizeBytes} of ${ContentLength} bytes`);
-  }
-}
-
-/** So much is written to a file at once, where it waits for the disk: by 64 KiB it took a third more CPU time. */
-const fileBufferBytes = 1024 * 1024;
-
-async function head(
-  store: S3Store,
-  key: string,
-  signal: AbortSignal | undefined,
-): Promise<ObjectInfo | null> {
-  const { sdk, client, place } = store;
-  try {
-    const command = new sdk.HeadObjectCommand(targetOf(store, key));
-    const { ContentLength } = await client.send(command, optionsOf(signal));
-    return { key, sizeBytes: ContentLength ?? 0 };
-  } catch (error) {
-    if (statusOf(error) !== 404) throw error;
-    // The answer to a HEAD has no body, so a missing object and a missing bucket look the same.
-    const bucket = new sdk.HeadBucketCommand({ Bucket: place.bucket });
-    await client.send(bucket, optionsOf(signal)).catch((fault: unknown) => {
-      // A user may be allowed to read objects without being allowed to ask for their bucket.
-      if (statusOf(fault) === 403) return;
-      throw statusOf(fault) === 404
-        ? Object.assign(new Error(`there is no bucket ${place.bucket}`), { code: 'NoSuchBucket' })
-        : fault;
-    });
-    return null;
-  }
-}
-
-async function listPage(
-  { sdk, client, place }: S3Store,
-  {
-    prefix,
-    token,
-    signal,
-  }: { prefix: string; token: string | undefined } & Pick<Transfer, 'signal'>,
-): Promise<{ objects: ObjectInfo[]; next: string | undefined }> {
-  const root = place.prefix === '' ? '' : `${place.prefix}/`;
-  const page = await client.send(
-    new sdk.ListObjectsV2Command({
-      Bucket: place.bucket,
-      Prefix: `${root}${prefix}`,
-      ...(token === undefined ? {} : { ContinuationToken: token }),
-    }),
-    optionsOf(signal),
-  );
-  const objects = (page.Contents ?? []).flatMap(({ Key, Size }) =>
-    // Some tools store empty objects as folders, with a `/` at the end. The marker is not an object either.
-    Key === undefined || Key.endsWith('/') || Key.startsWith(`${root}${markerName}`)
-      ? []
-      : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
-  );
-  return { objects, next: page.IsTruncated === true ? page.NextContinuationToken : undefined };
-}
-
-type UploadMarker = { readonly KeyMarker?: string; readonly UploadIdMarker?: string };
-
-async function listUploadsPage(
-  { sdk, client, place }: S3Store,
-  { prefix, after, signal }: { prefix: string; after: UploadMarker } & Pick<Transfer, 'signal'>,
-): Promise<{ uploads: OpenUpload[]; next: UploadMarker | undefined }> {
-  const root = place.prefix === '' ? '' : `${place.prefix}/`;
-  const page = await client.send(
-    new sdk.ListMultipartUploadsCommand({
-      Bucket: place.bucket,
-      Prefix: `${root}${prefix}`,
-      ...after,
-    }),
-    optionsOf(signal),
-  );
-  const uploads = (page.Uploads ?? []).flatMap(({ Key, UploadId, Initiated }) =>
-    // Some servers take the prefix only as a hint and list other keys too.
-    Key === undefined || UploadId === undefined || !Key.startsWith(`${root}${prefix}`)
-      ? []
-      : [
-          {
-            id: UploadId,
-            key: Key.slice(root.length),
-            startedAt: Initiated?.getTime() ?? Number.POSITIVE_INFINITY,
-          },
-        ],
-  );
-  const { IsTruncated, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
-  const hasMore = IsTruncated === true && KeyMarker !== undefined && KeyMarker !== '';
-  return {
-    uploads,
-    next: hasMore
-      ? { KeyMarker, ...(UploadIdMarker === undefined ? {} : { UploadIdMarker }) }
-      : undefined,
-  };
-}
-
 async function remove(store: S3Store, key: string, signal: AbortSignal | undefined): Promise<void> {
   const { sdk, client } = store;
   try {
@@ -477,13 +226,4 @@ async function remove(store: S3Store, key: string, signal: AbortSignal | undefin
   } catch (error) {
     if (!isMissingKey(error)) throw error;
   }
-}
-
-function targetOf({ place }: S3Store, key: string): { Bucket: string; Key: string } {
-  assertObjectKey(key);
-  return locate(place, key);
-}
-
-function locate({ bucket, prefix }: S3Place, key: string): { Bucket: string; Key: string } {
-  return { Bucket: bucket, Key: prefix === '' ? key : `${prefix}/${key}` };
 }

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import { Socket } from 'node:net';
 import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { AppError } from '../../kernel/errors.ts';
+import { createGate } from '../../kernel/gate.ts';
 import { encodeArray } from './array-text.ts';
+import { databaseError, mayTryAgain, sqlState, translateDatabaseError } from './errors.ts';
 
 type Row = Record<string, unknown>;
 
@@ -71,17 +72,6 @@ export type Connection = Queryable & {
    */
   cancel(): Promise<void>;
 };
-
-/** These are serialization failure, deadlock and lock not available. */
-const retriedCodes = new Set(['40001', '40P01', '55P03']);
-
-/**
- * Returns whether work that failed because of another transaction should be tried again after this attempt, counted
- * from 1.
- */
-export function mayTryAgain(error: unknown, attempt: number): boolean {
-  return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
-}
 
 /** No short statement takes this long. The server gives up after the first time, and this process after the second. */
 const statementMillis = 60_000;
@@ -257,7 +247,7 @@ async function lend<T>(
     async cancel() {
       isSpent = true;
       const { backendPid } = client as unknown as OwnClient;
-      await pool.query('select pg_cancel_backend($1)', [backendPid]);
+      await pool.query('select pg_cancel_backend($1::int)', [backendPid]);
     },
   };
   try {
@@ -317,6 +307,8 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
     await client.end().catch(() => {});
     throw translateDatabaseError(error);
   }
+  // Several callers may share a session, and a client takes one statement at a time.
+  const turns = createGate(1);
   let isBeating = false;
   const beat = setInterval(() => {
     if (isBeating) return;
@@ -333,7 +325,7 @@ async function openSession(config: pg.ClientConfig, silenceSeconds: number): Pro
     lost: lost.signal,
     async query(statement, options) {
       try {
-        return await run(client, statement, options);
+        return await turns.run(() => run(client, statement, options));
       } catch (error) {
         // The statement would fail for as long as the session lives, so its owner is to open another.
         if (staleStatements.has(sqlState(error) ?? '')) lost.abort();
@@ -377,19 +369,6 @@ async function run<R extends Row>(
 }
 
 /**
- * Returns the SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of
- * ours; undefined when the error did not come from there.
- */
-export function sqlState(error: unknown): string | undefined {
-  return databaseError(error)?.code;
-}
-
-function databaseError(error: unknown): pg.DatabaseError | undefined {
-  if (error instanceof pg.DatabaseError) return error;
-  return error instanceof Error ? databaseError(error.cause) : undefined;
-}
-
-/**
  * Returns the name under which a statement is prepared; it follows from the text. Values are never part of a text, so
  * there are few names.
  */
@@ -408,83 +387,4 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8) return Number;
   if (dateTypes.has(oid)) return (value: string) => value;
   return pg.types.getTypeParser(oid, format);
-}
-
-const lostWorkerMessage = 'failure on connection marked as essential';
-// The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
-const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
-/** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
-const refusedCodes = new Set(['28000', '28P01', '3D000']);
-/** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
-const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
-const fullCodes = new Set(['53100', '53000']);
-/** PostgreSQL says so of its memory, and of its table of locks, which all sessions share. */
-const outOfMemory = '53200';
-const networkCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-]);
-const clientMessages = [
-  'Connection terminated',
-  'timeout exceeded when trying to connect',
-  'Client has encountered a connection error',
-  'Cannot use a pool after calling end',
-  'Query read timeout',
-];
-
-/**
- * Makes an AppError of a fault of the database that will pass, so that the caller is told to come back. Any other error
- * is returned as it came, and becomes `internal_error`.
- */
-function translateDatabaseError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof AppError) return error;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (error instanceof pg.DatabaseError) {
-    if (unavailableCodes.has(code) || refusedCodes.has(code) || code.startsWith('08')) {
-      return unavailable(error);
-    }
-    // Citus gives it no code of its own when a worker dies in the middle of a transaction.
-    if (error.message.startsWith(lostWorkerMessage)) return unavailable(error);
-    // It accepts no connections for a while, as while it is being cloned, or none of this role.
-    if (error.severity === 'FATAL') return unavailable(error);
-    if (fullCodes.has(code)) {
-      return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
-    }
-    if (code === outOfMemory) {
-      return new AppError('database_out_of_memory', {
-        detail:
-          'The database has no memory left for this, or no room in its table of locks. Try again in a few seconds. If it goes on, raise max_locks_per_transaction of PostgreSQL, or its memory.',
-        retryAfterSeconds: 5,
-        cause: error,
-      });
-    }
-    if (code.startsWith('22')) {
-      return new AppError('request_invalid', {
-        detail: 'A value of the request is not one that the database can take.',
-        cause: error,
-      });
-    }
-    if (timeoutCodes.has(code)) {
-      return new AppError('query_timeout', { retryAfterSeconds: 5, cause: error });
-    }
-    return error;
-  }
-  const isNetwork =
-    networkCodes.has(code) ||
-    ('syscall' in error && error.syscall === 'connect') ||
-    clientMessages.some((message) => error.message.includes(message));
-  return isNetwork ? unavailable(error) : error;
-}
-
-function unavailable(cause: Error): AppError {
-  return new AppError('database_unavailable', {
-    detail: 'The database cannot be reached at the moment. Try again in a second.',
-    retryAfterSeconds: 1,
-    cause,
-  });
 }

@@ -3,6 +3,8 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
+import { openDatabase } from './database.ts';
+import { advisoryLocks } from './locks.ts';
 import { listNewerMigrations, migrate } from './migrate.ts';
 
 let db: TestDatabase;
@@ -21,9 +23,14 @@ test('a second run changes nothing', async () => {
 });
 
 test('many processes starting at once migrate an empty database once', async () => {
-  await db.pool.query('drop schema public cascade');
-  await db.pool.query('create schema public');
-  const runs = await Promise.all([migrate(db), migrate(db), migrate(db), migrate(db)]);
+  const url = new URL(db.url);
+  url.pathname += '_empty';
+  const name = url.pathname.slice(1);
+  await db.pool.query(`create database ${name} template template0`);
+  const empty = openDatabase({ url: url.href, maxConnections: 8, onError: () => {} });
+  const runs = await Promise.all(Array.from({ length: 4 }, () => migrate(empty)));
+  await empty.close();
+  await db.pool.query(`drop database ${name} with (force)`);
   expect(runs.filter((applied) => applied.length > 0)).toHaveLength(1);
   const names = runs.flat();
   expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
@@ -46,6 +53,34 @@ test('a migration waits for a lock no longer than others can wait behind it, and
     return { started };
   });
   expect(await migrating.started).toEqual([expect.stringMatching(/-limits\.sql$/)]);
+});
+
+test('a migration that is told to stop neither waits for another process nor leaves anything half', async () => {
+  await db.query(sql`drop table limit_use`);
+  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
+  const waitFor = (kind: string) =>
+    until(async () => {
+      const waiting = await db.query(sql`
+        select from pg_stat_activity
+        where wait_event_type = 'Lock' and wait_event = ${kind} and datname = current_database()`);
+      return waiting.length > 0;
+    });
+  const stopWhileWaiting = async (kind: string) => {
+    const stop = new AbortController();
+    const migrating = expect(migrate(db, stop.signal)).rejects.toThrow('enough');
+    await waitFor(kind);
+    stop.abort(new Error('enough'));
+    await migrating;
+  };
+  await db.withConnection(async ({ client }) => {
+    await client.query('begin; create table limit_use ()');
+    await stopWhileWaiting('transactionid');
+    const held = `select pg_advisory_xact_lock(${advisoryLocks.migrations})`;
+    await client.query(`rollback; begin; ${held}`);
+    await stopWhileWaiting('advisory');
+    await client.query('rollback');
+  });
+  expect(await migrate(db)).toEqual([expect.stringMatching(/-limits\.sql$/)]);
 });
 
 test('every migration since the previous release says whether that survives it', async () => {

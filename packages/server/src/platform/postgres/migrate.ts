@@ -9,9 +9,9 @@ import {
   type Database,
   longestTimerMillis,
   type Queryable,
-  sqlState,
   usualLimits,
 } from './database.ts';
+import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';
 
@@ -38,24 +38,49 @@ type Migration = { name: string; text: string; checksum: string };
  * migrations/ runs in a transaction of its own, in the order of the names. One lock makes sure that only one process
  * migrates, however many start. Throws `database_unusable` when a newer version made the database in a way that this
  * one does not survive, or when an applied file has changed, and before anything else when the database is none that
- * svcctl can work with.
+ * svcctl can work with. When the signal aborts, waiting ends, the migration under way is undone, and the reason of the
+ * signal is thrown.
  */
-export async function migrate(database: Database): Promise<string[]> {
+export async function migrate(
+  database: Database,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string[]> {
   const migrations = await readMigrations();
   await refuseUnfit(database);
   return database.withConnection(async (connection) => {
-    // Waiting for another process and changing a large table may both take long.
-    await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
-    await runPatiently(connection, `select pg_advisory_lock(${advisoryLocks.migrations})`);
-    const applied = await applyMissing(connection, migrations);
-    // If this fails, the connection is destroyed and the lock goes with it.
-    await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
-    await connection.query(usualLimits);
-    return applied;
+    const cancel = () => void connection.cancel().catch(() => {});
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      return await migrateAlone(connection, migrations, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
   });
 }
 
-async function applyMissing(connection: Connection, migrations: Migration[]): Promise<string[]> {
+async function migrateAlone(
+  connection: Connection,
+  migrations: Migration[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  // Waiting for another process and changing a large table may both take long.
+  await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
+  await runPatiently(connection, `select pg_advisory_lock(${advisoryLocks.migrations})`);
+  const applied = await applyMissing(connection, migrations, signal);
+  // If this fails, the connection is destroyed and the lock goes with it.
+  await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
+  await connection.query(usualLimits);
+  return applied;
+}
+
+async function applyMissing(
+  connection: Connection,
+  migrations: Migration[],
+  signal: AbortSignal,
+): Promise<string[]> {
   await prepareJournal(connection);
   const rows = await connection.query<{ name: string; checksum: string }>(
     sql`select name, checksum from schema_migrations`,
@@ -66,7 +91,7 @@ async function applyMissing(connection: Connection, migrations: Migration[]): Pr
   if (isNewer) requireSurvival(await listNewerMigrations(connection));
   const applied = new Set(rows.map((row) => row.name));
   const missing = migrations.filter((migration) => !applied.has(migration.name));
-  for (const migration of missing) await apply(connection, migration);
+  for (const migration of missing) await apply(connection, migration, signal);
   return missing.map((migration) => migration.name);
 }
 
@@ -89,9 +114,14 @@ async function prepareJournal(connection: Connection): Promise<void> {
  * Applies a migration in one transaction. Processes of the previous release may be at work meanwhile: whoever wants a
  * table that the migration waits for waits behind it, so it gives up soon and tries again.
  */
-async function apply(connection: Connection, { name, text, checksum }: Migration): Promise<void> {
+async function apply(
+  connection: Connection,
+  { name, text, checksum }: Migration,
+  signal: AbortSignal,
+): Promise<void> {
   const needs = name > previousRelease && survival.test(text) ? previousRelease : null;
   for (;;) {
+    signal.throwIfAborted();
     try {
       await connection.client.query(`begin; set local lock_timeout = ${lockMillis}`);
       for (const statement of statementsOf(text)) await runPatiently(connection, statement);

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import sql, { raw } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
-import { type Database, type Queryable, type Session, sqlState } from './database.ts';
+import type { Database, Queryable, Session } from './database.ts';
+import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 
 const oldestVersion = 150_000;

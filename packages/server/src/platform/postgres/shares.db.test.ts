@@ -48,6 +48,29 @@ test('shares are done in their order, and the end comes after the last', async (
   await session.close();
 });
 
+test('several at once take each share once, and a fault ends all when those under way have ended', async () => {
+  const all = ['a', 'b', 'c', 'd', 'e', 'f'];
+  await addShares(db, 'j', all);
+  const session = await db.openSession();
+  const [met, done] = [hold(), new Set<string>()];
+  const work = async (share: string) => {
+    done.add(share);
+    if (done.size === 3) met.resolve();
+    await met.promise;
+    if (share === 'b') throw new Error('b is broken');
+    return async () => void stored.push(share);
+  };
+  const doSome = () => doShares<string>(db, { job: 'j', session, signal }, work, { atOnce: 3 });
+  await expect(doSome()).rejects.toThrow('b is broken');
+  expect(stored.sort()).toEqual(['a', 'c']);
+  await session.close();
+  await untilFree();
+  const next = await db.openSession();
+  await doAll(next, 'next', () => {});
+  expect(stored.slice(2)).toEqual(['next b', 'next d', 'next e', 'next f']);
+  await next.close();
+});
+
 test('a share that a frozen process had is done once more, and stored by whoever took it last', async () => {
   await addShares(db, 'j', ['a']);
   const [frozen, other] = [await db.openSession(), await db.openSession()];

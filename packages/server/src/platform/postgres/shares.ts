@@ -1,4 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
+import { createGate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Connection, Database, Queryable, Session } from './database.ts';
 import { isHeldLock, tryLock, unlock } from './locks.ts';
@@ -30,29 +31,43 @@ export async function addShares(
 }
 
 /**
- * Does shares of a job one by one, as long as there are some that no other process has. `work` returns what stores the
- * outcome of a share; that is called in the transaction that ends the share.
+ * Does shares of a job, one by one or some at once, as long as there are some that no other process has. `work` returns
+ * what stores the outcome of a share; that is called in the transaction that ends the share. Throws the first error,
+ * once the shares that were begun have ended.
  */
 export async function doShares<Work>(
   db: Database,
   { job, session, signal }: Divided,
   work: (work: Work) => Promise<(connection: Connection) => Promise<void>>,
+  { atOnce = 1 } = {},
 ): Promise<void> {
-  for (;;) {
-    signal.throwIfAborted();
-    const mark = randomText(16);
-    const share = await takeShare<Work>(session, job, mark);
-    if (share === undefined) return;
-    const store = await work(share.work);
-    signal.throwIfAborted();
-    await db.transaction(async (connection) => {
-      const ended = await connection.query(sql`
-        delete from work_shares where job = ${job} and number = ${share.number} and mark = ${mark}
-        returning number`);
-      if (ended.length > 0) await store(connection);
-    });
-    await unlock(session, 'shares', lockOf(job, share.number));
+  // Whoever has a lock gets it once more, so two that took shares at the same time could take the same one.
+  const taking = createGate(1);
+  let fault: { readonly error: unknown } | null = null;
+
+  async function doOneByOne(): Promise<void> {
+    while (fault === null) {
+      signal.throwIfAborted();
+      const mark = randomText(16);
+      const share = await taking.run(() => takeShare<Work>(session, job, mark));
+      if (share === undefined) return;
+      const store = await work(share.work);
+      signal.throwIfAborted();
+      await db.transaction(async (connection) => {
+        const ended = await connection.query(sql`
+          delete from work_shares where job = ${job} and number = ${share.number} and mark = ${mark}
+          returning number`);
+        if (ended.length > 0) await store(connection);
+      });
+      await unlock(session, 'shares', lockOf(job, share.number));
+    }
   }
+
+  const note = (error: unknown) => {
+    fault ??= { error };
+  };
+  await Promise.all(Array.from({ length: atOnce }, () => doOneByOne().catch(note)));
+  if (fault !== null) throw (fault as { error: unknown }).error;
 }
 
 /**

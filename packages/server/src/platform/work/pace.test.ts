@@ -11,14 +11,14 @@ afterEach(() => {
 const never = new AbortController().signal;
 
 /** Work that is paced, and whether clients wait. */
-function startWork() {
+function startWork(loops?: number) {
   const state = { isAwaited: false, restedMillis: 0, hasReturned: true };
   const rest = createPace({
     isAwaited: () => state.isAwaited,
     onRest: (seconds) => {
       state.restedMillis += seconds * 1000;
     },
-  }).begin();
+  }).begin(loops);
   return {
     state,
     /** Works for so long and then rests. */
@@ -52,6 +52,17 @@ test('work rests while a client waits, and goes on when none does', async () => 
   await vi.advanceTimersByTimeAsync(5);
   expect(state.hasReturned).toBe(true);
   expect(state.restedMillis).toBe(55);
+});
+
+test('one of four loops has a twentieth of the time while clients never cease to wait', async () => {
+  const { state, workFor } = startWork(4);
+  state.isAwaited = true;
+  for (let batch = 0; batch < 100; batch += 1) {
+    await workFor(10);
+    while (!state.hasReturned) await vi.advanceTimersByTimeAsync(5);
+  }
+  expect(state.restedMillis).toBeGreaterThanOrEqual(100 * 185);
+  expect(state.restedMillis).toBeLessThanOrEqual(100 * 195);
 });
 
 test('work has a fifth of the time while clients never cease to wait', async () => {

@@ -4,8 +4,11 @@ export type Paced = (typeof paced)[number];
 
 /** Lets a loop of background work give way to clients. */
 export type Pace = {
-  /** Begins a stretch of work. The result is awaited by its loop between batches, the smaller the better. */
-  begin(): Rest;
+  /**
+   * Begins a stretch of work. The result is awaited by its loop between batches, the smaller the better. Where several
+   * loops do the same kind of work side by side, each is told how many they are, and rests so much longer.
+   */
+  begin(loops?: number): Rest;
 };
 
 /**
@@ -31,7 +34,8 @@ export function createPace(options: {
 }): Pace {
   const { isAwaited, onRest } = options;
   return {
-    begin() {
+    begin(loops = 1) {
+      const rests = (restsPerWork + 1) * loops - 1;
       let workedSince = performance.now();
       // What short batches may rest is added up: none of them could rest for as long as one look takes.
       let mayRestMillis = 0;
@@ -39,7 +43,7 @@ export function createPace(options: {
         // A request that has come during the batch is read in this turn of the event loop; before that nobody knows it.
         await new Promise((resolve) => setImmediate(resolve));
         let now = performance.now();
-        mayRestMillis = Math.min(longestMillis, mayRestMillis + (now - workedSince) * restsPerWork);
+        mayRestMillis = Math.min(longestMillis, mayRestMillis + (now - workedSince) * rests);
         workedSince = now;
         while (mayRestMillis >= lookMillis && isAwaited() && !signal.aborted) {
           await waitFor(lookMillis, signal);

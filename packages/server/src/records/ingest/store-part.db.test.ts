@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql, { type Sql } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
 import type { Body } from './body.ts';
@@ -213,11 +214,7 @@ test('a record that another process stores at the same moment is compared with w
       record('raced', 1, { ...own, event_id: 'x1' }),
       record('raced', 2, { ...own, event_id: 'x2', kind: 'other' }),
     );
-    await vi.waitUntil(async () => {
-      const waits = await db.query(sql`select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`);
-      return waits.length > 0;
-    });
+    await untilLockWaits(db);
   });
   expect(await answer).toMatchObject({
     ...{ accepted: 1, duplicates: 1 },
@@ -364,26 +361,32 @@ const countUpdates = (session: Session) =>
       sum(pg_stat_get_xact_tuples_hot_updated(oid))::int as in_place
     from pg_class where relname ~ '^(leaf|tenant)_(days|months|stores|tenants)$'`);
 
-test('a record of a day that is counted already changes six rows and no index of them', async () => {
-  await withEmptyCounters(async (session) => {
-    await storeNew(session, dayOf(['T'], 1));
-    expect(await countUpdates(session)).toEqual([{ updated: 0, in_place: 0 }]);
-    await storeNew(session, dayOf(['T'], 2));
-    expect(await countUpdates(session)).toEqual([{ updated: 6, in_place: 6 }]);
-    const [row] = dayOf(['T'], 3).part.rows;
-    expect(row && (await storeOne(session, row, 0))).toBe(true);
-    expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
-    // Its identity is taken now, so it is left to the statement that compares.
-    expect(row && (await storeOne(session, row, 0))).toBe(false);
-    expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
-  });
-});
+testOnOneServer(
+  'a record of a day that is counted already changes six rows and no index of them',
+  async () => {
+    await withEmptyCounters(async (session) => {
+      await storeNew(session, dayOf(['T'], 1));
+      expect(await countUpdates(session)).toEqual([{ updated: 0, in_place: 0 }]);
+      await storeNew(session, dayOf(['T'], 2));
+      expect(await countUpdates(session)).toEqual([{ updated: 6, in_place: 6 }]);
+      const [row] = dayOf(['T'], 3).part.rows;
+      expect(row && (await storeOne(session, row, 0))).toBe(true);
+      expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
+      // Its identity is taken now, so it is left to the statement that compares.
+      expect(row && (await storeOne(session, row, 0))).toBe(false);
+      expect(await countUpdates(session)).toEqual([{ updated: 12, in_place: 12 }]);
+    });
+  },
+);
 
-test('a part that adds to every counter of many pages changes no index of them', async () => {
-  const tenants = numbers(400).map((n) => `tenant-${n}`);
-  await withEmptyCounters(async (session) => {
-    await storeNew(session, dayOf(tenants, 1));
-    await storeNew(session, dayOf(tenants, 2));
-    expect(await countUpdates(session)).toEqual([{ updated: 2400, in_place: 2400 }]);
-  });
-});
+testOnOneServer(
+  'a part that adds to every counter of many pages changes no index of them',
+  async () => {
+    const tenants = numbers(400).map((n) => `tenant-${n}`);
+    await withEmptyCounters(async (session) => {
+      await storeNew(session, dayOf(tenants, 1));
+      await storeNew(session, dayOf(tenants, 2));
+      expect(await countUpdates(session)).toEqual([{ updated: 2400, in_place: 2400 }]);
+    });
+  },
+);

@@ -1,7 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
-import { type Database, mayTryAgain, sqlState } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { mayTryAgain, sqlState } from '../../platform/postgres/errors.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { addFindings, checkLate, type LateCheck, nothingChecked } from './late-check.ts';
 import type { Novelty } from './novelty.ts';

@@ -1,6 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { testOnOneServer } from '../../../test/one-server.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { listSegmentDays } from './queries.ts';
 
@@ -28,7 +29,7 @@ async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string
   });
 }
 
-test.each([
+testOnOneServer.each([
   [
     'a leaf',
     { tenant: 'TX', store: 'DFW', from: '2001-01-01', until: '2001-02-01', tenants: null },

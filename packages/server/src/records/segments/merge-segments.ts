@@ -19,11 +19,15 @@ const partBytes = 32 * 1024 * 1024;
 
 /**
  * Writes the records of several segments into one, in the order of their keys. It sorts one stretch of the key after
- * another and then joins the sorted files as they are.
+ * another and then joins the sorted files as they are. Few records are one stretch.
  */
 export async function mergeSegments(duckdb: DuckDb, merge: Merge): Promise<void> {
   const { paths, days, target, signal } = merge;
   const stretches = await stretchesOf(duckdb, merge);
+  if (stretches.length === 1) {
+    await writeSegmentFromSegments(duckdb, { paths, target, signal, ...sumTriples(days) });
+    return;
+  }
   const parts = stretches.map((_, index) => `${target}.${index}.parquet`);
   try {
     for (const [index, { count, bytes, ...stretch }] of stretches.entries()) {

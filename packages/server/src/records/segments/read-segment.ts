@@ -26,7 +26,11 @@ type ReadOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-type DayOfFile = Record<'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'last_at', string> &
+/** A day as DuckDB returns it. */
+export type DayOfFile = Record<
+  'store' | 'tenant' | 'day' | 'digest' | 'first_at' | 'last_at',
+  string
+> &
   Record<'first_row' | 'last_row' | 'count' | 'bytes', string>;
 type Misplaced = { store: string; day: string };
 
@@ -50,11 +54,19 @@ export async function readSegmentDays(
     if (parseText(row.tenant) !== tenant) {
       throw new SegmentFault('tenant', `it holds records of the tenant ${parseText(row.tenant)}`);
     }
-    const isScattered = Number(row.last_row) - Number(row.first_row) + 1 !== Number(row.count);
-    if (isScattered) throw notInOrder(row);
+    if (isScattered(row)) throw notInOrder(row);
   }
   if (misplaced !== undefined) throw notInOrder(misplaced);
-  return rows.map((row) => ({
+  return rows.map(toSegmentDay);
+}
+
+/** Returns whether rows of other days stand among those of a day. */
+export function isScattered({ first_row, last_row, count }: DayOfFile): boolean {
+  return Number(last_row) - Number(first_row) + 1 !== Number(count);
+}
+
+export function toSegmentDay(row: DayOfFile): SegmentDay {
+  return {
     store: parseText(row.store),
     day: row.day,
     first_row: Number(row.first_row),
@@ -63,7 +75,7 @@ export async function readSegmentDays(
     digest: row.digest,
     first_at: row.first_at,
     last_at: row.last_at,
-  }));
+  };
 }
 
 /** Returns whether DuckDB ran out of memory or disk, which is not a fault of the segment. */
@@ -78,18 +90,9 @@ function notInOrder({ store, day }: Misplaced): SegmentFault {
   );
 }
 
-/** The names are returned as JSON, because that keeps a byte order mark at their start. */
 function daysSql(path: string): string {
   return `
-    select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
-      min(row_number) as first_row, max(row_number) as last_row, count(*) as count,
-      sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
-      ${instantSql('min(occurred_at)')} as first_at, ${instantSql('max(occurred_at)')} as last_at
-    from (
-      select tenant, store, occurred_at, ${dayOfRow} as day, bytes, file_row_number as row_number,
-        ${digestSql} as digest
-      from ${readSegments([path])}
-    )
+    select ${columnsOfDay} from (select ${columnsOfRow} from ${readSegments([path])})
     group by tenant, store, day order by first_row`;
 }
 
@@ -113,7 +116,18 @@ function misplacedSql(path: string): string {
 
 const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
 
-function parseText(json: string): string {
+/** What the columns of a day are computed from. */
+export const columnsOfRow = `tenant, store, occurred_at, ${dayOfRow} as day, bytes,
+  file_row_number as row_number, ${digestSql} as digest`;
+
+/** The columns of DayOfFile. Names are returned as JSON, because that keeps a byte order mark at their start. */
+export const columnsOfDay = `to_json(tenant)::varchar as tenant, to_json(store)::varchar as store,
+  day::varchar as day, min(row_number) as first_row, max(row_number) as last_row, count(*) as count,
+  sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
+  ${instantSql('min(occurred_at)')} as first_at, ${instantSql('max(occurred_at)')} as last_at`;
+
+/** Reads a name that was returned as JSON. */
+export function parseText(json: string): string {
   const value: unknown = JSON.parse(json);
   return String(value);
 }

@@ -62,10 +62,12 @@ export async function replaceSegments(
 ): Promise<DayTriple[]> {
   const { tenant, add, remove, hotDays = [], isErasing = false } = change;
   const added = add.flatMap(storedDays);
-  const touched = [...(await listDaysOfSegments(connection, tenant, remove)), ...added, ...hotDays];
+  const held = remove.length > 0 ? await listDaysOfSegments(connection, tenant, remove) : [];
+  const touched = [...held, ...added, ...hotDays];
   const days = [...new Map(touched.map((day) => [dayKey(day), day])).values()];
   const locked = await lockDays(connection, tenant, days);
-  const removed = await deleteSegments(connection, tenant, remove);
+  const removed =
+    remove.length > 0 ? await deleteSegments(connection, tenant, remove) : { ids: [], days: [] };
   if (removed.ids.length !== new Set(remove).size) {
     throw new SourceChanged(
       'a segment to be replaced is not in the catalogue any more; nothing was changed.',
@@ -149,7 +151,9 @@ async function changeLevel(
   { tenant, changes }: CounterChanges,
 ): Promise<void> {
   if (changes.length === 0) return;
-  await lockCounters(connection, table, { tenant, changes });
+  // The days are locked already, and a counter alone needs no order.
+  const isOrdered = table === 'leaf_days' || changes.length === 1;
+  if (!isOrdered) await lockCounters(connection, table, { tenant, changes });
   const { found, wrong } = await changeCounters(connection, table, { tenant, changes });
   if (found !== changes.length || wrong > 0) {
     throw new SourceChanged(

@@ -53,7 +53,12 @@ function formatWith(rows: number): string {
  * groups that it needs. Hive partitioning is off, because the tenant is read from the file.
  */
 export function readSegments(paths: readonly string[]): string {
-  return `read_parquet([${paths.map(literal).join(', ')}], file_row_number = true, hive_partitioning = false)`;
+  return `read_parquet(${listOf(paths)}, file_row_number = true, hive_partitioning = false)`;
+}
+
+/** Returns the paths as DuckDB SQL. */
+export function listOf(paths: readonly string[]): string {
+  return `[${paths.map(literal).join(', ')}]`;
 }
 
 /** Returns a time as the text that answers use. With `at time zone` it would take twice as long. */

@@ -15,6 +15,7 @@ export type SliceRequest = {
   to?: string;
   kind?: string;
   source?: string;
+  event_id?: string;
   dataset?: DatasetName;
 };
 
@@ -31,6 +32,7 @@ export type Slice = {
   readonly until?: string | undefined;
   readonly kind?: string | undefined;
   readonly source?: string | undefined;
+  readonly eventId?: string | undefined;
   readonly dataset?: DatasetName | undefined;
   /** The windows by which `dataset` filters. A record is read only if it lies in one of them. */
   readonly tags?: TagWindows | undefined;
@@ -72,7 +74,7 @@ export type KeyRange = {
  * dataset still lacks its tags: call `withTags` before anything is read. `place` is `?` for a query and `/` for a body.
  */
 export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
-  const { tenant, store, month, from, to, kind, source, dataset } = request;
+  const { tenant, store, month, from, to, kind, source, event_id: eventId, dataset } = request;
   if (month !== undefined && (from !== undefined || to !== undefined)) {
     throw invalidInput(`${place}month`, 'goes without from and to');
   }
@@ -87,7 +89,7 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
     throw invalidInput(`${place}dataset`, 'goes with a tenant, whose tags it means');
   }
   const window = month === undefined ? daysWindow(from, to) : monthWindow(month);
-  return { tenant, store, kind, source, dataset, ...window, tenants: actor.tenants };
+  return { tenant, store, kind, source, eventId, dataset, ...window, tenants: actor.tenants };
 }
 
 /** Returns whether the slice can hold nothing that the caller may see. */
@@ -100,6 +102,7 @@ export function isCounted(slice: Slice): boolean {
   return (
     slice.kind === undefined &&
     slice.source === undefined &&
+    slice.eventId === undefined &&
     slice.recordedBefore === undefined &&
     slice.split === undefined
   );

@@ -184,7 +184,7 @@ test('what goes while a version is read is counted again', async () => {
     mover.db.query(sql`
       with gone as (
         delete from enrichment_records where tenant = 'changes' and event_id = 'e-3'
-      ) update dataset_versions set change = 'erased', changed_at = clock_timestamp() where id = ${id}`),
+      ) update dataset_versions set change = 'erased', changed_at = now() where tenant = 'changes' and id = ${id}`),
   );
   expect(await count({ duckdb })).toEqual([]);
   const rows = await mover.db.query(

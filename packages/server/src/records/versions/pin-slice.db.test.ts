@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilLockWaits } from '../../../test/one-server.ts';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
@@ -96,9 +97,7 @@ test('a slice is pinned once the part in flight is stored, and has its records',
     // Keeps the part from its last step.
     await connection.query(sql`update leaf_tenants set count = count where tenant = ${tenant}`);
     sent = send([record(tenant, 2), record(tenant, 3)]);
-    await expect
-      .poll(() => mover.db.query(sql`select pid from pg_locks where not granted`))
-      .toHaveLength(1);
+    await untilLockWaits(mover.db);
     pinned = pin({ tenant, tenants: null });
     await expect.poll(waiting('ExclusiveLock')).toHaveLength(1);
   });

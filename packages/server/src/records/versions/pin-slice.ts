@@ -1,9 +1,5 @@
-import {
-  type Connection,
-  type Database,
-  mayTryAgain,
-  type Queryable,
-} from '../../platform/postgres/database.ts';
+import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { mayTryAgain } from '../../platform/postgres/errors.ts';
 import { sumLeafDays } from '../queries.ts';
 import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice/slice.ts';
 import { readTagWindows } from '../tags/read-windows.ts';

@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
+import { findDueDays } from '../policies/plan.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind } from './erase-steps.ts';
@@ -29,10 +30,11 @@ type Written = { segment_id: string; object_key: string; size_bytes: number; sha
 /** planned → copied: the new objects are in the store and durable, and the journal says what they must hold. */
 export async function copyMove(context: MoverContext, work: MoveWork): Promise<MoveWork> {
   const { move } = work;
-  await refuseHold(context.db, move);
+  refuseHold(await findDueDays(context.db, move.tenant));
   const copied = await copy(context, work);
   // The copy may have named more segments than the move was planned with.
-  const out = await listMoveSegments(context.db, move, 'out');
+  const isPlanned = copied.files.length <= work.out.length;
+  const out = isPlanned ? work.out : await listMoveSegments(context.db, move, 'out');
   const written: Written[] = [];
   for (const { segment_id, path } of copied.files) {
     const segment = out.find((row) => row.segment_id === segment_id);
@@ -45,11 +47,10 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
   const next = await takeArrow(context, move, {
     to: 'copied',
     async change(connection) {
-      await deleteOutSegments(
-        connection,
-        move,
-        written.map((segment) => segment.segment_id),
-      );
+      if (written.length < out.length) {
+        const ids = written.map((segment) => segment.segment_id);
+        await deleteOutSegments(connection, move, ids);
+      }
       for (const { segment_id: segmentId, size_bytes: sizeBytes, sha256 } of written) {
         await setWritten(connection, move, { segmentId, sizeBytes, sha256 });
       }
@@ -112,12 +113,13 @@ export async function switchMove(
         });
       const keys = work.in.map(({ object_key }) => object_key);
       const { graceSeconds } = context;
-      await queueRemovals(connection, move, { keys, graceSeconds });
+      if (keys.length > 0) await queueRemovals(connection, move, { keys, graceSeconds });
       await setSwitched(connection, move, sumTriples(gone));
       await tellGone(context, connection, { move, days: gone });
       await lockPolicies(connection);
-      await refuseHold(connection, move);
-      const refusal = await steps.refuse(connection, move);
+      const due = await findDueDays(connection, move.tenant);
+      refuseHold(due);
+      const refusal = await steps.refuse(connection, move, due);
       if (refusal !== null) throw new MoveFault(refusal.code, refusal.message);
     },
   });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => mover.stop());
 
 const signal = new AbortController().signal;
-const days = ['2001-03-01', '2001-03-02', '2001-03-03', '2001-03-04'];
+const days = Array.from({ length: 8 }, (_, n) => `2001-03-0${1 + n}`);
 
 async function triplesOf(tenant: string) {
   return mover.db.query(sql`
@@ -24,25 +24,25 @@ async function keysOf(tenant: string) {
   return (await objectKeys(mover)).filter((key) => key.startsWith(`records/tenant=${tenant}/`));
 }
 
-test('four small neighbours become one; the old objects go after the grace only', async () => {
+test('eight small segments become one; the old objects go after the grace only', async () => {
   await addRecords(mover.db, makeRecords('TX', { days }));
   const before = await totals(mover, 'TX');
-  for (const day of days.slice(0, 3)) await mover.move('TX', day);
-  expect(await mover.db.query(sql`select id from segments where tenant = 'TX'`)).toHaveLength(3);
+  for (const day of days.slice(0, 7)) await mover.move('TX', day);
+  expect(await mover.db.query(sql`select id from segments where tenant = 'TX'`)).toHaveLength(7);
   const old = await keysOf('TX');
-  await mover.move('TX', '2001-03-04', { graceSeconds: 3600 });
+  await mover.move('TX', '2001-03-08', { graceSeconds: 3600 });
   expect(await mover.db.query(sql`select id from segments where tenant = 'TX'`)).toHaveLength(1);
   expect(await totals(mover, 'TX')).toEqual(before);
   expect(await differences(mover, 'TX')).toEqual([]);
   expect((await journal(mover, 'TX')).at(-1)).toMatchObject({
-    ...{ kind: 'compact', state: 'switched', first_day: days[0], last_day: days[3] },
-    source_count: 40,
+    ...{ kind: 'compact', state: 'switched', first_day: days[0], last_day: days[7] },
+    source_count: 80,
   });
 
   expect(await removeObjects(mover, signal)).toBe(0);
-  expect(await keysOf('TX')).toHaveLength(5);
+  expect(await keysOf('TX')).toHaveLength(9);
   await mover.db.query(sql`update object_removals set remove_after = now() where tenant = 'TX'`);
-  expect(await removeObjects(mover, signal)).toBe(4);
+  expect(await removeObjects(mover, signal)).toBe(8);
   const left = await keysOf('TX');
   expect(left).toHaveLength(1);
   expect(old).not.toContain(left[0]);
@@ -86,13 +86,13 @@ test('two segments with records of one day become one', async () => {
 
 test('a damaged segment is not merged', async () => {
   await addRecords(mover.db, makeRecords('BB', { days }));
-  for (const day of days.slice(0, 3)) await mover.move('BB', day);
+  for (const day of days.slice(0, 7)) await mover.move('BB', day);
   const [key] = await keysOf('BB');
   await mover.store.remove(key ?? '');
   const segments = await mover.db.query(
     sql`select id from segments where tenant = 'BB' order by id`,
   );
-  expect(await mover.move('BB', '2001-03-04')).toMatchObject({ movedCount: 10, failedMoves: 1 });
+  expect(await mover.move('BB', '2001-03-08')).toMatchObject({ movedCount: 10, failedMoves: 1 });
   expect((await journal(mover, 'BB')).at(-1)).toMatchObject({
     ...{ kind: 'compact', state: 'failed', failed_in: 'planned', error_code: 'segment_damaged' },
   });
@@ -100,12 +100,12 @@ test('a damaged segment is not merged', async () => {
     sql`select id from segments where tenant = 'BB' order by id`,
   );
   expect(after).toEqual(expect.arrayContaining(segments));
-  expect(after).toHaveLength(4);
+  expect(after).toHaveLength(8);
 });
 
 test('an object that is live is never removed', async () => {
   await addRecords(mover.db, makeRecords('CC', { days }));
-  await mover.move('CC', '2001-03-04');
+  await mover.move('CC', '2001-03-08');
   await removeObjects(mover, signal);
   await mover.db.query(sql`
     insert into object_removals (tenant, object_key, move_id, remove_after)

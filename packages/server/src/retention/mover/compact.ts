@@ -8,6 +8,7 @@ import {
   listSmallSegments,
   type SmallSegment,
 } from './queries.ts';
+import { isSmall } from './turns.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 const mebibyte = 1024 * 1024;
@@ -21,10 +22,18 @@ const largeRecordBytes = 8192;
 const largeBytes = 16 * mebibyte;
 /** The most segments of one merge. */
 const atOnce = 100;
-/** Fewer segments are not merged, unless two of them have records of the same day of a store. */
-const atLeast = 4;
+/**
+ * So many segments of a level are merged into one of a higher level. The records of a segment take up to eight times as
+ * many bytes as those of another one of its level. So however often days of a tenant move, a record is rewritten about
+ * once for each level, and a tenant has fewer than eight small segments of each.
+ */
+const atLeast = 8;
+/** Fewer are merged when their neighbour would not fit into the same merge any more. */
+const atLeastWhenFull = 4;
+/** Fewer still are merged when two of them have records of the same day of a store, as after records came late. */
+const atLeastWithOverlap = 2;
 
-/** Journals a merge of small segments whose days are neighbours. Returns null when there is nothing to merge. */
+/** Journals a merge of small segments. Returns null when there is nothing to merge. */
 export async function planCompact(
   context: MoverContext,
   { tenant, runId }: { tenant: string; runId: string | null },
@@ -36,7 +45,8 @@ export async function planCompact(
   if (group === null) return null;
   const firstDay = group.map((segment) => segment.first_day).reduce((a, b) => (a < b ? a : b));
   const lastDay = group.map((segment) => segment.last_day).reduce((a, b) => (a > b ? a : b));
-  return journalMove(context, {
+  const sum = (of: 'count' | 'bytes') => group.reduce((total, one) => total + one[of], 0);
+  const move = await journalMove(context, {
     ...{ tenant, runId, kind: 'compact', firstDay, lastDay },
     in: group.map(({ id, object_key, size_bytes, sha256 }) => ({
       segment_id: id,
@@ -46,14 +56,16 @@ export async function planCompact(
     })),
     out: [newSegment({ tenant, firstDay, lastDay })],
   });
+  return { ...move, isSmall: isSmall({ count: sum('count'), bytes: sum('bytes') }) };
 }
 
 type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;
 
 /**
- * Chooses the first group of neighbours that is worth a merge; null when there is none. `segments` are in the order of
- * their days, and `overlaps` are pairs of ids that share a day of a store. Segments of large records are merged only
- * with their like, and only in small groups, because sorting them takes much memory.
+ * Chooses the first group of segments that is worth a merge; null when there is none. `segments` are in the order of
+ * their days, and `overlaps` are pairs of ids that share a day of a store. Segments are merged only with others of their
+ * level, the smallest first, so that a large one is not written anew for the few records of a day. Segments of large
+ * records are merged only with their like, and only in small groups, because sorting them takes much memory.
  */
 export function chooseGroup<S extends Sized>(
   segments: readonly S[],
@@ -61,29 +73,48 @@ export function chooseGroup<S extends Sized>(
 ): S[] | null {
   const usual = segments.filter((segment) => !hasLargeRecords(segment));
   const large = segments.filter(hasLargeRecords);
-  for (const group of [...groupsOf(usual, sortedBytes), ...groupsOf(large, largeBytes)]) {
+  const groups = [
+    ...byLevel(usual).flatMap((level) => groupsOf(level, sortedBytes)),
+    ...byLevel(large).flatMap((level) => groupsOf(level, largeBytes)),
+  ];
+  const due = groups.find(({ group, isFull }) => {
+    if (group.length >= (isFull ? atLeastWhenFull : atLeast)) return true;
     const ids = new Set(group.map(({ id }) => id));
     const hasOverlap = overlaps.some(({ a, b }) => ids.has(a) && ids.has(b));
-    if (group.length >= atLeast || (group.length >= 2 && hasOverlap)) return group;
-  }
-  return null;
+    return hasOverlap && group.length >= atLeastWithOverlap;
+  });
+  return due?.group ?? null;
 }
 
-/** Cuts segments into groups of neighbours within the limits of one merge. */
-function groupsOf<S extends Sized>(segments: readonly S[], maxBytes: number): S[][] {
-  const groups: S[][] = [];
+/** Divides segments into levels, from the lowest to the highest. */
+function byLevel<S extends Sized>(segments: readonly S[]): S[][] {
+  const levels: S[][] = [];
+  for (const segment of segments) {
+    const level = Math.floor(Math.log2(Math.max(1, segment.bytes)) / Math.log2(atLeast));
+    levels[level] = [...(levels[level] ?? []), segment];
+  }
+  return levels.filter((level) => level !== undefined);
+}
+
+type Group<S> = { readonly group: S[]; isFull: boolean };
+
+/** Cuts segments into groups of neighbours within the limits of one merge. The last one may not be full yet. */
+function groupsOf<S extends Sized>(segments: readonly S[], maxBytes: number): Group<S>[] {
+  const groups: Group<S>[] = [];
   let [size, bytes] = [0, 0];
   for (const segment of segments) {
     const open = groups.at(-1);
     size += segment.size_bytes;
     bytes += segment.bytes;
-    if (open !== undefined && open.length < atOnce && size <= mergedBytes && bytes <= maxBytes) {
-      open.push(segment);
-    } else {
-      groups.push([segment]);
-      size = segment.size_bytes;
-      bytes = segment.bytes;
+    const fits = size <= mergedBytes && bytes <= maxBytes;
+    if (open !== undefined && open.group.length < atOnce && fits) {
+      open.group.push(segment);
+      continue;
     }
+    if (open !== undefined) open.isFull = true;
+    groups.push({ group: [segment], isFull: false });
+    size = segment.size_bytes;
+    bytes = segment.bytes;
   }
   return groups;
 }

@@ -13,7 +13,6 @@ import {
   sumTriples,
   writeSegmentFromSegments,
 } from '../../records/segments.ts';
-import { findDueDays } from '../policies/plan.ts';
 import { type DaySpan, deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
 import type {
@@ -138,9 +137,8 @@ export const eraseKind: KindSteps = {
 export const deleteKind: KindSteps = {
   ...eraseSteps(({ tenant, first_day, last_day }) => scopeOfDays(tenant, first_day, last_day)),
 
-  async refuse(connection, move) {
-    const { tenant, last_day } = move;
-    const { lastDeleteDay } = await findDueDays(connection, tenant);
+  async refuse(connection, move, { lastDeleteDay }) {
+    const { last_day } = move;
     if (lastDeleteDay === null || last_day > lastDeleteDay) {
       return {
         code: 'not_due',

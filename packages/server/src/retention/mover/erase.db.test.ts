@@ -224,7 +224,7 @@ test('replaced objects are kept a minute at most', async () => {
   await erase({ tenant: 'grace', event_ids: ['e-1'] }, { graceSeconds: 3600 });
   const [kept] = await mover.db.query<{ seconds: number }>(sql`
     select round(extract(epoch from max(remove_after - switched_at)))::int as seconds
-    from object_removals join moves on moves.id = move_id where moves.tenant = 'grace'`);
+    from object_removals join moves using (tenant) where moves.id = move_id and tenant = 'grace'`);
   expect(kept?.seconds).toBe(60);
 });
 

@@ -2,8 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
-import { findDueDays } from '../policies/plan.ts';
+import type { DueDays } from '../policies/plan.ts';
 import { statesBeforeSwitch } from '../values.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
@@ -111,8 +110,7 @@ export function isFull(error: unknown): error is AppError {
 }
 
 /** Throws a MoveFault while the tenant is under legal hold. */
-export async function refuseHold(db: Queryable, move: Move): Promise<void> {
-  const { hold } = await findDueDays(db, move.tenant);
+export function refuseHold({ hold }: Pick<DueDays, 'hold'>): void {
   if (!hold) return;
   throw new MoveFault('tenant_on_hold', 'The tenant is under legal hold. Nothing was changed.');
 }

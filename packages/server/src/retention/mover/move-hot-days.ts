@@ -10,7 +10,6 @@ import {
   sumTriples,
   writeSegmentFromSpool,
 } from '../../records/segments.ts';
-import { findDueDays } from '../policies/plan.ts';
 import type { KindSteps, MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { newSegment } from './plan-move.ts';
 import { insertMoveSegment, lockMove } from './queries.ts';
@@ -75,8 +74,7 @@ export const moveKind: KindSteps = {
     }
   },
 
-  async refuse(connection, { tenant, last_day }) {
-    const { lastMoveDay } = await findDueDays(connection, tenant);
+  async refuse(_connection, { last_day }, { lastMoveDay }) {
     if (last_day <= lastMoveDay) return null;
     return {
       code: 'not_due',

@@ -1,3 +1,4 @@
+import type { Session } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
 import type { MoverContext } from './move.ts';
@@ -11,6 +12,8 @@ export type TenantMove = {
   readonly lastDay: string;
   readonly runId: string | null;
   readonly signal: AbortSignal;
+  /** Holds the lock on the tenant, if given; see `withTenantLock`. It costs a connection otherwise. */
+  readonly session?: Session;
 };
 
 export type TenantMoveOutcome = {
@@ -26,14 +29,16 @@ const nothing = { movedCount: 0, movedBytes: 0, failedMoves: 0 };
 
 /**
  * Finishes a tenant's unfinished moves, then moves what is due, the oldest days first, then merges small segments. Only
- * one mover works on a tenant at a time, over all processes.
+ * one mover works on a tenant at a time, over all processes. The caller has advanced the fence, so that of two copies of
+ * a database one is stopped before it writes anything.
  */
 export async function moveTenant(
   context: MoverContext,
-  { signal, ...job }: TenantMove,
+  { signal, session, ...job }: TenantMove,
 ): Promise<TenantMoveOutcome> {
   const outcome = await withTenantLock(context.db, job.tenant, {
     signal,
+    session,
     work: (lockSignal) => moveUnderLock(context, { ...job, signal: lockSignal }),
   });
   return outcome === busy ? { ...nothing, isBusy: true } : { ...outcome, isBusy: false };
@@ -44,9 +49,6 @@ async function moveUnderLock(
   job: TenantMove,
 ): Promise<Omit<TenantMoveOutcome, 'isBusy'>> {
   const { tenant, runId, lastDay, signal } = job;
-  // If this is a copy of a database that is in use elsewhere, one of the two is stopped here, before it writes
-  // anything.
-  await context.fence.advance(signal);
   const results = await resumeMoves(context, tenant, signal);
   // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
   // ever.

@@ -5,7 +5,9 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
+import type { DueDays } from '../policies/plan.ts';
 import type { MoveKind, MoveState } from '../values.ts';
+import type { Turns } from './turns.ts';
 
 /** A move, as the mover works on it. Days are `YYYY-MM-DD`; both ends belong to it. */
 export type Move = {
@@ -20,6 +22,8 @@ export type Move = {
    * form.
    */
   readonly request: unknown;
+  /** Set by the process that planned it, if it is known to be small; see turns.ts. */
+  readonly isSmall?: boolean;
 };
 
 /** A segment that a move reads or writes. Size and checksum are null until the object is written. */
@@ -45,6 +49,8 @@ export type MoverContext = {
   readonly graceSeconds: number;
   readonly log: Log;
   readonly pace: Pace;
+  /** Whoever works on several tenants at once has moves wait for their turns. */
+  readonly turns?: Turns | undefined;
   /**
    * Is told which records leave for good, inside the transaction that lets them go and while nobody can pin a slice of
    * the tenant. Returns what else goes or changes because of it. Without this function nothing else does.
@@ -108,8 +114,8 @@ export type KindSteps = {
    */
   cleanUp?(context: MoverContext, work: MoveWork): Promise<void>;
   /**
-   * Is asked at the end of the switch whether policies still allow the move; null means yes. The caller checks legal
-   * hold.
+   * Is asked at the end of the switch whether policies, which are locked, still allow the move; null means yes. The
+   * caller checks legal hold.
    */
-  refuse(connection: Connection, move: Move): Promise<Refusal | null>;
+  refuse(connection: Connection, move: Move, due: DueDays): Promise<Refusal | null>;
 };

@@ -3,6 +3,7 @@ import { segmentKey } from '../../records/segments.ts';
 import type { MoveKind } from '../values.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { type HotDay, insertMove, insertMoveSegment, listHotDays } from './queries.ts';
+import { isSmall } from './turns.ts';
 
 /** What one move takes at most, in records and in their bytes, unless a single day has more. */
 const maxCount = 1_000_000;
@@ -23,10 +24,12 @@ export async function planMove(context: MoverContext, due: DueMove): Promise<Mov
   if (first === undefined || last === undefined) return null;
   const { tenant, runId } = due;
   const range = { firstDay: first.day, lastDay: last.day };
-  return journalMove(context, {
+  const sum = (of: 'count' | 'bytes') => days.reduce((total, day) => total + day[of], 0);
+  const move = await journalMove(context, {
     ...{ tenant, runId, kind: 'move', ...range, in: [] },
     out: [newSegment({ tenant, ...range })],
   });
+  return { ...move, isSmall: isSmall({ count: sum('count'), bytes: sum('bytes') }) };
 }
 
 /** The first of these days, as many as one move takes: at least one. */

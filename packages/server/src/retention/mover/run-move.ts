@@ -17,6 +17,7 @@ import {
   takeOver,
   takePlanned,
 } from './queries.ts';
+import { tenantsAtOnce, turnsOf } from './turns.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
 
 export type MoveResult = {
@@ -43,11 +44,24 @@ export async function runMove(
   move: Move,
   signal: AbortSignal,
 ): Promise<MoveResult> {
+  const taken = turnsOf(move);
+  const run = () => runInTurn(context, move, { signal, taken });
+  return context.turns === undefined ? run() : context.turns.run(run, taken);
+}
+
+async function runInTurn(
+  context: MoverContext,
+  move: Move,
+  { signal, taken }: { signal: AbortSignal; taken: number },
+): Promise<MoveResult> {
+  signal.throwIfAborted();
   const dir = join(context.spoolDir, move.id);
   await rm(dir, { recursive: true, force: true });
   await mkdir(dir, { recursive: true, mode: 0o700 });
   try {
-    const giveWay = context.pace.begin();
+    // Of small moves others may be at work as well.
+    const beside = context.turns === undefined ? 1 : tenantsAtOnce / taken;
+    const giveWay = context.pace.begin(beside);
     const rest = () => giveWay(signal);
     return await runIn(context, await openWork(context, move, { dir, signal, rest }));
   } finally {
@@ -82,9 +96,9 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
           break;
         case 'switched':
           work = await cleanUp(context, work);
-          return await resultOf(context, work.move);
+          return await resultOf(context, work.move, segments);
         case 'removed':
-          return await resultOf(context, work.move);
+          return await resultOf(context, work.move, segments);
         case 'failed':
           return notSwitched(work.move, false);
       }
@@ -108,14 +122,20 @@ async function openWork(
 ): Promise<MoveWork> {
   return {
     move,
-    in: await listMoveSegments(db, move, 'in'),
+    in: move.kind === 'move' ? [] : await listMoveSegments(db, move, 'in'),
     out: await listMoveSegments(db, move, 'out'),
     ...options,
   };
 }
 
-async function resultOf({ db }: MoverContext, move: Move): Promise<MoveResult> {
-  const written = sumTriples(await listMoveDays(db, move));
+/** What the segments hold is what the journal has, if they were read back. */
+async function resultOf(
+  { db }: MoverContext,
+  move: Move,
+  segments: readonly VerifiedSegment[] | null,
+): Promise<MoveResult> {
+  const days = segments?.flatMap((segment) => segment.days) ?? (await listMoveDays(db, move));
+  const written = sumTriples(days);
   return { move, isSwitched: true, isCalledOff: false, written };
 }
 

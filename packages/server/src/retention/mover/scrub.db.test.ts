@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { urlsOnNodes } from '../../../test/database.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
 import { giveBackSpace } from '../give-back.ts';
 import { moveTenant } from './move-tenant.ts';
@@ -31,13 +32,28 @@ async function seed(
   );
 }
 
-/** The files of tables and of the log that hold a text. */
+/** The tables with files that hold a text, and whether the log does; on all servers of a cluster, where it is one. */
 async function filesWith(text: string): Promise<{ tables: string[]; hasLog: boolean }> {
-  const [place] = await mover.db.query<{ dir: string; base: string }>(sql`
+  const found = [];
+  for (const node of urlsOnNodes(mover.db)) {
+    // A worker lists its shards to nobody who does not ask for them.
+    const url = `${node}?options=-c%20citus.override_table_visibility=off`;
+    const db = openDatabase({ url, maxConnections: 1, onError: () => {} });
+    found.push(await filesOf(db, text));
+    await db.close();
+  }
+  return {
+    tables: [...new Set(found.flatMap(({ tables }) => tables))].sort(),
+    hasLog: found.some(({ hasLog }) => hasLog),
+  };
+}
+
+async function filesOf(db: Database, text: string): Promise<{ tables: string[]; hasLog: boolean }> {
+  const [place] = await db.query<{ dir: string; base: string }>(sql`
     select current_setting('data_directory') as dir, 'base/' || oid as base from pg_database
     where datname = current_database()`);
   if (place === undefined) throw new Error('the server tells no folder');
-  await mover.db.query(sql`checkpoint`);
+  await db.query(sql`checkpoint`);
   const holding = async (folder: string) => {
     const found: string[] = [];
     for (const name of await readdir(join(place.dir, folder))) {
@@ -47,9 +63,10 @@ async function filesWith(text: string): Promise<{ tables: string[]; hasLog: bool
     return found;
   };
   const files = await holding(place.base);
-  const tables = await mover.db.query<{ name: string }>(sql`
-    select relname as name from pg_class where pg_relation_filenode(oid)::text = any(${files})
-      and relnamespace <> 'pg_catalog'::regnamespace order by relname`);
+  // The name of a shard ends with its number.
+  const tables = await db.query<{ name: string }>(sql`
+    select regexp_replace(relname, '_[0-9]{6,}$', '') as name from pg_class
+    where pg_relation_filenode(oid)::text = any(${files}) and relnamespace <> 'pg_catalog'::regnamespace`);
   return { tables: tables.map(({ name }) => name), hasLog: (await holding('pg_wal')).length > 0 };
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createObjectChecks } from '../../platform/objects/check-object.ts';
+import { checkObject } from '../../platform/objects/check-object.ts';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import {
   type DayTriple,
@@ -10,6 +10,7 @@ import {
   SegmentFault,
   sumByDay,
   sumTriples,
+  vectorRows,
 } from '../../records/segments.ts';
 import { MoveFault, toPassingFault } from './fail.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
@@ -59,7 +60,9 @@ async function readSegment(
   try {
     const path = await fetchSegment(context, segment, { dir, signal });
     const days = await readSegmentDays(context.duckdb, { tenant: move.tenant, path, signal });
-    const pieces = await readPieces(context.duckdb, { path, signal });
+    // So few records have one row group.
+    const { count } = sumTriples(days);
+    const pieces = count > vectorRows ? await readPieces(context.duckdb, { path, signal }) : null;
     return { id, object_key, size_bytes, sha256, days, pieces, path };
   } catch (error) {
     if (isObjectFault(error)) {
@@ -112,6 +115,6 @@ export async function fetchSegment(
   }
   const path = join(dir, `${segment_id}.fetched.parquet`);
   await store.get(key, path, signal);
-  await createObjectChecks().check(path, { key, sizeBytes, sha256 }, { anew: true, signal });
+  await checkObject(path, { key, sizeBytes, sha256 }, { signal });
   return path;
 }

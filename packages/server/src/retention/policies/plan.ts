@@ -94,33 +94,21 @@ async function* walkDue(
 
 /** The rows of a tenant, without the versions that keep days of them. */
 function toPlanRows(due: queries.DueTenant): PlanRow[] {
-  const { tenant, hold: held } = due;
   const rows: PlanRow[] = [];
-  if (due.delete_first !== null && due.delete_last !== null) {
+  for (const kind of ['delete', 'move'] as const) {
+    const [first_day, last_day] = [due[`${kind}_first`], due[`${kind}_last`]];
+    if (first_day === null || last_day === null) continue;
     rows.push({
-      tenant,
-      kind: 'delete',
-      first_day: due.delete_first,
-      last_day: due.delete_last,
-      count: due.delete_count ?? 0,
-      bytes: due.delete_bytes ?? 0,
-      held,
-      versioned_count: due.versioned_count ?? 0,
-      versioned_bytes: due.versioned_bytes ?? 0,
-      versions: [],
-    });
-  }
-  if (due.move_first !== null && due.move_last !== null) {
-    rows.push({
-      tenant,
-      kind: 'move',
-      first_day: due.move_first,
-      last_day: due.move_last,
-      count: due.move_count ?? 0,
-      bytes: due.move_bytes ?? 0,
-      held,
-      versioned_count: 0,
-      versioned_bytes: 0,
+      tenant: due.tenant,
+      kind,
+      first_day,
+      last_day,
+      count: due[`${kind}_count`] ?? 0,
+      bytes: due[`${kind}_bytes`] ?? 0,
+      held: due.hold,
+      // A version keeps its days from deletion, not from a move.
+      versioned_count: (kind === 'delete' && due.versioned_count) || 0,
+      versioned_bytes: (kind === 'delete' && due.versioned_bytes) || 0,
       versions: [],
     });
   }

@@ -1,4 +1,4 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { MoveKind, MoveState } from '../values.ts';
@@ -120,11 +120,12 @@ export async function listTenantStates(
   page: { after: readonly string[] | null; limit: number },
 ): Promise<TenantState[]> {
   const prefix = filter.q ?? '';
+  const inReach = filter.reach === null ? empty : sql`and tenant = any(${filter.reach}::text[])`;
   return db.query<TenantState>(sql`
     with page as materialized (
       select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
       where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
-        and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
+        ${inReach}
       order by tenant limit ${raw(String(page.limit))}
     ), live as materialized (
       select segments.tenant, count(*) as segments from page join segments using (tenant)
@@ -213,6 +214,10 @@ export async function listDue(
 ): Promise<DueTenant[]> {
   const { tenant = null, tenants, before, deleteVersioned = false } = scope;
   const isKept = raw('coalesce(d.day <@ kept.days, false)');
+  // A condition that may be empty (`is null or`) looks as if it left few tenants, and PostgreSQL, which plans this once
+  // for all values, would then sort all that follow for each stretch.
+  const inReach = tenants === null ? empty : sql`and t.tenant = any(${tenants}::text[])`;
+  const isWanted = tenant === null ? empty : sql`and t.tenant = ${tenant}`;
   return db.query<DueTenant>(sql`
     with bounded as materialized (
       select policy.tenant, policy.hold, ${bounds(before)} from (
@@ -222,9 +227,7 @@ export async function listDue(
         from leaf_tenants t
         left join retention_policies own on own.tenant = t.tenant
         left join retention_policies base on base.tenant = ${defaultTenant}
-        where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from}
-          and (${tenant}::text is null or t.tenant = ${tenant})
-          and (${tenants}::text[] is null or t.tenant = any(${tenants}::text[]))
+        where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from} ${isWanted} ${inReach}
           and coalesce(own.tenant, base.tenant) is not null
         order by t.tenant limit ${raw(String(page.limit))}
       ) policy

@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
-import type { Database, Session } from '../../platform/postgres/database.ts';
+import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
 import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
 import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
 import * as queries from './queries.ts';
@@ -13,6 +13,8 @@ export type TenantJob = {
   readonly lastDay: string;
   readonly runId: string;
   readonly signal: AbortSignal;
+  /** The session of the run, which may hold the locks on its tenants, too. When it is lost, the signal aborts. */
+  readonly session: Session;
 };
 
 export type MoveOutcome = {
@@ -31,6 +33,10 @@ export type DeleteOutcome = {
 
 /** The functions that do the work. The first two also finish what was left unfinished of the tenant. */
 export type Movers = {
+  /** Is called once by each process, before its first tenant of a run. */
+  begin?(signal: AbortSignal): Promise<void>;
+  /** How many tenants are worked on at once; one by default. */
+  readonly tenantsAtOnce?: number;
   moveTenant(job: TenantJob): Promise<MoveOutcome>;
   deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<DeleteOutcome>;
   /** Gives the space of hot records that have gone back to the disk. Returns how many bytes that were. */
@@ -74,11 +80,15 @@ export async function doRun(
 ): Promise<boolean> {
   const { log, session, signal } = context;
   const divided = { job: run.id, session, signal };
+  let begun: Promise<void> | undefined;
+  const doOne = async (due: DueTenant) => {
+    begun ??= context.begin?.(signal);
+    await begun;
+    const done = await doTenant(db, run, { ...context, due });
+    return (connection: Connection) => queries.addProgress(connection, run.id, done);
+  };
   try {
-    await doShares<DueTenant>(db, divided, async (due) => {
-      const done = await doTenant(db, run, { ...context, due });
-      return (connection) => queries.addProgress(connection, run.id, done);
-    });
+    await doShares<DueTenant>(db, divided, doOne, { atOnce: context.tenantsAtOnce ?? 1 });
   } catch (error) {
     signal.throwIfAborted();
     if (mustWait(error)) throw error;
@@ -141,15 +151,15 @@ async function doTenant(
 async function moveAndDelete(
   db: Database,
   run: queries.StoredRun,
-  context: Movers & { due: DueTenant; signal: AbortSignal },
+  context: Movers & { due: DueTenant; session: Session; signal: AbortSignal },
 ): Promise<queries.RunProgress> {
-  const { due, signal } = context;
+  const { due, session, signal } = context;
   const { tenant } = due;
   const done = { ...nothing };
   // The policy is read again for each tenant, because a run may take hours and policies change meanwhile.
   const days = await findDueDays(db, tenant, run.before);
   if (days.hold) return done;
-  const job = { tenant, runId: run.id, signal };
+  const job = { tenant, runId: run.id, session, signal };
   if (due.has_deletes && days.lastDeleteDay !== null) {
     const outcome = await context.deleteTenant({
       ...job,

@@ -1,5 +1,6 @@
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Rest } from '../../platform/work/pace.ts';
 import { tenantFolder } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { listUnknownObjects } from './queries.ts';
@@ -16,6 +17,8 @@ const headsAtOnce = 32;
 
 type Search = {
   signal: AbortSignal;
+  /** Is awaited after each batch of objects, so that clients go first. */
+  rest: Rest;
   add: (problems: readonly VerifyProblem[]) => void;
 };
 
@@ -45,7 +48,7 @@ async function check(
   db: Queryable,
   objects: ObjectStore,
   batch: readonly ObjectInfo[],
-  { signal, add }: Search,
+  { signal, rest, add }: Search,
 ): Promise<void> {
   if (batch.length === 0) return;
   const unknown = await listUnknown(db, batch);
@@ -57,6 +60,7 @@ async function check(
     const left = keys.filter((_, i) => heads[i] !== null);
     add(left.map((key) => orphan(key, sizes.get(key) ?? 0, objects.location)));
   }
+  await rest(signal);
 }
 
 /** Finds the keys of those objects that nobody knows. */

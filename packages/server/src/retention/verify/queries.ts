@@ -294,15 +294,20 @@ export type CataloguedDay = {
   stored_bytes: number;
 };
 
-/** Lists the days that a segment holds, by the catalogue. */
+/** Lists the days that segments hold, by the catalogue. `place` is that of the segment among the given ones. */
 export async function listSegmentDays(
   db: Queryable,
-  { tenant, id }: Pick<LiveSegment, 'tenant' | 'id'>,
-): Promise<CataloguedDay[]> {
-  return db.query<CataloguedDay>(sql`
-    select store, day, first_row, count, bytes, digest, stored_bytes
-    from segment_days where tenant = ${tenant} and segment_id = ${id}
-    order by store, day`);
+  segments: readonly Pick<LiveSegment, 'tenant' | 'id'>[],
+): Promise<(CataloguedDay & { place: number })[]> {
+  return db.query(sql`
+    with asked as materialized (
+      select a.tenant, a.id, (a.number - 1)::integer as place
+      from unnest(${segments.map(({ tenant }) => tenant)}::text[],
+        ${segments.map(({ id }) => id)}::text[]) with ordinality as a (tenant, id, number)
+    )
+    select a.place, d.store, d.day, d.first_row, d.count, d.bytes, d.digest, d.stored_bytes
+    from asked a join segment_days d on d.tenant = a.tenant and d.segment_id = a.id
+    order by a.place, d.store, d.day`);
 }
 
 /**

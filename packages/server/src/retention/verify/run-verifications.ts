@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Connection, Queryable, Session } from '../../platform/postgres/database.ts';
 import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
-import type { Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
 import { segmentFolders, tenantFolder } from '../../records/segments.ts';
 import { checkCounters, eachTenant } from './check-counters.ts';
-import { checkSegment, type VerifyTools } from './check-segment.ts';
+import type { Check, VerifyTools } from './check-segment.ts';
+import { checkSegments } from './check-segments.ts';
 import { findOrphans, ourFolders } from './find-orphans.ts';
 import * as queries from './queries.ts';
 import { createReport } from './report.ts';
@@ -153,26 +152,24 @@ async function doVerification(
 ): Promise<boolean> {
   const { db, log } = context;
   const divided = { job: claimed.id, session, signal };
-  const spoolPath = join(context.spoolDir, `verify-${claimed.id}-${randomText(8)}.parquet`);
+  const spool = join(context.spoolDir, `verify-${claimed.id}-${randomText(8)}`);
+  let copies = 0;
+  const newSpoolPath = () => `${spool}-${++copies}.parquet`;
   const rest = context.pace.begin();
-  try {
-    await doShares<VerifyShare>(db, divided, async (share) => {
-      try {
-        return await verify(context, share, { claimed, spoolPath, rest, signal });
-      } catch (error) {
-        // The verification itself has not failed: whoever holds the share next does it.
-        if (signal.aborted || isDatabaseFault(error)) throw error;
-        log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
-        return async (connection) => {
-          await dropShares(connection, claimed.id);
-          const end = { state: 'failed', error: reasonOf(error) } as const;
-          await queries.finishVerification(connection, claimed.id, end);
-        };
-      }
-    });
-  } finally {
-    await rm(spoolPath, { force: true });
-  }
+  await doShares<VerifyShare>(db, divided, async (share) => {
+    try {
+      return await verify(context, share, { claimed, newSpoolPath, rest, signal });
+    } catch (error) {
+      // The verification itself has not failed: whoever holds the share next does it.
+      if (signal.aborted || isDatabaseFault(error)) throw error;
+      log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
+      return async (connection) => {
+        await dropShares(connection, claimed.id);
+        const end = { state: 'failed', error: reasonOf(error) } as const;
+        await queries.finishVerification(connection, claimed.id, end);
+      };
+    }
+  });
   return endShares(db, divided, () =>
     queries.finishVerification(db, claimed.id, { state: 'completed', error: null }),
   );
@@ -187,7 +184,7 @@ function reasonOf(error: unknown): string {
   return 'internal_error: The service made a mistake; its log tells which. Verify again.';
 }
 
-type Verify = { claimed: queries.Claimed; spoolPath: string; rest: Rest; signal: AbortSignal };
+type Verify = Pick<Check, 'newSpoolPath' | 'rest' | 'signal'> & { claimed: queries.Claimed };
 
 /**
  * Compares catalogue, objects, counters and hot records with each other, while others read, ingest and move. It changes
@@ -197,7 +194,7 @@ type Verify = { claimed: queries.Claimed; spoolPath: string; rest: Rest; signal:
 async function verify(
   tools: VerifyTools,
   share: VerifyShare,
-  { claimed, spoolPath, rest, signal }: Verify,
+  { claimed, newSpoolPath, rest, signal }: Verify,
 ): Promise<(connection: Connection) => Promise<void>> {
   const { db, objects, log } = tools;
   const report = createReport();
@@ -206,19 +203,15 @@ async function verify(
     queries.addFindings(connection, claimed.id, report.found);
   switch (share.kind) {
     case 'segments': {
-      const right: queries.LiveSegment[] = [];
-      for await (const segment of eachSegment(db, claimed, share)) {
-        signal.throwIfAborted();
-        const check = { spoolPath, report, rest, signal };
-        if (await checkSegment(tools, segment, check)) right.push(segment);
-      }
+      const check = { newSpoolPath, report, rest, signal };
+      const right = await checkSegments(tools, eachSegment(db, claimed, share), check);
       return async (connection) => {
         await queries.noteVerifiedSegments(connection, right);
         await store(connection);
       };
     }
     case 'objects': {
-      await findOrphans(db, objects, [share.prefix], { signal, add });
+      await findOrphans(db, objects, [share.prefix], { signal, rest, add });
       const prefixes = [share.prefix];
       await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
       return store;

@@ -1,6 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { laneOf } from '../lanes.ts';
+import { countedByHour } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
 /** A change of how many rows are in the dead-letter queue. */
@@ -144,13 +145,15 @@ export async function abandonOverdue(
         and next_attempt_at < now() - make_interval(days => ${days})
         and (leased_until is null or leased_until < now())
       order by next_attempt_at limit ${known(limit)} for update skip locked
-    )
+    ), changed as (
     update deliveries d set status = 'abandoned', version = d.version + 1, next_attempt_at = null,
       held_by = null, is_probe = false, lease = null, leased_until = null, max_attempts = d.attempts,
       failure_class = 'endpoint_disabled', last_attempt_at = now(), finished_at = now(),
       error = ${`Its endpoint was disabled, and it waited for more than ${days} days`}
     from was where d.lane = was.lane and d.id = was.id
-    returning was.tenant, was.status, was.failure_class`);
+    returning d.lane, d.endpoint_id, d.status, was.tenant, was.status as status_before, was.failure_class
+    ), ${countedByHour}
+    select tenant, status_before as status, failure_class from changed`);
 }
 
 /** Locks an endpoint until the end of the transaction; undefined when another transaction has it locked. */

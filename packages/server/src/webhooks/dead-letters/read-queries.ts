@@ -225,17 +225,6 @@ export async function listGroups(
     order by c.count desc, c.endpoint_id, c.failure_class`);
 }
 
-/** Finds the tenant of an endpoint, deleted or not; undefined when there is no such endpoint. */
-export async function findTenantOfEndpoint(
-  db: Queryable,
-  endpointId: string,
-): Promise<string | undefined> {
-  const rows = await db.query<{ tenant: string }>(
-    sql`select tenant from webhook_endpoints where id = ${endpointId}`,
-  );
-  return rows[0]?.tenant;
-}
-
 export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
 }

@@ -5,9 +5,9 @@ import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { JobRow } from '../contract.ts';
+import { findReach } from '../reach.ts';
 import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../values.ts';
 import * as queries from './job-queries.ts';
-import { findReach } from './lists.ts';
 import type { Act } from './retry.ts';
 
 /** A bulk retry that a caller asks for. A filter that is missing means any. */

@@ -3,6 +3,7 @@ import type { Actor } from '../../kernel/actor.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
+import { withHours } from '../hours.ts';
 import type { WebhookOptions } from '../options.ts';
 import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
 import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
@@ -27,9 +28,12 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
   http.route(webhooksContract.listDeadLetters, ({ query, actor }) =>
     listDeadLetters(db, options.cursorKey(), actor, query),
   );
-  http.route(webhooksContract.listDeadLetterGroups, ({ query, actor }) =>
-    listDeadLetterGroups(db, actor, query),
-  );
+  http.route(webhooksContract.listDeadLetterGroups, async ({ query, actor }) => {
+    const { include, ...request } = query;
+    const page = await listDeadLetterGroups(db, actor, request);
+    if (include === undefined) return page;
+    return { ...page, data: await withHours(db, page.data, (row) => row.endpoint_id) };
+  });
   http.route(webhooksContract.getDeadLetter, ({ params, actor }) =>
     getDeadLetter(db, actor, params.id),
   );

@@ -3,11 +3,11 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { findReach } from '../reach.ts';
 import { deadLetterStatuses } from '../values.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { discardThenEnable } from './discard.ts';
 import * as queries from './job-queries.ts';
-import { findReach } from './lists.ts';
 import {
   discardOfEndpoint,
   findOpenEndpoints,

@@ -2,7 +2,7 @@ import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
-import { configVersion } from '../queries.ts';
+import { configVersion, countedByHour } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
@@ -263,7 +263,7 @@ export async function planOnce(session: Queryable): Promise<void> {
 /**
  * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
  * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged.
- * Returns the ids of the deliveries that were changed.
+ * They are counted in their hour by the same statement. Returns the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,
@@ -292,7 +292,7 @@ export async function recordOutcomes(
       join deliveries d on d.lane = given.lane and d.id = given.id
         and ${isLastAttempt}
       on conflict (lane, delivery_id, number) do nothing
-    )
+    ), changed as (
     update deliveries d set
       status = given.status, version = d.version + 1, attempts = given.attempts,
       max_attempts = given.max_attempts,
@@ -302,7 +302,9 @@ export async function recordOutcomes(
       error = given.error, last_attempt_at = now(),
       finished_at = case when given.delay_seconds is null then now() end
     from given where d.lane = given.lane and d.id = given.id and d.lease = given.lease
-    returning d.id`);
+    returning d.id, d.lane, d.endpoint_id, d.status
+    ), ${countedByHour}
+    select id from changed`);
   return new Set(changed.map((row) => row.id));
 }
 

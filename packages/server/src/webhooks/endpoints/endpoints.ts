@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { withHours } from '../hours.ts';
 import * as queries from './queries.ts';
 
 /** Who makes a change and by which request, for the audit log. */
@@ -13,13 +14,17 @@ export async function listEndpoints(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  request: { tenant?: string; limit?: number; cursor?: string },
+  request: { tenant?: string; include?: 'hours'; limit?: number; cursor?: string },
 ) {
   const { limit, cursor, tenant } = request;
   const page = { cursorKey, scope: { list: 'endpoints', filters: { tenant } }, limit, cursor };
   const rows = await queries.listEndpoints(db, { tenant, reach: actor.tenants }, toKeyset(page));
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
-  return { data: data.map(showEndpoint), next_cursor };
+  const shown = data.map(showEndpoint);
+  return {
+    data: request.include === undefined ? shown : await withHours(db, shown, ({ id }) => id),
+    next_cursor,
+  };
 }
 
 /** The endpoint with this id. Throws 404 `endpoint_not_found`. */

@@ -205,7 +205,8 @@ export function testObjectStore(name: string, makeStore: MakeStore): void {
       const found = await listed(store);
       expect(keysOf(found)).toEqual([...keys].sort());
       expect(found.every(({ sizeBytes }) => sizeBytes === 3)).toBe(true);
-    });
+      // A real server writes each of them durably.
+    }, 180_000);
 
     test.each([
       ['before it begins', 1000, true],

@@ -35,7 +35,14 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
   const tempDir = join(dir, 'duckdb');
   const duckdb =
     original?.duckdb ??
-    createDuckDb({ memoryBytes: 256 * 2 ** 20, threads: 2, tempDir, niceness: 0, log });
+    createDuckDb({
+      memoryBytes: 256 * 2 ** 20,
+      threads: 2,
+      tempDir,
+      niceness: 0,
+      cachesFiles: false,
+      log,
+    });
   const store = original?.store ?? createFileStore(join(dir, 'objects'));
   const fence = createStoreFence({ db, store, isKnown: async () => true });
   let runners = 0;
@@ -53,11 +60,12 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
     store,
     fence,
     context,
-    move: (tenant, lastDay, more) =>
-      moveTenant(context(more), {
-        ...{ tenant, lastDay, runId: null },
-        signal: new AbortController().signal,
-      }),
+    async move(tenant, lastDay, more) {
+      const mover = context(more);
+      await mover.fence.advance();
+      const { signal } = new AbortController();
+      return moveTenant(mover, { tenant, lastDay, runId: null, signal });
+    },
     async stop() {
       if (original === undefined) await duckdb.close();
       await db.drop();

@@ -41,6 +41,8 @@ export async function createColdData(): Promise<ColdData> {
     threads: 1,
     tempDir: join(dir, 'duckdb'),
     niceness: 0,
+    // As in the service. Some tests replace an object under its path, of which DuckDB would mix old and new blocks.
+    cachesFiles: false,
     log,
   });
   const context = { db, objects, duckdb, spoolDir: dir, log, pace: unpaced };

@@ -1,0 +1,179 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase } from '../../test/database.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { migrate } from '../platform/postgres/migrate.ts';
+import { pruneAudit } from './audit.ts';
+import { verifyAuditLog } from './audit-chain.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+type Problem = { kind: string; place: number | null; entry_id: string | null };
+
+async function verify(body: object = {}) {
+  const answer = await service.call('POST', '/audit/verify', { body });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json as { ok: boolean; entries: number; head: string; problems: Problem[] };
+}
+
+async function listAfter(after: number, rest = '') {
+  const answer = await service.call('GET', `/audit?after=${after}${rest}`);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json.data as { id: string; action: string; place: number; hash: string }[];
+}
+
+const makeTokens = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => service.makeToken({ preset: 'pipeline' })));
+
+/** Does something to the log past svcctl, finds out what a verification says of it, and undoes it. */
+async function tamper(spoil: string[], body: object = {}) {
+  const { db } = service;
+  const tables = ['audit_log', 'audit_links', 'audit_chain'];
+  for (const table of tables) {
+    await db.pool.query(`create table kept_${table} as select * from ${table}`);
+  }
+  for (const statement of spoil) await db.pool.query(statement);
+  const verdict = await verify(body);
+  await db.pool.query('alter table audit_log disable trigger audit_log_linked');
+  for (const table of tables) {
+    await db.pool.query(`delete from ${table}`);
+    await db.pool.query(`insert into ${table} overriding system value select * from kept_${table}`);
+    await db.pool.query(`drop table kept_${table}`);
+  }
+  await db.pool.query('alter table audit_log enable trigger audit_log_linked');
+  expect(await verify()).toMatchObject({ ok: true });
+  return verdict;
+}
+
+test('answers 401, 403 without admin and to a token limited to tenants, and 400 to a wrong head', async () => {
+  expect((await service.call('POST', '/audit/verify', { token: null })).status).toBe(401);
+  for (const made of [{ preset: 'curator' }, { preset: 'admin', tenants: ['TX'] }] as const) {
+    const { token } = await service.makeToken(made);
+    const answer = await service.call('POST', '/audit/verify', { token, body: {} });
+    expect(answer.json).toMatchObject({ status: 403, code: 'scope_missing' });
+  }
+  const wrong = await service.call('POST', '/audit/verify', { body: { head: '1:x' } });
+  expect(wrong.json.errors).toMatchObject([{ path: '/head' }]);
+  for (const after of ['-1', '1.5', '9007199254740993', '1e30']) {
+    const answer = await service.call('GET', `/audit?after=${after}`);
+    expect(answer.json.errors, after).toMatchObject([{ path: '?after' }]);
+  }
+  const both = await service.call('GET', '/audit?after=0&cursor=x');
+  expect(both.json.errors).toMatchObject([{ path: '?cursor' }]);
+});
+
+test('acts that commit at once stand in one chain, which is read from any place on', async () => {
+  const { entries, head } = await verify();
+  await makeTokens(24);
+  const after = await verify({ head });
+  expect(after).toMatchObject({ ok: true, entries: entries + 24, problems: [] });
+  const all = await listAfter(0, '&limit=500');
+  expect(all.map(({ place }) => place)).toEqual(all.map((_, n) => n + 1));
+  expect(after.head).toBe(`${all.length}:${all.at(-1)?.hash}`);
+  expect(await listAfter(3, '&limit=2')).toEqual(all.slice(3, 5));
+  const made = all.filter(({ action }) => action === 'token.create');
+  expect(await listAfter(0, '&limit=500&action=token.create')).toEqual(made);
+  expect(await listAfter(all.length)).toEqual([]);
+});
+
+test('an act that works on keeps none from committing, and takes its place when it commits', async () => {
+  const { entries } = await verify();
+  const open = await service.db.pool.connect();
+  await open.query('begin');
+  await open.query(`insert into audit_log (token_name, action) values ('slow', 'slow.act')`);
+  await makeTokens(2);
+  expect(await verify()).toMatchObject({ ok: true, entries: entries + 2 });
+  await open.query('commit');
+  open.release();
+  const [slow] = await listAfter(entries + 2);
+  expect(slow).toMatchObject({ action: 'slow.act', place: entries + 3 });
+  expect(await verify()).toMatchObject({ ok: true, entries: entries + 3 });
+});
+
+test('an entry that was changed, removed or inserted is named', async () => {
+  await makeTokens(3);
+  const [first, second, third] = (await listAfter(0)).slice(-3);
+  const at = (entry: typeof first) => ({ place: entry?.place, entry_id: entry?.id });
+  const changed = [
+    `update audit_log set token_name = 'nobody' where id = ${second?.id}`,
+    `update audit_log set after = '{"n":1}' where id = ${second?.id}`,
+    `update audit_log set at = at + interval '1 microsecond' where id = ${second?.id}`,
+  ];
+  for (const statement of changed) {
+    const { ok, problems } = await tamper([statement]);
+    expect({ ok, problems }).toMatchObject({
+      ok: false,
+      problems: [{ kind: 'changed', ...at(second) }],
+    });
+  }
+  const removed = await tamper([`delete from audit_log where id = ${first?.id}`]);
+  expect(removed.problems).toMatchObject([{ kind: 'removed', ...at(first) }]);
+  const withLink = await tamper([
+    `delete from audit_log where id = ${second?.id}`,
+    `delete from audit_links where entry_id = ${second?.id}`,
+  ]);
+  expect(withLink.problems).toMatchObject([
+    { kind: 'removed', place: second?.place, entry_id: null },
+  ]);
+  const newest = await tamper([
+    `delete from audit_log where id = ${third?.id}`,
+    `delete from audit_links where entry_id = ${third?.id}`,
+  ]);
+  expect(newest.problems).toMatchObject([{ kind: 'removed', place: third?.place }]);
+  const inserted = await tamper([
+    'alter table audit_log disable trigger audit_log_linked',
+    `insert into audit_log (token_name, action) values ('nobody', 'never.done')`,
+    'alter table audit_log enable trigger audit_log_linked',
+  ]);
+  expect(inserted.problems).toMatchObject([{ kind: 'inserted', place: null }]);
+});
+
+test('a log whose hashes were all computed anew differs from a head that was kept', async () => {
+  await makeTokens(1);
+  const { head } = await verify();
+  const anew = [
+    `delete from audit_log where id = (select max(id) from audit_log)`,
+    'truncate audit_links, audit_chain',
+    'insert into audit_chain default values',
+    'create table copied as select * from audit_log',
+    'delete from audit_log',
+    'insert into audit_log overriding system value select * from copied order by id',
+    'drop table copied',
+  ];
+  expect(await tamper(anew)).toMatchObject({ ok: true });
+  const { problems } = await tamper(anew, { head });
+  expect(problems).toMatchObject([{ kind: 'head_differs' }]);
+});
+
+test('a log from before the chain is linked by the migration, and pruned from its beginning', async () => {
+  const db = await createTestDatabase();
+  await db.pool.query(`
+    drop table audit_links, audit_chain;
+    drop function link_audit_entry() cascade;
+    drop function audit_text(audit_log);
+    delete from schema_migrations where name like '%audit-chain%'`);
+  await db.query(sql`
+    insert into audit_log (at, token_name, action)
+    select timestamptz '2001-01-01Z' + n * interval '1 day', 'old', 'old.act'
+    from generate_series(5, 1, -1) n`);
+  await db.query(sql`insert into audit_log (token_name, action) values ('new', 'new.act')`);
+  expect(await migrate(db)).toHaveLength(1);
+  const { signal } = new AbortController();
+  const check = () => verifyAuditLog(db, { actor: { tenants: null }, signal }, {});
+  expect(await check()).toMatchObject({ ok: true, entries: 6, pruned_place: 0 });
+  await pruneAudit(db, { days: 400, signal, limit: 3 });
+  // Five went, and each of the two transactions tells of it.
+  expect(await check()).toMatchObject({ ok: true, entries: 3, pruned_place: 5 });
+  const told = await db.query(sql`
+    select token_id, token_name, target, after from audit_log where action = 'audit.prune' order by id`);
+  const by = { token_id: null, token_name: 'retention', target: null };
+  expect(told).toEqual([
+    { ...by, after: { days: 400, count: 3, until: '2001-01-04T00:00:00.000000Z' } },
+    { ...by, after: { days: 400, count: 2, until: '2001-01-06T00:00:00.000000Z' } },
+  ]);
+  await db.drop();
+});

@@ -1,0 +1,114 @@
+import type { Static } from 'typebox';
+import type { Actor } from '../kernel/actor.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { listAuditLinks, listUnlinkedEntries, readAuditChain } from './audit-queries.ts';
+import type { auditCheckSchema, auditVerdictSchema } from './contract.ts';
+
+type Verdict = Static<typeof auditVerdictSchema>;
+type Problem = Verdict['problems'][number];
+
+const comparedAtOnce = 10_000;
+const mostProblems = 100;
+
+/**
+ * Verifies the chain of the audit log: that each entry is there and has the hash that follows from the one before it,
+ * and that no entry stands beside the chain. Throws 403 `scope_missing` for a token that is limited to tenants.
+ */
+export async function verifyAuditLog(
+  db: Database,
+  { actor, signal }: { actor: Pick<Actor, 'tenants'>; signal: AbortSignal },
+  { head }: Static<typeof auditCheckSchema>,
+): Promise<Verdict> {
+  if (actor.tenants !== null) {
+    throw new AppError('scope_missing', {
+      detail: 'A token limited to tenants cannot verify the audit log, which is one chain for all.',
+    });
+  }
+  const problems: Problem[] = [];
+  let problemCount = 0;
+  const report = (problem: Problem) => {
+    problemCount += 1;
+    if (problems.length < mostProblems) problems.push(problem);
+  };
+  // One snapshot: what is written or pruned meanwhile changes nothing.
+  return db.transaction(
+    async (snapshot) => {
+      const chain = await readAuditChain(snapshot);
+      let noted = head === undefined ? undefined : parseHead(head);
+      if (noted?.place === chain.pruned_place && noted.hash === chain.pruned_hash) {
+        noted = undefined;
+      }
+      let last = { place: chain.pruned_place, hash: chain.pruned_hash };
+      let entries = 0;
+      for (let read = comparedAtOnce; read === comparedAtOnce; ) {
+        signal.throwIfAborted();
+        const links = await listAuditLinks(snapshot, { after: last.place, limit: comparedAtOnce });
+        for (const link of links) {
+          if (link.place !== last.place + 1) report(missing(last.place + 1, link.place - 1));
+          // Where a link is missing, the hash of the one after it has nothing to follow from.
+          else if (link.is_gone || !link.is_right) report(differing(link));
+          if (link.place === noted?.place && link.hash === noted.hash) noted = undefined;
+          last = link;
+        }
+        entries += links.length;
+        read = links.length;
+      }
+      if (last.place < chain.last_place) report(missing(last.place + 1, chain.last_place));
+      else if (last.hash !== chain.last_hash) report(endDiffers(last.place));
+      for (const id of await listUnlinkedEntries(snapshot, mostProblems)) report(inserted(id));
+      if (noted !== undefined) report(headDiffers(noted.place));
+      return {
+        ok: problemCount === 0,
+        entries,
+        head: `${chain.last_place}:${chain.last_hash}`,
+        pruned_place: chain.pruned_place,
+        problem_count: problemCount,
+        problems,
+      };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+function parseHead(head: string): { place: number; hash: string } {
+  const [place = '', hash = ''] = head.split(':');
+  return { place: Number(place), hash };
+}
+
+function differing(link: { place: number; entry_id: string; is_gone: boolean }): Problem {
+  const { place, entry_id, is_gone } = link;
+  return is_gone
+    ? { kind: 'removed', place, entry_id, message: `Entry ${entry_id} was removed.` }
+    : {
+        kind: 'changed',
+        place,
+        entry_id,
+        message: `Entry ${entry_id} is not what was written, or does not follow the entry before it.`,
+      };
+}
+
+function missing(first: number, last: number): Problem {
+  const which = first === last ? `Place ${first} is` : `Places ${first} to ${last} are`;
+  return {
+    kind: 'removed',
+    place: first,
+    entry_id: null,
+    message: `${which} missing in the chain: entries were removed together with their links.`,
+  };
+}
+
+function inserted(id: string): Problem {
+  const message = `Entry ${id} is not in the chain: it was inserted past svcctl.`;
+  return { kind: 'inserted', place: null, entry_id: id, message };
+}
+
+function endDiffers(place: number): Problem {
+  const message = 'The chain does not end as it was noted: its links were computed anew.';
+  return { kind: 'changed', place, entry_id: null, message };
+}
+
+function headDiffers(place: number): Problem {
+  const message = `Place ${place} does not have the hash that was given, or was pruned since: the log may be another one.`;
+  return { kind: 'head_differs', place, entry_id: null, message };
+}

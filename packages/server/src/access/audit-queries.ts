@@ -1,0 +1,196 @@
+import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
+
+// The statements of the audit log and its chain.
+
+/** An entry as it is written; `before` and `after` are JSON text. */
+export type NewAuditRow = {
+  /** Null when the act was done on the machine that has the settings of the database. */
+  tokenId: string | null;
+  tokenName: string;
+  action: string;
+  target: string | null;
+  tenant: string | null;
+  tenants: readonly string[] | null;
+  requestId: string | null;
+  address: string | null;
+  userAgent: string | null;
+  before: string | null;
+  after: string | null;
+};
+
+export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promise<void> {
+  await db.query(sql`
+    insert into audit_log (token_id, token_name, action, target, tenant, tenants, request_id, address,
+      user_agent, before, after)
+    values (${entry.tokenId}, ${entry.tokenName}, ${entry.action}, ${entry.target}, ${entry.tenant},
+      ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
+}
+
+/**
+ * Deletes the oldest entries of the chain that are older than `days`, and notes where the chain begins now. Returns how
+ * many, and the time of the newest of them, null when there are none.
+ */
+export async function deleteOldAuditEntries(
+  db: Queryable,
+  { days, limit }: { days: number; limit: number },
+): Promise<{ count: number; until: string | null }> {
+  const rows = await db.query<{ count: number; until: string | null }>(sql`
+    with oldest as (
+      select link.place, bool_and(coalesce(entry.at < now() - make_interval(days => ${days}), true))
+        over (order by link.place) as is_old
+      from (select place, entry_id from audit_links order by place limit ${limit}) link
+      left join audit_log entry on entry.id = link.entry_id
+    ), unlinked as (
+      delete from audit_links where place in (select place from oldest where is_old)
+      returning place, entry_id, hash
+    ), gone as (
+      delete from audit_log where id in (select entry_id from unlinked) returning at
+    ), noted as (
+      update audit_chain set pruned_place = newest.place, pruned_hash = newest.hash
+      from (select place, hash from unlinked order by place desc limit 1) newest
+    ) select count(*) as count, ${instantText('max(at)')} as until from gone`);
+  return rows[0] ?? { count: 0, until: null };
+}
+
+/** Both ends of the chain of the audit log; hashes are hex. */
+export type AuditChain = {
+  last_place: number;
+  last_hash: string;
+  pruned_place: number;
+  pruned_hash: string;
+};
+
+export async function readAuditChain(db: Queryable): Promise<AuditChain> {
+  const [chain] = await db.query<AuditChain>(sql`
+    select last_place, encode(last_hash, 'hex') as last_hash, pruned_place,
+      encode(pruned_hash, 'hex') as pruned_hash
+    from audit_chain`);
+  if (chain === undefined) throw new Error('the chain of the audit log has no ends');
+  return chain;
+}
+
+export type AuditLink = {
+  place: number;
+  entry_id: string;
+  hash: string;
+  /** Whether the entry itself is gone. */
+  is_gone: boolean;
+  /** Whether the hash is that of the entry after the one before it. */
+  is_right: boolean;
+};
+
+/** Returns links after a place, in their order, each compared with its entry and with the link before it. */
+export async function listAuditLinks(
+  db: Queryable,
+  { after, limit }: { after: number; limit: number },
+): Promise<AuditLink[]> {
+  return db.query<AuditLink>(sql`
+    select link.place, link.entry_id::text as entry_id, encode(link.hash, 'hex') as hash,
+      entry.id is null as is_gone,
+      coalesce(link.hash = sha256(coalesce(before.hash, chain.pruned_hash)
+        || convert_to(audit_text(entry), 'UTF8')), false) as is_right
+    from (select * from audit_links where place > ${after} order by place limit ${limit}) link
+    cross join audit_chain chain
+    left join audit_links before on before.place = link.place - 1
+    left join audit_log entry on entry.id = link.entry_id
+    order by link.place`);
+}
+
+/** Returns entries that are not in the chain, by their ids. */
+export async function listUnlinkedEntries(db: Queryable, limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id::text as id from audit_log entry
+    where not exists (select from audit_links link where link.entry_id = entry.id)
+    order by entry.id limit ${limit}`);
+  return rows.map(({ id }) => id);
+}
+
+export type AuditRow = {
+  id: string;
+  at: string;
+  token_id: string | null;
+  token_name: string;
+  action: string;
+  target: string | null;
+  tenant: string | null;
+  tenants: string[] | null;
+  request_id: string | null;
+  address: string | null;
+  user_agent: string | null;
+  before: unknown;
+  after: unknown;
+  place: number | null;
+  hash: string | null;
+};
+
+export type AuditFilter = {
+  tokenId?: string | undefined;
+  /** A whole action, or the beginning of one, which then ends with a dot. */
+  action?: string | undefined;
+  tenant?: string | undefined;
+  /** Days of UTC, both inclusive. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** Only entries that concern these tenants; null means all entries. */
+  reach: readonly string[] | null;
+};
+
+/** Returns the entries that are older than `after` (time and id of the last entry seen), the newest first. */
+export async function listAuditEntries(
+  db: Queryable,
+  filter: AuditFilter,
+  page: { after: readonly string[] | null; limit: number },
+): Promise<AuditRow[]> {
+  const conditions = auditConditions(filter);
+  if (page.after !== null) {
+    const [at, id] = page.after;
+    conditions.push(sql`(audit_log.at, audit_log.id) < (${at}::timestamptz, ${id}::bigint)`);
+  }
+  const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
+  return db.query<AuditRow>(sql`
+    select ${auditColumns}
+    from audit_log left join audit_links link on link.entry_id = audit_log.id
+    ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
+}
+
+/** Returns the entries after a place of the chain, in its order. */
+export async function listAuditEntriesAfter(
+  db: Queryable,
+  filter: AuditFilter,
+  { after, limit }: { after: number; limit: number },
+): Promise<AuditRow[]> {
+  const conditions = [sql`link.place > ${after}`, ...auditConditions(filter)];
+  return db.query<AuditRow>(sql`
+    select ${auditColumns}
+    from audit_links link join audit_log on audit_log.id = link.entry_id
+    where ${join(conditions, ' and ')} order by link.place limit ${limit}`);
+}
+
+const auditColumns = sql`audit_log.id::text as id, ${instantText('audit_log.at')} as at, token_id,
+  token_name, action, target, tenant, tenants, request_id, address, user_agent, before, after,
+  link.place, encode(link.hash, 'hex') as hash`;
+
+function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {
+  const conditions: Sql[] = [];
+  if (tokenId !== undefined) conditions.push(sql`token_id = ${tokenId}`);
+  if (action?.endsWith('.')) {
+    // U+10FFFF is the last character in the order of bytes, so this finds everything that begins with the text.
+    conditions.push(sql`action >= ${action} and action <= ${`${action}\u{10FFFF}`}`);
+  } else if (action !== undefined) conditions.push(sql`action = ${action}`);
+  // Asking for a foreign tenant must not reveal that an entry concerns it beside one of the reader's tenants.
+  const isForeign = tenant !== undefined && reach !== null && !reach.includes(tenant);
+  if (isForeign) conditions.push(sql`false`);
+  if (tenant !== undefined) conditions.push(concerns([tenant]));
+  if (reach !== null) conditions.push(concerns(reach));
+  if (from !== undefined) conditions.push(sql`audit_log.at >= ${`${from}T00:00:00Z`}`);
+  if (to !== undefined) {
+    conditions.push(sql`audit_log.at < (${to}::date + 1)::timestamp at time zone 'UTC'`);
+  }
+  return conditions;
+}
+
+function concerns(tenants: readonly string[]): Sql {
+  return sql`(tenant = any(${tenants}) or audit_log.tenants && ${tenants}::text[])`;
+}

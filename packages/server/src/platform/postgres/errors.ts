@@ -1,0 +1,106 @@
+import pg from 'pg';
+import { AppError } from '../../kernel/errors.ts';
+
+/**
+ * Returns the SQLSTATE of an error that came from PostgreSQL, whether it is the error itself or the cause of one of
+ * ours; undefined when the error did not come from there.
+ */
+export function sqlState(error: unknown): string | undefined {
+  return databaseError(error)?.code;
+}
+
+/** The error of PostgreSQL that this is, or that it was caused by. */
+export function databaseError(error: unknown): pg.DatabaseError | undefined {
+  if (error instanceof pg.DatabaseError) return error;
+  return error instanceof Error ? databaseError(error.cause) : undefined;
+}
+
+/** These are serialization failure, deadlock and lock not available. */
+const retriedCodes = new Set(['40001', '40P01', '55P03']);
+
+/**
+ * Returns whether work that failed because of another transaction should be tried again after this attempt, counted
+ * from 1.
+ */
+export function mayTryAgain(error: unknown, attempt: number): boolean {
+  return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
+}
+
+const lostWorkerMessage = 'failure on connection marked as essential';
+// The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
+const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
+/** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
+const refusedCodes = new Set(['28000', '28P01', '3D000']);
+/** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
+const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
+const fullCodes = new Set(['53100', '53000']);
+/** PostgreSQL says so of its memory, and of its table of locks, which all sessions share. */
+const outOfMemory = '53200';
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
+const clientMessages = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Client has encountered a connection error',
+  'Cannot use a pool after calling end',
+  'Query read timeout',
+];
+
+/**
+ * Makes an AppError of a fault of the database that will pass, so that the caller is told to come back. Any other error
+ * is returned as it came, and becomes `internal_error`.
+ */
+export function translateDatabaseError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof AppError) return error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof pg.DatabaseError) {
+    if (unavailableCodes.has(code) || refusedCodes.has(code) || code.startsWith('08')) {
+      return unavailable(error);
+    }
+    // Citus gives it no code of its own when a worker dies in the middle of a transaction.
+    if (error.message.startsWith(lostWorkerMessage)) return unavailable(error);
+    // It accepts no connections for a while, as while it is being cloned, or none of this role.
+    if (error.severity === 'FATAL') return unavailable(error);
+    if (fullCodes.has(code)) {
+      return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
+    }
+    if (code === outOfMemory) {
+      return new AppError('database_out_of_memory', {
+        detail:
+          'The database has no memory left for this, or no room in its table of locks. Try again in a few seconds. If it goes on, raise max_locks_per_transaction of PostgreSQL, or its memory.',
+        retryAfterSeconds: 5,
+        cause: error,
+      });
+    }
+    if (code.startsWith('22')) {
+      return new AppError('request_invalid', {
+        detail: 'A value of the request is not one that the database can take.',
+        cause: error,
+      });
+    }
+    if (timeoutCodes.has(code)) {
+      return new AppError('query_timeout', { retryAfterSeconds: 5, cause: error });
+    }
+    return error;
+  }
+  const isNetwork =
+    networkCodes.has(code) ||
+    ('syscall' in error && error.syscall === 'connect') ||
+    clientMessages.some((message) => error.message.includes(message));
+  return isNetwork ? unavailable(error) : error;
+}
+
+function unavailable(cause: Error): AppError {
+  return new AppError('database_unavailable', {
+    detail: 'The database cannot be reached at the moment. Try again in a second.',
+    retryAfterSeconds: 1,
+    cause,
+  });
+}

@@ -1,0 +1,221 @@
+import { truncate } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { countPace, hold, holdPace } from '../../../test/held-pace.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { runOpenVerifications, startVerifications } from './run-verifications.ts';
+import { clean, createVerifying, type Verifying } from './testing/verifying.ts';
+
+// How a verification is cut into shares, given to processes, broken off, and limited to a part.
+let data: Verifying;
+let segment: string;
+let path: string;
+beforeAll(async () => {
+  data = await createVerifying();
+});
+afterAll(() => data.close());
+beforeEach(async () => {
+  ({ segment, path } = await data.fill());
+});
+afterEach(() => data.empty());
+
+const never = new AbortController().signal;
+const now = async () =>
+  (await data.db.query<{ now: string }>(sql`select clock_timestamp()::text as now`))[0]?.now ?? '';
+const byText = (a: unknown, b: unknown) => (String(a) < String(b) ? -1 : 1);
+
+/** A store in which looks at objects wait until they are let go, or fail. */
+function holdStore() {
+  const [reached, held] = [hold(), hold()];
+  const objects: ObjectStore = {
+    ...data.objects,
+    async head(key, signal) {
+      reached.resolve();
+      await held.promise;
+      return data.objects.head(key, signal);
+    },
+  };
+  return { objects, reached: reached.promise, held };
+}
+
+test('it rests after it fetched, read or listed some objects, and after each month', async () => {
+  const { pace, rests } = countPace();
+  expect(await data.verifyAll({}, { ...data, pace })).toMatchObject({ ...clean, segments_done: 2 });
+  const months = await data.db.query(sql`select distinct tenant, month from leaf_months`);
+  // The objects are small: they are fetched together, and read with one statement.
+  expect(rests()).toBe(1 + 1 + 1 + months.length);
+});
+
+test('one that is stopped while it rests is begun anew, and finds the same', async () => {
+  const held = holdPace();
+  const stopping = new AbortController();
+  const id = await data.request({});
+  const resting = runOpenVerifications({ ...data, pace: held.pace }, stopping.signal);
+  await held.resting;
+  expect(await data.read(id)).toMatchObject({ state: 'running', segments_done: 0 });
+  stopping.abort();
+  await expect(resting).rejects.toThrow('aborted');
+  await runOpenVerifications(data, new AbortController().signal);
+  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2 });
+});
+
+test('one that is broken off is done anew, from its beginning, by whoever comes next', async () => {
+  const id = await data.request();
+  const stopping = new AbortController();
+  const objects: ObjectStore = {
+    ...data.objects,
+    head(key, signal) {
+      if (key.includes(segment)) stopping.abort(new Error('stopped'));
+      return data.objects.head(key, signal);
+    },
+  };
+  await expect(runOpenVerifications({ ...data, objects }, stopping.signal)).rejects.toThrow(
+    'stopped',
+  );
+  expect(await data.read(id)).toMatchObject({ state: 'running', ok: null, finished_at: null });
+  const runner = startVerifications(data);
+  runner.poke();
+  await expect
+    .poll(() => data.read(id), { timeout: 20_000 })
+    .toMatchObject({
+      ...clean,
+      segments_done: 2,
+      records_done: 166,
+    });
+  await runner.stop();
+});
+
+test('a process that lost its share changes nothing any more, not even when it fails', async () => {
+  const id = await data.request();
+  const store = holdStore();
+  const lost = runOpenVerifications({ ...data, objects: store.objects }, never);
+  await store.reached;
+  await data.db.query(sql`
+    select pg_terminate_backend(pid) from pg_locks where ${isHeldLock('verifications')}`);
+  await expect
+    .poll(async () => {
+      await runOpenVerifications(data, never);
+      return data.read(id);
+    })
+    .toMatchObject({ ...clean, segments_done: 2 });
+  store.held.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' }));
+  await expect(lost).rejects.toThrow();
+  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2 });
+});
+
+test('several processes divide a verification, and the last of them ends it', async () => {
+  const id = await data.request();
+  const store = holdStore();
+  const first = runOpenVerifications({ ...data, objects: store.objects }, never);
+  await store.reached;
+  // The first share holds both segments. All others are done meanwhile.
+  await runOpenVerifications(data, never);
+  expect(await data.read(id)).toMatchObject({ state: 'running', segments_done: 0 });
+  expect(await data.db.query(sql`select work ->> 'kind' as kind from work_shares`)).toEqual([
+    { kind: 'segments' },
+  ]);
+  store.held.resolve();
+  await first;
+  expect(await data.read(id)).toMatchObject({ ...clean, segments_done: 2, records_done: 166 });
+  expect(await data.db.query(sql`select job from work_shares`)).toEqual([]);
+});
+
+test('since: what was found right then or later is not read again, what was not is', async () => {
+  const start = await now();
+  expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 2 });
+  const next = await data.makeCold('TX', '2001-02-01', '2001-02-01');
+  expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 1 });
+  expect(await data.verifyAll({ since: start })).toMatchObject({ ...clean, segments_total: 0 });
+  expect(await data.verifyAll({ since: await now() })).toMatchObject({
+    ...clean,
+    segments_total: 3,
+  });
+  // What is damaged is found again and again, and so is a wrong counter.
+  const later = await now();
+  await truncate(await data.pathOfSegment(next), 1000);
+  await data.db.query(
+    sql`update leaf_stores set count = count + 1 where tenant = 'TX' and store = 'AUS'`,
+  );
+  for (const total of [3, 1, 1]) {
+    const { problems, segments_total } = await data.verifyAll({ since: later });
+    expect(segments_total).toBe(total);
+    expect(problems.map(({ kind }) => kind)).toEqual(['object_size', 'counter_mismatch']);
+  }
+  await data.addRecords('TX', []);
+});
+
+test('a sample reads so many percent, others each time, and lists no objects', async () => {
+  await data.objects.put('records/tenant=TX/2001-01-01_2001-01-02_seg_orphan.parquet', path);
+  // A hundred segments that lack their objects: each that is read is told.
+  await data.db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+    select 'TX', 'seg_' || n, 'records/tenant=TX/' || n, 1, '', 0, 0, 0, '2001-01-05', '2001-01-05'
+    from generate_series(1, 400) as n`);
+  const sampled = async (percent: number) => {
+    const done = await data.verifyAll({ sample_percent: percent });
+    expect(done.segments_done).toBe(done.segments_total);
+    expect(done.problems.some(({ kind }) => kind === 'object_orphan')).toBe(false);
+    return done.problems.map((problem) => problem.object_key).sort(byText);
+  };
+  const [one, other] = [await sampled(25), await sampled(25)];
+  for (const keys of [one, other]) {
+    expect(keys.length).toBeGreaterThan(50);
+    expect(keys.length).toBeLessThan(150);
+  }
+  expect(one).not.toEqual(other);
+  expect(await sampled(100)).toHaveLength(400);
+});
+
+test('shares of many segments are cut by their number and their bytes', async () => {
+  await data.db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+    select 'TY', 'seg_' || to_char(n, 'FM0000'), 'records/tenant=TY/' || n, case when n <= 250 then 1 else 40000000 end,
+      '', 0, 0, 0, '2001-01-05', '2001-01-05'
+    from generate_series(1, 254) as n`);
+  const id = await data.request({ tenant: 'TY' });
+  const stopping = new AbortController();
+  const objects: ObjectStore = {
+    ...data.objects,
+    head(key, signal) {
+      stopping.abort(new Error('stopped'));
+      return data.objects.head(key, signal);
+    },
+  };
+  await expect(runOpenVerifications({ ...data, objects }, stopping.signal)).rejects.toThrow();
+  const shares = await data.db.query<{ last: string }>(sql`
+    select work -> 'last' ->> 1 as last from work_shares
+    where job = ${id} and work ->> 'kind' = 'segments' order by number`);
+  expect(shares.map(({ last }) => last)).toEqual(['seg_0100', 'seg_0200', 'seg_0252', 'seg_0254']);
+  expect(await data.verifyAll({ tenant: 'TX' })).toMatchObject(clean);
+  expect(await data.read(id)).toMatchObject({ segments_done: 254, problem_count: 254 });
+});
+
+test('what another process is at is left to it', async () => {
+  const id = await data.request();
+  const holder = await data.db.openSession();
+  await holder.query(sql`select pg_advisory_lock(${advisoryLocks.verifications})`);
+  await runOpenVerifications(data, new AbortController().signal);
+  expect((await data.read(id)).state).toBe('queued');
+  await holder.close();
+  await expect
+    .poll(async () => {
+      await runOpenVerifications(data, new AbortController().signal);
+      return data.read(id);
+    })
+    .toMatchObject(clean);
+});
+
+test('a store that is away fails the verification, and says so', async () => {
+  const objects: ObjectStore = {
+    ...data.objects,
+    head: () => Promise.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' })),
+  };
+  expect(await data.verifyAll({}, { ...data, objects })).toMatchObject({
+    state: 'failed',
+    ok: null,
+    problem_count: 0,
+    error: 'cold_tier_unavailable: No answer.',
+  });
+});

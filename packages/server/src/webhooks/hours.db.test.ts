@@ -1,0 +1,126 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
+import { giveUpWaiting } from './dead-letters/discard.ts';
+import { seedDeliveries, seedEndpoint } from './dead-letters/testing/seed.ts';
+import { isStatus, startWorld, type World } from './drainer/testing/world.ts';
+import { forgetHistory } from './forget.ts';
+
+let world: World;
+let receiver: Receiver;
+beforeAll(async () => {
+  world = await startWorld();
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  await world?.stop();
+  await receiver?.close();
+});
+
+type Series = { delivered: number[]; failed: number[]; abandoned: number[] };
+const get = async (path: string, token?: string) =>
+  (await world.call('GET', path, token === undefined ? {} : { token })).json;
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+const sums = ({ delivered, failed, abandoned }: Series) => ({
+  delivered: sum(delivered),
+  failed: sum(failed),
+  abandoned: sum(abandoned),
+});
+
+test('counts each attempt once in its hour, by endpoint, by tenant and in all', async () => {
+  receiver.behave(({ path }) => answer(path === '/fails' ? 500 : 204));
+  const good = await world.addEndpoint(receiver.url('/good'));
+  const options = { tenant: 'CA', max_attempts: 2, retry_schedule: [1] };
+  const bad = await world.addEndpoint(receiver.url('/fails'), options);
+  const delivered = await world.report(3);
+  const failed = await world.report(2, 'CA');
+  for (const id of delivered) await world.untilDelivery(id, isStatus('delivered'));
+  for (const id of failed) await world.untilDelivery(id, isStatus('abandoned'));
+
+  const all = await get('/stats/deliveries');
+  expect(sums(all)).toEqual({ delivered: 3, failed: 2, abandoned: 2 });
+  expect([all.delivered.length, all.failed.length, all.abandoned.length]).toEqual([24, 24, 24]);
+  // The last hour is the present one. The test may run from one hour into the next.
+  expect(sum(all.delivered.slice(-2))).toBe(3);
+  expect(all.from).toMatch(/T\d\d:00:00\.000000Z$/);
+  expect(sums(await get('/stats/deliveries?tenant=CA&hours=2'))).toEqual({
+    delivered: 0,
+    failed: 2,
+    abandoned: 2,
+  });
+  expect(sums(await get(`/stats/deliveries?endpoint_id=${good.id}`))).toMatchObject({
+    delivered: 3,
+    failed: 0,
+  });
+
+  const { data } = await get('/webhook/endpoints?include=hours');
+  const hoursOf = (id: string) => data.find((row: { id: string }) => row.id === id).hours;
+  expect(sums(hoursOf(good.id))).toEqual({ delivered: 3, failed: 0, abandoned: 0 });
+  expect(sums(hoursOf(bad.id))).toEqual({ delivered: 0, failed: 2, abandoned: 2 });
+  const groups = await get('/webhook/dlq/groups?status=abandoned&include=hours');
+  expect(groups.data.map((row: { hours: Series }) => sums(row.hours))).toEqual([
+    { delivered: 0, failed: 2, abandoned: 2 },
+  ]);
+  expect((await get('/webhook/endpoints')).data[0]).not.toHaveProperty('hours');
+});
+
+test('shows a token that is limited to tenants only their hours', async () => {
+  const body = { name: 'limited', scopes: ['admin'], tenants: ['TX'] };
+  const { token } = await world.makeToken(body);
+  expect(sums(await get('/stats/deliveries', token))).toMatchObject({ delivered: 3, abandoned: 0 });
+  expect(sums(await get('/stats/deliveries?tenant=CA', token))).toMatchObject({ failed: 0 });
+  const reader = await world.makeToken({ name: 'reader', preset: 'support-readonly' });
+  const answered = await world.call('GET', '/stats/deliveries', { token: reader.token });
+  expect(answered.status).toBe(403);
+});
+
+test('counts what is given up because it waited for a disabled endpoint', async () => {
+  const endpoint = await seedEndpoint(world.db, { tenant: 'W', enabled: false });
+  await world.db.query(sql`
+    update webhook_endpoints set disabled_at = now() - interval '40 days' where id = ${endpoint.id}`);
+  await seedDeliveries(world.db, endpoint, 3, { status: 'queued', dueInSeconds: -35 * 86_400 });
+  const { signal } = new AbortController();
+  await giveUpWaiting(world.db, { days: 30, signal, batchSize: 2 });
+  expect(sums(await get('/stats/deliveries?tenant=W'))).toEqual({
+    delivered: 0,
+    failed: 0,
+    abandoned: 3,
+  });
+  const all = await get('/stats/deliveries');
+  expect(sums(all)).toMatchObject({ delivered: 3, abandoned: 5 });
+});
+
+test('rewrites the row of an hour in place', async () => {
+  const before = await updatesOf('endpoint_hours');
+  const ids = await world.report(20);
+  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await expect
+    .poll(async () => {
+      const after = await updatesOf('endpoint_hours');
+      return after.all > before.all && after.all - after.hot === before.all - before.hot;
+    })
+    .toBe(true);
+});
+
+/** How often rows of a table were updated, and how many of these updates were in place. */
+async function updatesOf(table: string): Promise<{ all: number; hot: number }> {
+  const rows = await world.db.query<{ all: number; hot: number }>(sql`
+    select n_tup_upd as all, n_tup_hot_upd as hot from pg_stat_user_tables where relname = ${table}`);
+  return rows[0] ?? { all: 0, hot: 0 };
+}
+
+test('forgets hours after two weeks', async () => {
+  await world.db.query(sql`
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+    select 1, 'ep_' || n, now() - make_interval(days => 12 + n), 1, 0, 0 from generate_series(1, 9) n`);
+  await world.db.query(sql`
+    insert into delivery_hours (hour, lane, delivered, failed, abandoned)
+    values (now() - interval '15 days', 1, 1, 0, 0), (now() - interval '13 days', 1, 1, 0, 0)`);
+  await forgetHistory(world.db, 30, new AbortController().signal, 3);
+  const kept = await world.db.query(sql`
+    select endpoint_id from endpoint_hours where endpoint_id like 'ep__' order by 1`);
+  expect(kept).toEqual([{ endpoint_id: 'ep_1' }]);
+  const totals = await world.db.query(sql`
+    select from delivery_hours where hour < now() - interval '12 days'`);
+  expect(totals).toHaveLength(1);
+});

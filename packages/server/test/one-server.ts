@@ -1,0 +1,21 @@
+import sql from 'sql-template-tag';
+import { inject, test, vi } from 'vitest';
+import type { Queryable } from '../src/platform/postgres/database.ts';
+
+const isCluster = () => inject('workerUrls').length > 0;
+
+/**
+ * A test of what one server does with its own pages, statistics, sessions or files: of a cluster's tables these are
+ * on the workers, out of its sight. On Citus it is left out.
+ */
+export const testOnOneServer = test.skipIf(isCluster());
+
+/** Waits until a statement of this database waits for a lock, on whichever server. */
+export async function untilLockWaits(db: Queryable): Promise<void> {
+  await vi.waitUntil(async () => {
+    const here = await db.query(sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+    if (here.length > 0 || !isCluster()) return here.length > 0;
+    return (await db.query(sql`select from citus_lock_waits`)).length > 0;
+  });
+}
