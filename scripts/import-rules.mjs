@@ -38,7 +38,7 @@ const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
 const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?values\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
-const consoleFeatures = ['records', 'exports', 'retention', 'webhooks'];
+const consoleFeatures = ['access', 'records', 'exports', 'retention', 'webhooks'];
 
 /**
  * The rules for the console; paths are relative to packages/console/src. What it imports as a value ends up in its

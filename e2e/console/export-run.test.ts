@@ -16,6 +16,7 @@ import {
   patient,
   recordRows,
   signIn,
+  treeNode,
 } from './lib/browser.ts';
 import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
 
@@ -92,13 +93,19 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
 
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 200 rows').waitFor();
-  await page.goto('/#/records');
+  await treeNode(page, 'CA').click();
+  await page.getByRole('heading', { name: 'CA', exact: true }).waitFor();
   await page.getByText('0 of 200 rows').waitFor();
   await title.getByText('2001-02').waitFor();
+  await page.goto('/#/records');
+  await drawerOf(page).waitFor({ state: 'detached' });
+  await page.getByText('0 of 200 rows').waitFor();
   await page.evaluate('window.openGate()');
   await page.getByText('rows = count: 200 = 200').waitFor();
+  await page.getByRole('button', { name: 'Close', exact: true }).click();
+  await page.getByText('rows = count: 200 = 200').waitFor({ state: 'detached' });
 
-  await page.goto(`/#${bigLeaf}`);
+  await page.goto(`/#${bigLeaf}&panel=export`);
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
   expectQuiet();

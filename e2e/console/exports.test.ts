@@ -89,7 +89,7 @@ test('asks for a job from the panel, which waits; cancels one, without a questio
   waiting = await startJob(page);
   await drawerOf(page).waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'follow it' }).click();
-  await expectHash(page, `open=${waiting}`);
+  await expectHash(page, `panel=export/${waiting}`);
   await drawerOf(page).getByText('waits for its turn').waitFor();
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
@@ -147,7 +147,7 @@ test(
     const service = await filled.installation.start();
     filled = { ...filled, service };
     const { page, expectQuiet, close } = await openPage(browser, service);
-    await openExports(page, `/exports?open=${waiting}`);
+    await openExports(page, `/exports?panel=export/${waiting}`);
     await drawerOf(page).getByText('its file was read back and equals the slice').waitFor();
     await untilCompleted(service, waiting);
     const { json: job } = await service.call('GET', `/exports/${waiting}`);
@@ -213,7 +213,7 @@ test('exports Parquet of chosen columns and a field, and says the same as a comm
   expect(job.request).toMatchObject({ columns: ['event_id', 'enrichment.origin.iata'] });
   const bytes = await downloadFile(filled.service, id);
   expect(bytes.subarray(0, 4).toString()).toBe('PAR1');
-  await page.goto(`/#/exports?open=${id}`);
+  await page.goto(`/#/exports?panel=export/${id}`);
   await drawerOf(page).getByText('event_id, enrichment.origin.iata').waitFor();
   expectQuiet();
   await close();
@@ -242,7 +242,7 @@ test('exports one split of a dataset version, whatever node was chosen', async (
   await panel.getByText('AS A JOB').click();
   const id = await startJob(page);
   expect(await untilCompleted(filled.service, id)).toMatchObject({ rows_done: count });
-  await page.goto(`/#/exports?open=${id}`);
+  await page.goto(`/#/exports?panel=export/${id}`);
   const drawer = drawerOf(page);
   await drawer.getByText('train', { exact: true }).first().waitFor();
   await drawer.getByText(version.id).waitFor();
@@ -298,7 +298,7 @@ test('says of a failed export why, and where its records are', async () => {
     ...{ error_code: 'version_changed', error: '12 records were erased. Freeze a new version.' },
   };
   await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: failed }));
-  await openExports(page, `/exports?open=${waiting}`);
+  await openExports(page, `/exports?panel=export/${waiting}`);
   const fault = drawerOf(page).getByRole('alert');
   await fault.getByText('Freeze a new version.').waitFor();
   await drawerOf(page).getByRole('link', { name: 'GO TO ITS RECORDS' }).click();
@@ -359,11 +359,13 @@ test.each(['light', 'dark'] as const)(
 
 test('removes a file after a question; the entry stays', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page, `/exports?open=${waiting}`);
+  await openExports(page, `/exports?panel=export/${waiting}`);
   await drawerOf(page).getByRole('button', { name: 'REMOVE FILE' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByText(/^Removed the file/).waitFor();
   await drawerOf(page).getByText('its file is gone').waitFor();
+  // Beside the panel there is no room for the column EXPIRES.
+  await page.keyboard.press('Escape');
   await rowOf(page, waiting).getByText('gone').waitFor();
   const { json } = await filled.service.call('GET', `/exports/${waiting}`);
   expect(json).toMatchObject({ state: 'completed', has_file: false });

@@ -72,7 +72,7 @@ test('leads from the printed link to a month, through its pages, into a record a
 
   await recordRows(page).nth(2).click();
   await waitForRecord(page);
-  expect(hashOf(page)).toContain('record=TX/DFW/');
+  expect(hashOf(page)).toContain('panel=record/TX/DFW/');
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
 

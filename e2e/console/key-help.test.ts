@@ -75,12 +75,13 @@ type Check = { from: string; run: (page: Page, press: Press) => Promise<void> };
 
 const node = (page: Page, key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
 const search = (page: Page) => page.locator('[data-search]');
-const bar = (page: Page, day: number) => page.locator(`button[aria-label^="${day}, "]`);
+const bars = (page: Page) => page.getByRole('slider', { name: /^Records per day/ });
 const expectFocus = async (page: Page, selector: string) =>
   page.locator(`${selector}:focus`).waitFor({ state: 'attached' });
 const expectNode = (page: Page, key: string) =>
   expectFocus(page, `[role="treeitem"][data-key="${key}"]`);
-const expectBar = (page: Page, day: number) => expectFocus(page, `button[aria-label^="${day}, "]`);
+const expectBar = (page: Page, day: string) =>
+  expect.poll(() => bars(page).getAttribute('aria-valuetext'), patient).toMatch(`${day}: `);
 const expectHash = (page: Page, part: string) =>
   expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
 
@@ -96,7 +97,8 @@ const inTree = (run: Check['run']): Check => ({
 const onBars = (run: Check['run']): Check => ({
   from: bigLeaf,
   run: async (page, press) => {
-    await bar(page, 1).focus();
+    await bars(page).focus();
+    await page.keyboard.press('Home');
     await run(page, press);
   },
 });
@@ -116,6 +118,16 @@ const inTable = (run: Check['run']): Check => ({
     await run(page, press);
   },
 });
+/** In the head of the table of records, on the first column. */
+const inHead = (run: Check['run']): Check => ({
+  from: bigLeaf,
+  run: async (page, press) => {
+    await page.locator('th[data-column="occurred_at"]').focus();
+    await run(page, press);
+  },
+});
+const widthOfColumn = (page: Page) =>
+  page.locator('th[data-column="occurred_at"]').evaluate((head) => head.clientWidth);
 const expectRow = async (page: Page, index: number) => {
   const key = await recordRows(page).nth(index).getAttribute('data-key');
   await expectFocus(page, `tbody tr[data-key="${key}"]`);
@@ -164,11 +176,11 @@ const goTo = (path: string): Check => ({
 const checked = (page: Page) => page.locator('tbody input[type="checkbox"]:checked');
 
 const checks: Readonly<Record<string, Check>> = {
-  'Anywhere: Go to a page, a node or a record': {
+  'Anywhere: Find anything: a tenant, an id, an action': {
     from: bigLeaf,
     run: async (page, press) => {
       await press('together');
-      await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+      await page.getByRole('dialog', { name: 'Find anything' }).waitFor();
       await page.keyboard.press('Escape');
     },
   },
@@ -192,6 +204,7 @@ const checks: Readonly<Record<string, Check>> = {
   'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
   'Anywhere: Go to DELIVERIES': goTo('/deliveries'),
   'Anywhere: Go to ENDPOINTS': goTo('/endpoints'),
+  'Anywhere: Go to ACCESS': goTo('/access'),
   'Anywhere: These keys': {
     from: bigLeaf,
     run: async (page, press) => {
@@ -228,24 +241,35 @@ const checks: Readonly<Record<string, Check>> = {
   },
   'On the bars of days or months: Previous, next day or month': onBars(async (page, press) => {
     await press(1);
-    await expectBar(page, 2);
+    await expectBar(page, '2001-03-02');
     await press(0);
-    await expectBar(page, 1);
+    await expectBar(page, '2001-03-01');
   }),
   'On the bars of days or months: First, last day or month': onBars(async (page, press) => {
     await press(1);
-    await expectBar(page, 31);
+    await expectBar(page, '2001-03-31');
     await press(0);
-    await expectBar(page, 1);
+    await expectBar(page, '2001-03-01');
   }),
   'On the bars of days or months: That day only; open that month': onBars(async (page, press) => {
     await press(0);
     await expectHash(page, 'from=2001-03-01&to=2001-03-01');
   }),
+  'On the bars of days or months: One day more': onBars(async (page, press) => {
+    await press('together');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-02');
+  }),
+  'On the bars of days or months: One day less': onBars(async (page, press) => {
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.keyboard.press('Shift+ArrowRight');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-03');
+    await press('together');
+    await expectHash(page, 'from=2001-03-01&to=2001-03-02');
+  }),
   'On the bars of days or months: All days up to that day': onBars(async (page, press) => {
     await page.keyboard.press('Enter');
     await expectHash(page, 'from=2001-03-01&to=2001-03-01');
-    await bar(page, 4).focus();
+    for (const _ of [2, 3, 4]) await page.keyboard.press('ArrowRight');
     await press('together');
     await expectHash(page, 'from=2001-03-01&to=2001-03-04');
   }),
@@ -304,7 +328,7 @@ const checks: Readonly<Record<string, Check>> = {
     run: async (page, press) => {
       await recordRows(page).first().waitFor();
       await press(0);
-      await page.getByRole('dialog', { name: 'Tag days of TX › DFW' }).waitFor();
+      await page.getByRole('complementary', { name: 'TAG DAYS OF TX › DFW' }).waitFor();
       await page.keyboard.press('Escape');
     },
   },
@@ -314,13 +338,15 @@ const checks: Readonly<Record<string, Check>> = {
     await press(0);
     await expectDay(page, '2001-03-01');
   }),
+  'In the calendar of days: The same weekday a week before, after': inCalendar(
+    async (page, press) => {
+      await press(0);
+      await expectDay(page, '2001-02-22');
+      await press(1);
+      await expectDay(page, '2001-03-01');
+    },
+  ),
   'In the calendar of days: The same day a month before, after': inCalendar(async (page, press) => {
-    await press(0);
-    await expectDay(page, '2001-02-01');
-    await press(1);
-    await expectDay(page, '2001-03-01');
-  }),
-  'In the calendar of days: A year before, after': inCalendar(async (page, press) => {
     await press(0);
     await expectDay(page, '2001-02-01');
     await press(1);
@@ -352,6 +378,19 @@ const checks: Readonly<Record<string, Check>> = {
       await press(1);
       await expect.poll(width, patient).toBeGreaterThan(before);
       await press(0);
+      await expect.poll(width, patient).toBe(before);
+    },
+  },
+  'On the edge of a panel: Wider, narrower panel': {
+    from: `${bigLeaf}&panel=tag`,
+    run: async (page, press) => {
+      const edge = page.getByRole('separator', { name: 'Width of the panel' });
+      const width = async () => Number(await edge.getAttribute('aria-valuenow'));
+      await edge.focus();
+      const before = await width();
+      await press(0);
+      await expect.poll(width, patient).toBeGreaterThan(before);
+      await press(1);
       await expect.poll(width, patient).toBe(before);
     },
   },
@@ -394,6 +433,8 @@ const checks: Readonly<Record<string, Check>> = {
   'In the lists of webhooks: Select the row': inQueue(async (page, press) => {
     await press(0);
     await expect.poll(() => checked(page).count(), patient).toBe(1);
+    await press(1);
+    await expect.poll(() => checked(page).count(), patient).toBe(0);
   }),
   'In the lists of webhooks: All rows up to it': inQueue(async (page, press) => {
     await page.keyboard.press('x');
@@ -401,6 +442,25 @@ const checks: Readonly<Record<string, Check>> = {
     await page.keyboard.press('j');
     await press('together');
     await expect.poll(() => checked(page).count(), patient).toBe(3);
+  }),
+  'In the head of a list: Previous, next column': inHead(async (page, press) => {
+    await press(1);
+    await expectFocus(page, 'th[data-column="event_id"]');
+    await press(0);
+    await expectFocus(page, 'th[data-column="occurred_at"]');
+  }),
+  'In the head of a list: Wider; with ← narrower': inHead(async (page, press) => {
+    const before = await widthOfColumn(page);
+    await press('together');
+    expect(await widthOfColumn(page)).toBe(before + 16);
+    await page.keyboard.press('Shift+ArrowLeft');
+    expect(await widthOfColumn(page)).toBe(before);
+  }),
+  'In the head of a list: One place on; with ← back': inHead(async (page, press) => {
+    await press('together');
+    await page.locator('th[data-column]:nth-child(2):focus').waitFor();
+    await page.keyboard.press('Alt+ArrowLeft');
+    await page.locator('th[data-column]:nth-child(1):focus').waitFor();
   }),
   'In the table of records: Open the record': inTable(async (page, press) => {
     await press(0);
@@ -437,15 +497,15 @@ test('reads the months of a chart by key, and opens one', async () => {
     await page.getByText(label, { exact: true }).waitFor();
   };
   await chart.focus();
-  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200');
+  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200 records');
   await page.keyboard.press('ArrowLeft');
-  await expectMonth('2001-02: 200 records', '2001-02 · 200');
+  await expectMonth('2001-02: 200 records', '2001-02 · 200 records');
   await page.keyboard.press('End');
-  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200');
+  await expectMonth('2001-03: 1,200 records', '2001-03 · 1,200 records');
   await page.keyboard.press('Home');
-  await expectMonth('2001-02: 200 records', '2001-02 · 200');
+  await expectMonth('2001-02: 200 records', '2001-02 · 200 records');
   await page.keyboard.press('Tab');
-  await page.getByText('2001-02 · 200', { exact: true }).waitFor({ state: 'hidden' });
+  await page.getByText('2001-02 · 200 records', { exact: true }).waitFor({ state: 'hidden' });
   await chart.focus();
   await page.keyboard.press('Enter');
   await page.getByText('1–100 of 200').waitFor();

@@ -72,7 +72,7 @@ test('goes from the tree to a record and back by keys alone', async () => {
   await expectFocus(page, second ?? '');
   await press('Enter');
   await waitForRecord(page);
-  await page.locator('#record-title:focus').waitFor();
+  await page.locator('#panel-title:focus').waitFor();
   await press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
   await expectFocus(page, second ?? '');

@@ -1,7 +1,15 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keepScreen, launchBrowser, openPage, openSignedIn, patient } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { createJob, freezeVersion } from '../lib/exports.ts';
+import {
+  keepScreen,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows,
+} from './lib/browser.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
 let filled: FilledService;
@@ -43,7 +51,8 @@ test.each([320, 400])('shows whole names and counts %i px wide', async (width) =
   ] as const) {
     await page.locator(`[data-key="${key}"]`).scrollIntoViewIfNeeded();
     const { shown, cut } = await cellsOf(page, key);
-    expect(shown).toEqual([name, expect.stringMatching(/^[\d,]+\s*records$/)]);
+    const coverage = width < 400 ? [] : [expect.stringMatching(/%/)];
+    expect(shown).toEqual([name, expect.stringMatching(/^[\d,]+\s*records$/), ...coverage]);
     expect(cut).toEqual([]);
   }
   expect(await page.getByRole('separator', { name: 'Width of the tree' }).isVisible()).toBe(false);
@@ -66,6 +75,138 @@ test.each([320, 1440])(
     await close();
   },
 );
+
+const widthOf = async (place: Locator) => (await place.boundingBox())?.width;
+const pagesOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
+
+test.each([
+  [1440, 208],
+  [1024, 56],
+])('has %i px wide a navigation of %i px', async (width, expected) => {
+  const options = { viewport: { width, height: 768 } };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, leaf);
+  expect(await widthOf(pagesOf(page))).toBe(expected);
+  for (const [group, names] of [
+    ['DATA & ADMIN', ['RECORDS', 'EXPORTS', 'RETENTION', 'WEBHOOK DLQ']],
+    ['WEBHOOKS ADMIN ONLY', ['DELIVERIES', 'ENDPOINTS']],
+  ] as const) {
+    const links = page.getByRole('list', { name: group }).getByRole('link');
+    expect(await links.count()).toBe(names.length);
+    for (const [index, name] of names.entries()) {
+      expect(await links.nth(index).innerText()).toContain(name);
+    }
+  }
+  // Where only icons have room, the name stands beside the one that is pointed at.
+  const link = pagesOf(page).getByRole('link', { name: 'EXPORTS' });
+  await link.hover();
+  const opacity = `getComputedStyle(document.querySelector('a:hover > span')).opacity`;
+  expect(await page.evaluate(opacity)).toBe('1');
+  await link.click();
+  await page.getByRole('heading', { name: 'EXPORTS', level: 1 }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('has a menu of pages and tools on a phone', async () => {
+  const options = { viewport: { width: 390, height: 844 } };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, leaf);
+  expect(await pagesOf(page).isVisible()).toBe(false);
+  const button = page.getByRole('button', { name: 'Menu' });
+  await button.click();
+  const menu = page.getByRole('dialog');
+  await menu.getByRole('button', { name: 'Sign out' }).waitFor();
+  await keepScreen(page, 'menu-390px');
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'detached' });
+  const focused = `document.activeElement.getAttribute('aria-label')`;
+  await expect.poll(() => page.evaluate(focused), patient).toBe('Menu');
+  await button.click();
+  await menu.getByRole('link', { name: 'RETENTION' }).click();
+  await page.getByRole('heading', { name: 'RETENTION', level: 1 }).waitFor();
+  await menu.waitFor({ state: 'detached' });
+  expectQuiet();
+  await close();
+});
+
+test('shows on a phone the chosen records first, and the tree as a screen to choose from', async () => {
+  const options = { viewport: { width: 390, height: 844 } };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, '/records?open=TX/DFW');
+  await page.locator('[data-key="TX/DFW/2001-03"]').click();
+  const node = page.getByRole('region', { name: 'The chosen node' });
+  await node.getByText('1,200', { exact: true }).waitFor();
+  expect((await node.boundingBox())?.y).toBeLessThan(100);
+  expect(await page.getByRole('tree').isVisible()).toBe(false);
+  await node.getByRole('button', { name: 'All tenants' }).click();
+  const tree = page.getByRole('region', { name: 'Where the records are' });
+  await page.getByRole('treeitem', { selected: true }).waitFor();
+  await keepScreen(page, 'tree-picker-390px');
+  expect(await widthOf(tree)).toBe(390);
+  expect((await tree.boundingBox())?.height).toBeGreaterThan(740);
+  expect(await node.isVisible()).toBe(false);
+  await page.getByRole('button', { name: 'Back to the chosen records' }).click();
+  await node.getByText('1,200', { exact: true }).waitFor();
+  await node.getByRole('button', { name: 'All tenants' }).click();
+  await page.locator('[data-key="TX/IAH"]').click();
+  await node.getByRole('heading', { name: 'IAH' }).waitFor();
+  expect(await page.getByRole('tree').isVisible()).toBe(false);
+  expectQuiet();
+  await close();
+});
+
+test('shows every list as cards on a phone, none of them wider than the page', async () => {
+  await createJob(filled.service, 'csv', { tenant: 'CA' });
+  const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
+  await filled.service.call('POST', '/enrichment/tags', { body });
+  await freezeVersion(filled.service, { tenant: 'TX', dataset: 'training', name: 'narrow' });
+  const options = { viewport: { width: 390, height: 844 } };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, '/records');
+  const wide = `[...document.querySelectorAll('main *')]
+    .filter((each) => each.checkVisibility() && each.getBoundingClientRect().right > 390)
+    .filter((each) => each.closest('.visually-hidden, [data-drawer]') === null)
+    .map((each) => each.outerHTML.slice(0, 80))`;
+  for (const place of [
+    bigLeaf,
+    `${bigLeaf}&view=tags`,
+    `${bigLeaf}&view=versions`,
+    '/exports',
+    '/retention',
+    '/retention?view=journal',
+  ]) {
+    await page.goto(`/#${place}`);
+    await page.locator('section[data-cards="true"]').waitFor();
+    await recordRows(page).first().waitFor();
+    expect(await page.evaluate(wide), place).toEqual([]);
+  }
+  expectQuiet();
+  await close();
+});
+
+test('keeps path, figures and filters of the records in one row each on half a screen', async () => {
+  const options = { viewport: { width: 1024, height: 768 } };
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).first().waitFor();
+  const bottomOf = async (place: Locator) => {
+    const box = await place.boundingBox();
+    return Math.round((box?.y ?? 0) + (box?.height ?? 0));
+  };
+  const node = page.getByRole('region', { name: 'The chosen node' });
+  const figures = node.locator('dl > div');
+  expect(await bottomOf(figures.last())).toBe(await bottomOf(figures.nth(1)));
+  const [first, last] = [page.getByLabel('Kind, exactly'), page.getByLabel(/^To day/)];
+  expect(await bottomOf(last)).toBe(await bottomOf(first));
+  const path = await node.getByRole('navigation').boundingBox();
+  const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
+  expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));
+  const bytes = await page.getByRole('columnheader', { name: 'BYTES' }).boundingBox();
+  expect((bytes?.x ?? 1024) + (bytes?.width ?? 0)).toBeLessThan(1024);
+  expectQuiet();
+  await close();
+});
 
 const separatorOf = (page: Page) => page.getByRole('separator', { name: 'Width of the tree' });
 

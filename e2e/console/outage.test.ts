@@ -1,4 +1,4 @@
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   drawerOf,
@@ -83,6 +83,11 @@ async function letTimePass(page: Page): Promise<void> {
 }
 
 const banner = (page: Page) => page.locator('[data-failing]');
+const boxOf = async (place: Locator) => {
+  const box = await place.boundingBox();
+  if (box === null) throw new Error('it is not in sight');
+  return box;
+};
 
 test.each([
   ['answers 503', 'failing', '503 from the service'],
@@ -103,6 +108,8 @@ test.each([
     expect(told).toMatch(/\d+ (s|m|min)\b.* old/);
     expect(told).toMatch(/next try in \d+ s|trying now/);
     if (weather === 'failing') expect(told).toContain('req-e2e');
+    const [bar, line] = [await boxOf(page.locator('header').first()), await boxOf(banner(page))];
+    expect(line.y - bar.y - bar.height).toBeLessThan(16);
     expect(await readPlace(page)).toEqual(before);
 
     api.turn('fair');
@@ -143,19 +150,19 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
   const api = await standBetween(page);
   await openSignedIn(page, filled.service, bigLeaf);
   await page.getByText('1–100 of 1,200').waitFor();
-  const rows = await recordRows(page).allInnerTexts();
+  const rows = await recordRows(page).allTextContents();
 
   api.turn('failing');
   await page.getByRole('button', { name: 'NEXT ›' }).click();
   await banner(page).getByText('503 from the service').waitFor();
-  expect(await recordRows(page).allInnerTexts()).toEqual(rows);
+  expect(await recordRows(page).allTextContents()).toEqual(rows);
   // What is said of the rows is still true of them.
   await page.getByText('1–100 of 1,200').waitFor();
 
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await page.getByText('101–200 of 1,200').waitFor();
-  await expect.poll(() => recordRows(page).allInnerTexts(), patient).not.toEqual(rows);
+  await expect.poll(() => recordRows(page).allTextContents(), patient).not.toEqual(rows);
   expectQuiet([/503 \(Service Unavailable\)/]);
   await close();
 });

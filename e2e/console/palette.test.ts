@@ -22,8 +22,8 @@ afterAll(async () => {
   await filled?.installation.remove();
 });
 
-const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
-const field = (page: Page) => page.getByRole('combobox', { name: /^Go to a page/ });
+const palette = (page: Page) => page.getByRole('dialog', { name: 'Find anything' });
+const field = (page: Page) => page.getByRole('combobox', { name: /^Find a tenant/ });
 const hashOf = (page: Page) => decodeURIComponent(new URL(page.url()).hash);
 
 /** Opens it, puts the text in as a whole, and presses Enter without waiting for what is found. */
@@ -50,12 +50,12 @@ test('takes what is typed right after Ctrl K, and gives the focus back on Escape
   expect(hashOf(page)).toBe(place);
   expect(await page.locator('[data-search]').inputValue()).toBe('');
 
-  const button = page.getByRole('button', { name: /^Go to tenant/ });
+  const button = page.getByRole('button', { name: /^Find a tenant/ });
   await button.click();
   await palette(page).waitFor();
   await page.keyboard.press('Escape');
   await palette(page).waitFor({ state: 'detached' });
-  await page.locator('header button:focus').getByText('Go to tenant').waitFor();
+  await page.locator('header button:focus').getByText('Find a tenant').waitFor();
   expectQuiet();
   await close();
 });
@@ -100,7 +100,7 @@ test('opens the record whose link or identity is pasted', async () => {
   await waitForRecord(page);
   const link = page.url();
   const key = (await recordRows(page).nth(5).getAttribute('data-key')) ?? '';
-  const event = await page.locator('#record-title').innerText();
+  const event = await page.locator('#panel-title').innerText();
 
   for (const text of [link, key]) {
     await pasteAndGo(page, 'CA');
@@ -108,7 +108,7 @@ test('opens the record whose link or identity is pasted', async () => {
     await drawerOf(page).waitFor({ state: 'detached' });
     await pasteAndGo(page, text);
     await waitForRecord(page);
-    expect(await page.locator('#record-title').innerText()).toBe(event);
+    expect(await page.locator('#panel-title').innerText()).toBe(event);
     await page.getByText('1–100 of 1,200').waitFor();
     expect(await recordRows(page).nth(5).getAttribute('aria-current')).toBe('true');
   }
@@ -121,7 +121,7 @@ test('says when nothing is found, and stays', async () => {
   await openSignedIn(page, filled.service, '/records');
   await page.keyboard.press('Control+k');
   await page.keyboard.insertText('no such tenant');
-  await palette(page).getByText('Nothing begins with “no such tenant”.').waitFor();
+  await palette(page).getByText('Nothing is found for “no such tenant”.').waitFor();
   await page.keyboard.press('Enter');
   await palette(page).waitFor();
   expectQuiet();

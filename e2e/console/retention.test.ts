@@ -42,7 +42,7 @@ test('tells a token without admin what the actions need', async () => {
   const body = { name: 'reader', preset: 'support-readonly' };
   const made = await service.call('POST', '/tokens', { body });
   const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service, '/retention?open=TX', made.json.token);
+  await openRetention(page, service, '/retention?panel=tenant/TX', made.json.token);
   const needs = /need a token with the scope admin/;
   await page.getByText(/^RUN NOW and VERIFY need/).waitFor();
   await drawerOf(page).getByText(needs).waitFor();
@@ -76,7 +76,7 @@ test('shows the figures of the API before anything has moved', async () => {
 test('asks what a shorter policy deletes, and for the token before one is saved', async () => {
   const { service } = filled;
   const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service, '/retention?open=CA');
+  await openRetention(page, service, '/retention?panel=tenant/CA');
   const form = drawerOf(page).getByRole('form', { name: 'Retention policy' });
   await form.getByLabel('Deleted after').fill('30');
   await form.getByRole('button', { name: 'Save policy' }).click();
@@ -254,7 +254,7 @@ test('alerts of a failed move that none has made good, and of none that was call
   await alert.getByText(/Check the store/).waitFor();
   expect(await alert.getByRole('link').count()).toBe(1);
   await alert.getByRole('link', { name: 'see the move' }).click();
-  await expectHash(page, 'view=journal&move=mov_bad');
+  await expectHash(page, 'view=journal&panel=move/mov_bad');
   expectQuiet([/404 \(Not Found\).*mov_bad$/]);
   await close();
 });

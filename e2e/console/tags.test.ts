@@ -45,6 +45,7 @@ const leaf = { tenant: 'TX', store: 'DFW', month: '2001-03' };
 const node = (page: Page, key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
 const day = (page: Page, date: string) => page.locator(`[data-day="${date}"]`);
 const facts = (page: Page) => page.getByRole('region', { name: 'The chosen node' });
+const panel = (page: Page, name: string) => page.getByRole('complementary', { name });
 const dialog = (page: Page, name: string | RegExp) => page.getByRole('dialog', { name });
 const expectHash = (page: Page, part: string) =>
   expect.poll(() => new URL(page.url()).hash, patient).toContain(part);
@@ -74,7 +75,7 @@ test('keeps a fault of the days beside them', async () => {
   await openSignedIn(page, filled.service, bigLeaf);
   await recordRows(page).first().waitFor();
   await page.getByRole('button', { name: 'TAG…' }).click();
-  const question = dialog(page, 'Tag days of TX › DFW');
+  const question = panel(page, 'TAG DAYS OF TX › DFW');
   await question.getByRole('button', { name: 'TAG 1,200 records' }).waitFor();
   await question.getByLabel('Last day').fill('2001-02-01');
   await question.getByText('The first day lies after the last one.').waitFor();
@@ -88,7 +89,7 @@ test('tags a month: its bar, its figures and its calendar follow in place, and U
   await openSignedIn(page, filled.service, `${bigLeaf}&view=days`);
   await expectLabel(day(page, '2001-03-01'), /^1, 2001-03-01: \d+ records, hot, 0 of/);
   await page.keyboard.press('t');
-  const question = dialog(page, 'Tag days of TX › DFW');
+  const question = panel(page, 'TAG DAYS OF TX › DFW');
   await question.getByLabel('Note').fill('spring');
   await question.getByRole('button', { name: 'TAG 1,200 records' }).click();
   await question.waitFor({ state: 'detached' });
@@ -114,7 +115,12 @@ test('warns before records are in both datasets, and shows both', async () => {
   await openSignedIn(page, filled.service, '/records?tenant=TX');
   await recordRows(page).first().waitFor();
   await page.getByRole('button', { name: 'TAG…' }).click();
-  const question = dialog(page, 'Tag days of TX');
+  const question = panel(page, 'TAG DAYS OF TX');
+  // It begins with the months that have records; a quarter is one click.
+  expect(await question.getByLabel('First day').inputValue()).toBe('2001-02-01');
+  expect(await question.getByLabel('Last day').inputValue()).toBe('2001-03-31');
+  await question.getByRole('button', { name: '2001 Q1' }).click();
+  expect(await question.getByLabel('First day').inputValue()).toBe('2001-01-01');
   await question.getByLabel('fine-tuning').click();
   await question.getByText(/^1,200 of them will be in both datasets/).waitFor();
   await question.getByRole('button', { name: 'TAG 2,200 records' }).click();
@@ -132,7 +138,7 @@ test('lists the tags that touch a node, and untags after a question', async () =
   await tag({ tenant: 'TX', from: '2001-02-01', to: '2001-02-05', dataset: 'fine_tuning' });
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   await openSignedIn(page, filled.service, `${bigLeaf}&view=tags`);
-  const rows = page.locator('tr[data-tag]');
+  const rows = recordRows(page);
   await page.getByText('1 tag that touch').or(rows.first()).first().waitFor();
   await expect.poll(() => rows.count(), patient).toBe(1);
   await expectText(rows.first(), /training\s+DFW\s+2001-03\s+1,200\s+first admin\s+spring/);
@@ -162,7 +168,7 @@ test('chooses days in the calendar by drag and by key, and tags them', async () 
   await page.mouse.up();
   await expectHash(page, 'from=2001-02-03&to=2001-03-02');
   await day(page, '2001-02-03').focus();
-  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('PageDown');
   await page.locator('[data-day="2001-03-03"]:focus').waitFor();
   await page.keyboard.press('Enter');
   await expectHash(page, 'from=2001-03-03&to=2001-03-03');
@@ -171,7 +177,7 @@ test('chooses days in the calendar by drag and by key, and tags them', async () 
   await expectHash(page, 'from=2001-03-03&to=2001-03-04');
 
   await page.getByRole('button', { name: 'TAG these days…' }).click();
-  const question = dialog(page, 'Tag days of TX › DFW');
+  const question = panel(page, 'TAG DAYS OF TX › DFW');
   expect(await question.getByLabel('First day').inputValue()).toBe('2001-03-03');
   await question.getByRole('button', { name: /^TAG \d+ records/ }).click();
   await expectLabel(day(page, '2001-03-04'), /(\d+) of \1 covered/);
@@ -201,7 +207,7 @@ test('filters the records by dataset, and keeps that in the hash', async () => {
   await page.getByText(`of ${by_dataset.training}`).waitFor();
   await expectHash(page, 'dataset=training');
   await page.getByLabel('Dataset').selectOption('fine_tuning');
-  await page.getByText('No records with these filters.').waitFor();
+  await page.getByRole('heading', { name: 'No records with these filters' }).waitFor();
   await page.getByRole('button', { name: 'Clear filters' }).first().click();
   await recordRows(page).first().getByText('2001-03-01').waitFor();
   expectQuiet();
@@ -214,13 +220,15 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await openSignedIn(page, filled.service, '/records?tenant=TX&view=versions');
   await page.getByText('No version of TX yet').waitFor();
   await page.getByRole('button', { name: 'FREEZE…' }).click();
-  const question = dialog(page, 'Freeze a dataset of TX');
+  const question = panel(page, 'FREEZE A DATASET OF TX');
   await question.getByLabel('Name').fill('2001-q1');
   await question.getByLabel('test', { exact: true }).fill('5');
   await question.getByText('80 + 10 + 5 = 95').waitFor();
-  expect(await question.getByRole('button', { name: 'FREEZE' }).isDisabled()).toBe(true);
+  expect(await question.getByRole('button', { name: 'FREEZE', exact: true }).isDisabled()).toBe(
+    true,
+  );
   await question.getByLabel('test', { exact: true }).fill('10');
-  await question.getByRole('button', { name: 'FREEZE' }).click();
+  await question.getByRole('button', { name: 'FREEZE', exact: true }).click();
 
   const drawer = drawerOf(page);
   await drawer.getByRole('heading', { name: 'VERSION 2001-q1' }).waitFor();
@@ -228,7 +236,7 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await drawer
     .getByText('svcctl analytics export --tenant TX --version 2001-q1 --format parquet --async')
     .waitFor();
-  await expectHash(page, 'version=ver_');
+  await expectHash(page, 'panel=version/ver_');
   const { data } = (await filled.service.call('GET', '/enrichment/dataset-versions?tenant=TX'))
     .json;
   const [version] = data;
@@ -238,7 +246,7 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   }
   await page.goBack();
   await drawer.waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: '2001-q1' }).click();
+  await recordRows(page).filter({ hasText: '2001-q1' }).click();
   await drawer.getByRole('button', { name: 'DELETE…' }).click();
   await dialog(page, 'Delete the version 2001-q1?').getByRole('button', { name: 'DELETE' }).click();
   await confirm(page, filled.service.token);
@@ -293,10 +301,12 @@ test.each(['light', 'dark'] as const)('gives axe nothing to find, %s', async (co
   await page.getByText('of all 1,200 records').waitFor();
   await check('records-facts');
   await page.goto('/#/records?tenant=CA&view=tags');
-  await page.locator('tr[data-tag]').first().waitFor();
+  await recordRows(page).first().waitFor();
   await check('records-tags');
   await page.goto('/#/records?tenant=CA&view=versions');
-  await page.getByRole('button', { name: `axe-${colorScheme}` }).click();
+  await recordRows(page)
+    .filter({ hasText: `axe-${colorScheme}` })
+    .click();
   await drawerOf(page).getByText('ready', { exact: true }).waitFor();
   await check('records-versions');
   expect(findings).toEqual({});

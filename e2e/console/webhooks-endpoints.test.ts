@@ -85,11 +85,15 @@ test('changes, disables and enables an endpoint', async () => {
   const form = drawerOf(page);
   await form.getByLabel('Deliveries a second').fill('25');
   await form.getByRole('button', { name: 'Save changes' }).click();
-  await rowsOf(page).first().getByText('25 / s').waitFor();
+  await page.getByText('Saved').waitFor();
+  const saved = await service.call('GET', `/webhook/endpoints/${endpoints['/tx/in']}`);
+  expect(saved.json.rate_limit).toBe(25);
   await form.getByRole('button', { name: 'Disable' }).click();
   await rowsOf(page).first().getByText('disabled').waitFor();
   await form.getByRole('button', { name: 'Enable' }).click();
-  await rowsOf(page).first().getByText('enabled').waitFor();
+  await rowsOf(page).first().getByText('disabled').waitFor({ state: 'detached' });
+  // What failed before it was enabled no longer counts.
+  await rowsOf(page).first().locator('[data-health=ok]').waitFor();
   const answer = await service.call('GET', `/webhook/endpoints/${endpoints['/tx/in']}`);
   expect(answer.json).toMatchObject({ rate_limit: 25, enabled: true });
   await page.goBack();
@@ -101,7 +105,7 @@ test('changes, disables and enables an endpoint', async () => {
 test('asks for the token once more before a secret is rotated, and not again', async () => {
   const { service, endpoints } = webhooks;
   const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?edit=${endpoints['/tx/in']}`);
+  await openWebhooks(page, service, `/endpoints?panel=endpoint/${endpoints['/tx/in']}`);
   const rotate = async () => {
     await drawerOf(page).getByRole('button', { name: 'Rotate secret' }).click();
     const question = page.getByRole('dialog', { name: 'Give it a new secret?' });
@@ -150,7 +154,7 @@ test('purges a dead letter after a question and the token, and not when that is 
 test('deletes an endpoint after a question and the token', async () => {
   const { service, endpoints } = webhooks;
   const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?edit=${endpoints['/globex/in']}`);
+  await openWebhooks(page, service, `/endpoints?panel=endpoint/${endpoints['/globex/in']}`);
   await drawerOf(page).getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await confirm(page, service.token);
@@ -166,7 +170,7 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   await service.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled: false } });
   await reportIncidents(service, 'TX', 3);
   const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?tenant=TX&edit=${id}`);
+  await openWebhooks(page, service, `/endpoints?tenant=TX&panel=endpoint/${id}`);
   await drawerOf(page).getByText('3 queued or pending').waitFor();
   await drawerOf(page).getByText('disabled since').waitFor();
   await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();

@@ -1,8 +1,79 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import subsetFont from 'subset-font';
+import { defineConfig, type Plugin } from 'vite';
+
+const fonts = [
+  // The console's figures are of one width. The ligatures of a mono would change how an id reads.
+  { name: 'inter', features: ['kern', 'tnum'] },
+  { name: 'jetbrains-mono', features: [] },
+];
+
+/** Printable ASCII and Latin-1, and the punctuation and arrows of the console's own texts. */
+const letters = [
+  [0x20, 0x7e],
+  [0xa0, 0xff],
+  [0x2010, 0x203a],
+  [0x2190, 0x2193],
+  [0x20ac, 0x20ac],
+  [0x2212, 0x2212],
+] as const;
+
+/**
+ * Writes the fonts with the letters, weights and features that the console uses into `.fonts`: 34 kB, of which the
+ * packages' own files for Latin text take 89.
+ */
+const subsetFonts: Plugin = {
+  name: 'subset-fonts',
+  async buildStart() {
+    const folder = new URL('.fonts/', import.meta.url);
+    await mkdir(folder, { recursive: true });
+    const text = letters.map(([first, last]) => textOf(first, last)).join('');
+    for (const { name, features } of fonts) {
+      const source = `@fontsource-variable/${name}/files/${name}-latin-wght-normal.woff2`;
+      const made = await subsetFont(
+        await readFile(fileURLToPath(import.meta.resolve(source))),
+        text,
+        {
+          targetFormat: 'woff2',
+          variationAxes: { wght: { min: 400, max: 600 } },
+          keepFeatures: features,
+        },
+      );
+      await writeFile(new URL(`${name}.woff2`, folder), made);
+    }
+  },
+};
+
+function textOf(first: number, last: number): string {
+  return String.fromCodePoint(...Array.from({ length: last - first + 1 }, (_, i) => first + i));
+}
+
+/** The browser fetches the text's font together with the styles that name it, not after them. */
+const preloadFont: Plugin = {
+  name: 'preload-font',
+  transformIndexHtml: {
+    order: 'post',
+    handler: (_html, { bundle }) =>
+      Object.keys(bundle ?? {})
+        .filter((name) => /inter-[^/]*\.woff2$/.test(name))
+        .map((name) => ({
+          tag: 'link',
+          attrs: {
+            rel: 'preload',
+            as: 'font',
+            type: 'font/woff2',
+            href: `/${name}`,
+            crossorigin: '',
+          },
+          injectTo: 'head',
+        })),
+  },
+};
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), subsetFonts, preloadFont],
   build: {
     target: 'es2022',
     // The policy of the service allows no inline script, and the browsers we serve know modulepreload.

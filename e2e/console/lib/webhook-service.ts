@@ -99,7 +99,8 @@ export async function waitForCounts(
 export async function openWebhooks(page: Page, service: Service, place: string): Promise<void> {
   await page.goto(`/#${place}`);
   await signIn(page, service.token);
-  await page.locator('main').locator('fieldset, h2').first().waitFor();
+  const shown = page.locator('main').locator('fieldset, h2').filter({ visible: true });
+  await shown.first().waitFor();
 }
 
 async function startReceiver(): Promise<{ server: Server; receiver: Receiver }> {

@@ -1,11 +1,11 @@
-import '@mantine/core/styles.layer.css';
-import '@mantine/notifications/styles.layer.css';
+import './ui/mantine.css';
+import './ui/fonts.css';
 import './ui/global.css';
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
-import { colorSchemeKey } from './frame/frame.tsx';
 import { createConsoleRouter } from './frame/routes.tsx';
+import { colorSchemeKey } from './frame/tools.tsx';
 import { createQueryClient, FreshnessProvider } from './ui/freshness.tsx';
 import { cssVariables, theme } from './ui/theme.ts';
 

@@ -2,19 +2,24 @@
 import type { Static } from 'typebox';
 import type {
   actorSchema,
+  auditEntrySchema,
+  auditVerdictSchema,
   coldStoreSummarySchema,
   csvRequestSchema,
   daySchema,
   deliveryDetailSchema,
   deliveryGroupSchema,
+  deliveryHoursSchema,
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
   factsSchema,
   hotSpaceSchema,
+  monthSumSchema,
   moveSchema,
   newEndpointSchema,
   newTagSchema,
+  newTokenSchema,
   newVersionSchema,
   planRowSchema,
   planTotalsSchema,
@@ -24,9 +29,11 @@ import type {
   retryPreviewSchema,
   retryRequestSchema,
   runSchema,
+  sessionSchema,
   sharesSchema,
   tagSchema,
   tenantStateSchema,
+  tokenSchema,
   verificationSchema,
   versionSchema,
 } from '../../../server/src/contract.ts';
@@ -41,6 +48,14 @@ export type {
 
 /** Who is signed in. `tenants` null means all tenants, `expires_at` null means never. */
 export type Actor = Static<typeof actorSchema>;
+export type AccessToken = Static<typeof tokenSchema>;
+export type NewToken = Static<typeof newTokenSchema>;
+/** A token just made: the only time that it is told. */
+export type MadeToken = AccessToken & { token: string };
+export type Session = Static<typeof sessionSchema>;
+export type AuditEntry = Static<typeof auditEntrySchema>;
+export type AuditVerdict = Static<typeof auditVerdictSchema>;
+
 /** The body of an export request, of any format, as its job stores it. */
 export type ExportRequest = Static<typeof csvRequestSchema>;
 
@@ -48,6 +63,8 @@ export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;
 /** The counters of one day of a tenant, a store or a leaf. */
 export type DayRow = Static<typeof daySchema>;
+/** The records of one month, hot and cold. */
+export type MonthSum = Static<typeof monthSumSchema>;
 /** The most frequent kinds, sources and models of a slice. */
 export type RecordFacts = Static<typeof factsSchema>;
 export type Shares = Static<typeof sharesSchema>;
@@ -65,6 +82,8 @@ export type DeliveryDetail = Static<typeof deliveryDetailSchema>;
 export type Attempt = DeliveryDetail['attempt_log'][number];
 /** The deliveries of one endpoint that failed in the same way. */
 export type DeliveryGroup = Static<typeof deliveryGroupSchema>;
+/** What became of attempts, one number for each hour. */
+export type DeliveryHours = Static<typeof deliveryHoursSchema>;
 /** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;

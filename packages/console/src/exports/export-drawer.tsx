@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import { CliBlock, CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
-import { DrawerShell } from '../ui/drawer-shell.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { sliceHref } from '../ui/hash-state.ts';
@@ -12,6 +11,7 @@ import { WarningIcon } from '../ui/icons.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
+import { Panel } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
@@ -40,7 +40,7 @@ export function ExportDrawer(props: {
   const { id, job } = props;
   const failure = useFailure(job);
   return (
-    <DrawerShell
+    <Panel
       kind="EXPORT"
       title={job.data?.file_name ?? id}
       id={id}
@@ -58,7 +58,7 @@ export function ExportDrawer(props: {
       ) : (
         <Body job={job.data} cancelling={props.cancelling} />
       )}
-    </DrawerShell>
+    </Panel>
   );
 }
 
@@ -241,7 +241,7 @@ function At({ at }: { at: string | null }): ReactNode {
   if (at === null) return <None />;
   return (
     <>
-      {formatInstant(at, zone).slice(0, 19)} {zoneName(zone)}
+      {formatInstant(at, zone)} {zoneName(zone)}
       <span className={classes.quiet}>
         <Moment at={at} />
       </span>

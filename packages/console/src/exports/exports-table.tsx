@@ -11,7 +11,8 @@ import {
   RunningIcon,
 } from '../ui/icons.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
-import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
 import classes from './exports.module.css';
 import { type Cancelling, fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText, stateWords } from './words.ts';
@@ -31,12 +32,12 @@ export function ExportsTable(props: {
   const { cancelling } = props;
   const columns = useMemo(() => columnsFor(cancelling), [cancelling]);
   return (
-    <RowsTable
+    <DataTable
+      list="exports"
       label="Export jobs"
       columns={columns}
-      groups={[{ id: 'all', rows: props.rows }]}
+      rows={props.rows}
       keyOf={keyOf}
-      className={classes.table}
       open={props.open}
       place={props.place}
       isWaiting={props.isWaiting}
@@ -50,8 +51,10 @@ function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
   return [
     ...factColumns,
     {
+      id: 'action',
       name: 'ACTION',
-      className: classes.action,
+      width: 116,
+      isAction: true,
       cell: (job, tabIndex) => <Action job={job} tabIndex={tabIndex} cancelling={cancelling} />,
     },
   ];
@@ -59,49 +62,100 @@ function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
 
 const factColumns: readonly Column<ExportJob>[] = [
   {
+    id: 'state',
     name: 'STATE',
-    className: classes.state,
+    width: 116,
+    card: 'note',
     cell: ({ state }) => <ExportMark state={state} />,
+    value: ({ state }) => state,
   },
   {
+    id: 'file_name',
     name: 'FILE',
+    width: 200,
+    isMain: true,
+    card: 'title',
     cell: ({ file_name }) => <CutText text={file_name} />,
+    value: ({ file_name }) => file_name,
   },
   {
+    id: 'tenant',
     name: 'TENANT',
-    className: classes.tenant,
+    width: 72,
+    rank: 3,
     cell: ({ tenant }) => <CutText text={tenant} />,
-  },
-  { name: 'FORMAT', className: classes.format, cell: ({ format }) => format },
-  {
-    name: 'ROWS',
-    className: classes.rows,
-    cell: (job) => (
-      <span className={classes.progress} title={rowsText(job)}>
-        <span>{rowsText(job)}</span>
-        {job.state !== 'completed' && <ProgressLine job={job} />}
-      </span>
-    ),
-  },
-  { name: 'DONE', className: classes.percent, cell: percentText },
-  {
-    name: 'RATE · LEFT',
-    className: classes.pace,
-    cell: (job) => <Quiet text={isOpen(job) ? paceText(job) : '–'} />,
+    value: ({ tenant }) => tenant,
   },
   {
+    id: 'format',
+    name: 'FORMAT',
+    width: 76,
+    rank: 2,
+    cell: ({ format }) => format,
+    value: ({ format }) => format,
+  },
+  {
+    id: 'progress',
+    name: 'PROGRESS',
+    width: 232,
+    card: 'line',
+    cell: (job) => <Progress job={job} />,
+    value: ({ rows_done }) => rows_done,
+  },
+  {
+    id: 'bytes',
     name: 'SIZE',
-    className: classes.size,
+    width: 76,
+    isFigure: true,
+    rank: 0,
+    card: 'note',
     cell: ({ bytes }) => <Quiet text={bytes === 0 ? '–' : formatBytes(bytes)} />,
+    value: ({ bytes }) => (bytes === 0 ? null : bytes),
   },
   {
+    id: 'requested_by',
     name: 'BY',
-    className: classes.by,
+    width: 96,
+    rank: 5,
     cell: ({ requested_by }) => <CutText text={requested_by} />,
+    value: ({ requested_by }) => requested_by,
   },
-  { name: 'ASKED', className: classes.when, cell: ({ created_at }) => <Moment at={created_at} /> },
-  { name: 'EXPIRES', className: classes.expires, cell: (job) => <Expiry job={job} /> },
+  {
+    id: 'created_at',
+    name: 'ASKED',
+    width: 88,
+    rank: 1,
+    card: 'note',
+    cell: ({ created_at }) => <Moment at={created_at} />,
+    value: ({ created_at }) => created_at,
+  },
+  {
+    id: 'expires_at',
+    name: 'EXPIRES',
+    width: 80,
+    rank: 4,
+    cell: (job) => <Expiry job={job} />,
+    value: ({ expires_at }) => expires_at,
+  },
 ];
+
+/** How far the job is: its rows, its rate and the time left; while it is under way, with a line. */
+function Progress({ job }: { job: ExportJob }): ReactNode {
+  const pace = paceText(job);
+  return (
+    <span className={classes.progress}>
+      <span className={classes.progressText}>
+        <span>{rowsText(job)} rows</span>
+        {job.state !== 'completed' && (
+          <span className={classes.muted}>
+            {isOpen(job) && pace !== '–' ? `${percentText(job)} · ${pace}` : percentText(job)}
+          </span>
+        )}
+      </span>
+      {job.state !== 'completed' && <ProgressLine job={job} />}
+    </span>
+  );
+}
 
 function Quiet({ text }: { text: string }): ReactNode {
   return text === '–' ? <span className={classes.muted}>–</span> : text;

@@ -1,35 +1,37 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { exportStates } from '../api/values.ts';
-import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
+import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
-import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { ExportsTable } from './exports-table.tsx';
-import { type ExportsSearch, hasFilter, validateExportsSearch } from './search.ts';
+import { type ExportsSearch, exportsPanels, hasFilter, validateExportsSearch } from './search.ts';
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
 /** The page EXPORTS: the jobs with their live progress, their files, and what proves them. */
 export function ExportsPage(): ReactNode {
   const [search, update] = usePageSearch('/exports', validateExportsSearch);
-  const { open, ...shown } = search;
+  const panel = usePanel(search.panel, exportsPanels, (next, options) =>
+    update({ panel: next }, options),
+  );
+  const open = panel.idOf('export');
   const list = useExports(search);
   const rows = list.data?.data ?? [];
   const job = useExport(open);
   const cancelling = useCancel();
-  const drawer = useDrawerStep(open, (next, options) => update({ open: next }, options));
   return (
     <NowProvider>
       <div className={classes.page}>
         <FreshnessBanner queries={open === undefined ? [list] : [list, job]} isAgeElsewhere />
         <div className={classes.bar}>
-          <Filters search={search} update={update} />
+          <ExportFilters search={search} update={update} />
           <div className={classes.actions}>
             <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
           </div>
@@ -43,10 +45,10 @@ export function ExportsPage(): ReactNode {
           <ExportsTable
             rows={rows}
             open={open}
-            place={JSON.stringify(shown)}
+            place={JSON.stringify({ ...search, panel: undefined })}
             isWaiting={list.isPlaceholderData}
             cancelling={cancelling}
-            onOpen={drawer.open}
+            onOpen={(id) => panel.open('export', id)}
           />
         </List>
         <Pager
@@ -56,7 +58,7 @@ export function ExportsPage(): ReactNode {
           one="export"
         />
         {open !== undefined && (
-          <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={drawer.close} />
+          <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={panel.close} />
         )}
       </div>
     </NowProvider>
@@ -80,10 +82,17 @@ function NoExports(props: { search: ExportsSearch; onClear: () => void }): React
 
 const stateChoices = exportStates.map((state) => ({ value: state, label: state }));
 
-function Filters(props: { search: ExportsSearch; update: UpdateSearch<ExportsSearch> }): ReactNode {
+function ExportFilters(props: {
+  search: ExportsSearch;
+  update: UpdateSearch<ExportsSearch>;
+}): ReactNode {
   const { search, update } = props;
   return (
-    <fieldset className={`${classes.filters} ${ownClasses.filters}`} aria-label="What is shown">
+    <Filters
+      label="What is shown"
+      className={ownClasses.filters}
+      values={[search.tenant, search.state]}
+    >
       <TextFilter
         label="Tenant, exactly"
         placeholder="Tenant ="
@@ -103,6 +112,6 @@ function Filters(props: { search: ExportsSearch; update: UpdateSearch<ExportsSea
           Clear filters
         </Button>
       )}
-    </fieldset>
+    </Filters>
   );
 }

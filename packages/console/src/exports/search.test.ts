@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exportHref } from '../ui/hash-state.ts';
+import { exportHref } from '../ui/panel-place.ts';
 import { hasFilter, validateExportsSearch } from './search.ts';
 
 test('drops what it does not understand', () => {
@@ -7,8 +7,8 @@ test('drops what it does not understand', () => {
   expect(validateExportsSearch(raw)).toEqual({ tenant: 'TX' });
 });
 
-test('keeps filters, page and drawer', () => {
-  const raw = { tenant: 'TX', state: 'running', cursor: 'abc', open: 'exp_1' };
+test('keeps filters, page and panel', () => {
+  const raw = { tenant: 'TX', state: 'running', cursor: 'abc', panel: 'export/exp_1' };
   expect(validateExportsSearch(raw)).toEqual(raw);
 });
 
@@ -17,10 +17,10 @@ test('reads a tenant that is a number as text', () => {
 });
 
 test('tells filters from the rest', () => {
-  expect(hasFilter({ open: 'exp_1', cursor: 'abc' })).toBe(false);
+  expect(hasFilter({ panel: 'export/exp_1', cursor: 'abc' })).toBe(false);
   expect(hasFilter({ state: 'failed' })).toBe(true);
 });
 
 test('links to a job', () => {
-  expect(exportHref('exp_1')).toBe('#/exports?open=exp_1');
+  expect(exportHref('exp_1')).toBe('#/exports?panel=export/exp_1');
 });

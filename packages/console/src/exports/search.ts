@@ -1,5 +1,6 @@
 import { type ExportState, exportStates } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { readPanel } from '../ui/panel-place.ts';
 
 // The view state of the page EXPORTS, as the hash has it.
 
@@ -7,9 +8,11 @@ export type ExportsSearch = {
   tenant?: string;
   state?: ExportState;
   cursor?: string;
-  /** Id of the job that the drawer shows. */
-  open?: string;
+  panel?: string;
 };
+
+/** The panels of the page: an export job, by its id. */
+export const exportsPanels = ['export'] as const;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateExportsSearch(search: Record<string, unknown>): ExportsSearch {
@@ -17,7 +20,7 @@ export function validateExportsSearch(search: Record<string, unknown>): ExportsS
     tenant: textOf(search.tenant),
     state: exportStates.find((state) => state === search.state),
     cursor: textOf(search.cursor),
-    open: textOf(search.open),
+    panel: readPanel(search, exportsPanels, { open: 'export' }),
   });
 }
 

@@ -7,8 +7,8 @@ import {
 import { useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportJob, Manifest, Page } from '../api/types.ts';
-import { exportHref } from '../ui/hash-state.ts';
 import { reasonOf } from '../ui/outage.ts';
+import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey, noPlaceholder, useFollowing } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import type { ExportsSearch } from './search.ts';

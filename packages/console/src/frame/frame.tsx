@@ -1,38 +1,39 @@
-import { ActionIcon, Popover, UnstyledButton, useMantineColorScheme } from '@mantine/core';
-import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
-import controls from '../ui/controls.module.css';
-import { formatInstant } from '../ui/format.ts';
-import { statusLineId } from '../ui/freshness.tsx';
-import {
-  CheckIcon,
-  ChevronDownIcon,
-  MoonIcon,
-  SearchIcon,
-  SunIcon,
-  SystemIcon,
-  UserIcon,
-} from '../ui/icons.tsx';
+import { UnstyledButton } from '@mantine/core';
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
+import { type StepUpRequest, stepUpEvent } from '../api/client.ts';
+import { bannerId, statusLineId } from '../ui/freshness.tsx';
+import { SearchIcon } from '../ui/icons.tsx';
 import { modKeyName, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
-import { useSession } from '../ui/session.ts';
+import { PanelSlot } from '../ui/panel.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
-import { useZone, ZoneSwitch } from '../ui/zone-switch.tsx';
+import { useFocusReturn } from '../ui/use-focus-return.ts';
 import classes from './frame.module.css';
-import { Logo } from './logo.tsx';
+import { MenuButton } from './menu-button.tsx';
+import { AdminOnly, Navigation } from './navigation.tsx';
 import { pages } from './pages.ts';
 import { Palette } from './palette.tsx';
-import { StepUp, signInFailure } from './token-form.tsx';
+import { Tools } from './tools.tsx';
 
 // The palette is not loaded lazily: whoever presses Ctrl K types on at once, and would type into the page while the
 // palette still loads.
 
-const KeyHelp = lazyPart('frame/key-help', async () => (await import('./key-help.tsx')).KeyHelp);
+export const KeyHelp = lazyPart(
+  'frame/key-help',
+  async () => (await import('./key-help.tsx')).KeyHelp,
+);
+
+export const StepUpDialog = lazyPart(
+  'frame/step-up',
+  async () => (await import('./step-up.tsx')).StepUpDialog,
+);
 
 /** What surrounds every page: navigation, header, status line, palette, key help and messages. */
 export function Frame(): ReactNode {
   const { overlay, show, close } = useOverlay();
   const navigate = useNavigate();
+  const [panelSlot, setPanelSlot] = useState<HTMLElement | null>(null);
   useEffect(() => {
     if (takeUpdated()) notify({ text: 'svcctl was updated: this is the new console.' });
   }, []);
@@ -59,9 +60,13 @@ export function Frame(): ReactNode {
       </button>
       <Navigation />
       <Header onPalette={() => show('palette')} />
+      <div id={bannerId} className={classes.banner} />
       <main id="page" tabIndex={-1} className={classes.page}>
-        <Outlet />
+        <PanelSlot value={panelSlot}>
+          <Outlet />
+        </PanelSlot>
       </main>
+      <div ref={setPanelSlot} className={classes.panel} />
       <footer className={classes.status}>
         <div id={statusLineId} className={classes.statusLine} />
         <UnstyledButton className={classes.keys} onClick={() => show('keys')}>
@@ -78,20 +83,14 @@ export function Frame(): ReactNode {
 
 type Overlay = 'palette' | 'keys';
 
-/** Which overlay (palette or key help) lies over the page. When it closes, the focus returns to where it was. */
+/** Which overlay (palette or key help) lies over the page. */
 function useOverlay() {
   const [overlay, setOverlay] = useState<Overlay | null>(null);
-  const before = useRef<Element | null>(null);
-  useEffect(() => {
-    if (overlay !== null) return;
-    // Mantine returns the focus of a dialog that closes, but not of one that is removed, as these are.
-    if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
-    before.current = null;
-  }, [overlay]);
+  const rememberFocus = useFocusReturn(overlay !== null);
   return {
     overlay,
     show: (next: Overlay) => {
-      before.current ??= document.activeElement;
+      rememberFocus();
       setOverlay(next);
     },
     close: () => setOverlay(null),
@@ -109,135 +108,46 @@ function focusSearch(otherwise: () => void): void {
   field.select();
 }
 
-function Navigation(): ReactNode {
-  return (
-    <nav className={classes.navigation} aria-label="Pages">
-      <Link
-        to="/records"
-        search={{}}
-        className={classes.home}
-        aria-label="svcctl, to the start page"
-      >
-        <Logo />
-      </Link>
-      <h2 id="group-data" className={classes.group}>
-        DATA &amp; ADMIN
-      </h2>
-      <ul aria-labelledby="group-data" className={classes.links}>
-        {pages.map(({ path, name, scope, Icon }) => (
-          <li key={path}>
-            <Link
-              to={path}
-              search={{}}
-              className={classes.link}
-              activeOptions={{ includeSearch: false }}
-            >
-              <Icon />
-              {name}
-              {scope === 'admin' && <span className={classes.badge}>ADMIN ONLY</span>}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
-}
-
 function Header({ onPalette }: { onPalette: () => void }): ReactNode {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const page = pages.find((each) => each.path === path);
   return (
     <header className={classes.header}>
+      <MenuButton />
       <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
-      {page?.scope === 'admin' && <span className={classes.badge}>ADMIN ONLY</span>}
+      {page?.scope === 'admin' && <AdminOnly />}
       <UnstyledButton className={classes.search} onClick={onPalette}>
         <SearchIcon />
-        <span className={classes.searchText}>Go to tenant, store, month …</span>
+        <span className={classes.searchText}>Find a tenant, an id, an action …</span>
         <kbd>{modKeyName()} K</kbd>
       </UnstyledButton>
-      <div className={classes.tools}>
-        <ZoneSwitch />
-        <ThemeSwitch />
-        <WhoAmI />
-      </div>
+      <Tools />
     </header>
   );
 }
 
-/** The menu of the person: who is signed in, with which scopes, and the button to sign out. */
-function WhoAmI(): ReactNode {
-  const { actor, signOut } = useSession();
-  const [zone] = useZone();
-  const leave = () => signOut().catch((error: Error) => notify({ text: signInFailure(error) }));
-  const expiry =
-    actor.expires_at === null
-      ? 'never expires'
-      : `expires ${formatInstant(actor.expires_at, zone)}`;
-  return (
-    <Popover position="bottom-end" width={280} trapFocus returnFocus>
-      <Popover.Target>
-        <UnstyledButton className={classes.who}>
-          <UserIcon />
-          <span className="visually-hidden">Signed in as</span>
-          <span className={classes.whoName}>{actor.name}</span>
-          <ChevronDownIcon />
-        </UnstyledButton>
-      </Popover.Target>
-      <Popover.Dropdown className={controls.menu} aria-label="Who I am">
-        <div className={classes.whoFacts}>
-          <strong>{actor.name}</strong>
-          <span>{actor.scopes.join(', ')}</span>
-          <span>
-            {actor.tenants === null ? 'all tenants' : `tenants ${actor.tenants.join(', ')}`}
-          </span>
-          <span>{expiry}</span>
-        </div>
-        <a className={controls.menuItem} href="/docs" target="_blank" rel="noreferrer">
-          API reference
-        </a>
-        <button type="button" className={controls.menuItem} onClick={() => void leave()}>
-          Sign out
-        </button>
-      </Popover.Dropdown>
-    </Popover>
-  );
-}
-
-const schemes = [
-  { value: 'light', label: 'Light', Icon: SunIcon },
-  { value: 'dark', label: 'Dark', Icon: MoonIcon },
-  { value: 'auto', label: 'As the system', Icon: SystemIcon },
-] as const;
-
-/** The key under which this browser stores the choice of light or dark. */
-export const colorSchemeKey = 'svcctl.theme';
-
-/** The choice of light, dark, or whatever the system uses. */
-function ThemeSwitch(): ReactNode {
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const current = schemes.find(({ value }) => value === colorScheme) ?? schemes[2];
-  return (
-    <Popover position="bottom-end" width={176} trapFocus returnFocus>
-      <Popover.Target>
-        <ActionIcon aria-label={`Theme: ${current.label}`}>
-          <current.Icon />
-        </ActionIcon>
-      </Popover.Target>
-      <Popover.Dropdown className={controls.menu} aria-label="Theme">
-        {schemes.map(({ value, label, Icon }) => (
-          <button
-            key={value}
-            type="button"
-            className={controls.menuItem}
-            aria-pressed={value === colorScheme}
-            onClick={() => setColorScheme(value)}
-          >
-            <Icon />
-            {label}
-            <span className={controls.menuEnd}>{value === colorScheme && <CheckIcon />}</span>
-          </button>
-        ))}
-      </Popover.Dropdown>
-    </Popover>
-  );
+/**
+ * Asks for the access token once more when a call of any page needs it, and then lets the call go on. Calls that need
+ * it at the same time share one question.
+ */
+function StepUp(): ReactNode {
+  const [requests, setRequests] = useState<readonly StepUpRequest[]>([]);
+  const isAsking = requests.length > 0;
+  const rememberFocus = useFocusReturn(isAsking);
+  useEffect(() => {
+    const take = (event: Event) => {
+      event.preventDefault();
+      rememberFocus();
+      const request = (event as CustomEvent<StepUpRequest>).detail;
+      setRequests((all) => [...all, request]);
+    };
+    window.addEventListener(stepUpEvent, take);
+    return () => window.removeEventListener(stepUpEvent, take);
+  }, [rememberFocus]);
+  const settle = (isConfirmed: boolean) => {
+    for (const request of requests) request.settle(isConfirmed);
+    setRequests([]);
+  };
+  if (!isAsking) return null;
+  return <StepUpDialog onConfirmed={() => settle(true)} onClose={() => settle(false)} />;
 }

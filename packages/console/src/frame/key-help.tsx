@@ -66,7 +66,7 @@ export const keyGroups: readonly KeyGroup[] = [
   {
     name: 'Anywhere',
     lines: [
-      { keys: ['mod', 'K'], joint: '+', text: 'Go to a page, a node or a record' },
+      { keys: ['mod', 'K'], joint: '+', text: 'Find anything: a tenant, an id, an action' },
       { keys: ['/'], text: 'Search on this page' },
       ...pages.map(({ key, name }) => ({
         keys: ['g', key],
@@ -90,6 +90,8 @@ export const keyGroups: readonly KeyGroup[] = [
       { keys: ['←', '→'], text: 'Previous, next day or month' },
       { keys: ['Home', 'End'], text: 'First, last day or month' },
       { keys: ['Enter'], text: 'That day only; open that month' },
+      { keys: ['Shift', '→'], joint: '+', text: 'One day more' },
+      { keys: ['Shift', '←'], joint: '+', text: 'One day less' },
       { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to that day' },
     ],
   },
@@ -114,8 +116,8 @@ export const keyGroups: readonly KeyGroup[] = [
     name: 'In the calendar of days',
     lines: [
       { keys: ['←', '→'], text: 'Previous, next day' },
-      { keys: ['↑', '↓'], text: 'The same day a month before, after' },
-      { keys: ['PgUp', 'PgDn'], text: 'A year before, after' },
+      { keys: ['↑', '↓'], text: 'The same weekday a week before, after' },
+      { keys: ['PgUp', 'PgDn'], text: 'The same day a month before, after' },
       { keys: ['Home', 'End'], text: 'First, last day of the month' },
       { keys: ['Enter'], text: 'That day only' },
       { keys: ['Shift', 'Enter'], joint: '+', text: 'All days up to it' },
@@ -124,6 +126,18 @@ export const keyGroups: readonly KeyGroup[] = [
   {
     name: 'On the edge of the tree',
     lines: [{ keys: ['←', '→'], text: 'Narrower, wider tree' }],
+  },
+  {
+    name: 'On the edge of a panel',
+    lines: [{ keys: ['←', '→'], text: 'Wider, narrower panel' }],
+  },
+  {
+    name: 'In the head of a list',
+    lines: [
+      { keys: ['←', '→'], text: 'Previous, next column' },
+      { keys: ['Shift', '→'], joint: '+', text: 'Wider; with ← narrower' },
+      { keys: ['Alt', '→'], joint: '+', text: 'One place on; with ← back' },
+    ],
   },
   {
     name: 'In the table of records',
@@ -153,7 +167,7 @@ export const keyGroups: readonly KeyGroup[] = [
       { keys: ['k', 'j'], text: 'Previous, next row' },
       { keys: ['Enter'], text: 'Open the row' },
       { keys: ['r'], text: 'Retry the row' },
-      { keys: ['x'], text: 'Select the row' },
+      { keys: ['x', 'Space'], text: 'Select the row' },
       { keys: ['Shift', 'X'], joint: '+', text: 'All rows up to it' },
     ],
   },

@@ -2,10 +2,10 @@ import { Link, useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { presetWith, type Scope } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
+import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import classes from './frame.module.css';
-import { signInFailure } from './token-form.tsx';
 
 /** Shows its children if the token has the scope, and otherwise says which scope is needed. */
 export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {

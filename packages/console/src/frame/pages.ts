@@ -1,6 +1,7 @@
 import type { FunctionComponent } from 'react';
 import type { Scope } from '../api/values.ts';
 import {
+  AccessIcon,
   DeadLetterIcon,
   DeliveriesIcon,
   EndpointsIcon,
@@ -11,7 +12,14 @@ import {
 
 /** One page of the console, as the navigation, the palette and the keys know it. */
 export type ConsolePage = {
-  readonly path: '/records' | '/exports' | '/retention' | '/dlq' | '/deliveries' | '/endpoints';
+  readonly path:
+    | '/records'
+    | '/exports'
+    | '/retention'
+    | '/dlq'
+    | '/deliveries'
+    | '/endpoints'
+    | '/access';
   /** The name in the navigation and the header. */
   readonly name: string;
   /** What one does on this page, for the palette. */
@@ -22,54 +30,90 @@ export type ConsolePage = {
   readonly Icon: FunctionComponent;
 };
 
-/** All pages, in the order of the navigation. */
-export const pages: readonly ConsolePage[] = [
+/** Pages that stand together in the navigation. */
+export type PageGroup = {
+  readonly name: string;
+  /** Whether all its pages are for admins: then the group says so, and not each of them. */
+  readonly isAdminOnly?: boolean;
+  readonly pages: readonly ConsolePage[];
+};
+
+/** The navigation, from its top. */
+export const pageGroups: readonly PageGroup[] = [
   {
-    path: '/records',
-    name: 'RECORDS',
-    purpose: 'Browse, read and export enrichment records',
-    key: 'r',
-    scope: 'enrichment:read',
-    Icon: RecordsIcon,
+    name: 'DATA & ADMIN',
+    pages: [
+      {
+        path: '/records',
+        name: 'RECORDS',
+        purpose: 'Browse, read and export enrichment records',
+        key: 'r',
+        scope: 'enrichment:read',
+        Icon: RecordsIcon,
+      },
+      {
+        path: '/exports',
+        name: 'EXPORTS',
+        purpose: 'Follow export jobs, and download their files with the proof that they are whole',
+        key: 'x',
+        scope: 'analytics:read',
+        Icon: ExportsIcon,
+      },
+      {
+        path: '/retention',
+        name: 'RETENTION',
+        purpose: 'Move old records to the cold tier, and prove that none was lost',
+        key: 't',
+        scope: 'enrichment:read',
+        Icon: RetentionIcon,
+      },
+      {
+        path: '/dlq',
+        name: 'WEBHOOK DLQ',
+        purpose: 'Retry webhooks that could not be delivered',
+        key: 'd',
+        scope: 'admin',
+        Icon: DeadLetterIcon,
+      },
+    ],
   },
   {
-    path: '/exports',
-    name: 'EXPORTS',
-    purpose: 'Follow export jobs, and download their files with the proof that they are whole',
-    key: 'x',
-    scope: 'analytics:read',
-    Icon: ExportsIcon,
+    name: 'WEBHOOKS',
+    isAdminOnly: true,
+    pages: [
+      {
+        path: '/deliveries',
+        name: 'DELIVERIES',
+        purpose: 'Follow webhooks in every state',
+        key: 'l',
+        scope: 'admin',
+        Icon: DeliveriesIcon,
+      },
+      {
+        path: '/endpoints',
+        name: 'ENDPOINTS',
+        purpose: 'Where webhooks of a tenant go',
+        key: 'e',
+        scope: 'admin',
+        Icon: EndpointsIcon,
+      },
+    ],
   },
   {
-    path: '/retention',
-    name: 'RETENTION',
-    purpose: 'Move old records to the cold tier, and prove that none was lost',
-    key: 't',
-    scope: 'enrichment:read',
-    Icon: RetentionIcon,
-  },
-  {
-    path: '/dlq',
-    name: 'WEBHOOK DLQ',
-    purpose: 'Retry webhooks that could not be delivered',
-    key: 'd',
-    scope: 'admin',
-    Icon: DeadLetterIcon,
-  },
-  {
-    path: '/deliveries',
-    name: 'DELIVERIES',
-    purpose: 'Follow webhooks in every state',
-    key: 'l',
-    scope: 'admin',
-    Icon: DeliveriesIcon,
-  },
-  {
-    path: '/endpoints',
-    name: 'ENDPOINTS',
-    purpose: 'Where webhooks of a tenant go',
-    key: 'e',
-    scope: 'admin',
-    Icon: EndpointsIcon,
+    name: 'ADMIN',
+    isAdminOnly: true,
+    pages: [
+      {
+        path: '/access',
+        name: 'ACCESS',
+        purpose: 'Let people in and out, and see who did what',
+        key: 'a',
+        scope: 'admin',
+        Icon: AccessIcon,
+      },
+    ],
   },
 ];
+
+/** All pages, in the order of the navigation. */
+export const pages: readonly ConsolePage[] = pageGroups.flatMap((group) => group.pages);

@@ -1,46 +1,51 @@
-import { Modal, useMantineColorScheme } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useRouter } from '@tanstack/react-router';
-import { type KeyboardEvent, type ReactNode, useEffect, useState } from 'react';
-import { api } from '../api/client.ts';
-import type { DatasetRow, Page } from '../api/types.ts';
-import { decodeRecord, encodeRecord, type RecordIdentity } from '../records/search.ts';
-import { formatCount } from '../ui/format.ts';
-import { parseSlicePath } from '../ui/hash-state.ts';
+import { useRouter } from '@tanstack/react-router';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import { SearchIcon } from '../ui/icons.tsx';
-import { describeFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
-import { useZone } from '../ui/zone-switch.tsx';
-import { pages } from './pages.ts';
+import { idKinds } from './find-id.ts';
 import classes from './palette.module.css';
-
-type Entry = { id: string; name: string; note: string; run: () => void };
+import { type Entry, pageEntries, useActions, useNodeActions } from './palette-actions.ts';
+import { type Search, useSearchOf } from './palette-search.ts';
+import { type Recent, useRecents } from './recents.ts';
 
 const listId = 'palette-list';
-const mostFound = 12;
+/** How far PgUp and PgDn go. */
+const pageStep = 8;
 
 /**
- * The command palette. It finds pages, commands, and a tenant, store or month by the start of its path; a pasted link
- * or a record's identity leads to its place.
+ * The command palette. It finds tenants, stores and months by how their paths begin, whatever has an id, and pasted
+ * links; it knows all pages, what can be done, and where one was before.
  */
 export function Palette(props: { onClose: () => void; onKeys: () => void }): ReactNode {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const [isAwaited, setAwaited] = useState(false);
-  const pasted = usePasted(text);
-  const found = useSlices(pasted.length > 0 ? '' : text);
-  const commands = useCommands(props.onKeys).filter(({ name, note }) =>
-    `${name} ${note}`.toLowerCase().includes(text.trim().toLowerCase()),
-  );
-  const entries = [...pasted, ...found.entries, ...commands];
+  const found = useSearchOf(text);
+  const { entries, remember } = useEntries(text, found, props.onKeys);
+  const { history } = useRouter();
   const active = Math.min(at, entries.length - 1);
+  const type = (next: string) => {
+    setText(next);
+    setAt(0);
+    setAwaited(false);
+  };
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return;
+    if (entry.fill !== undefined) return type(entry.fill);
     props.onClose();
-    entry.run();
+    remember(entry);
+    // The search of a link was written by a page of the console, so it is used as it is.
+    if (entry.href !== undefined) history.push(entry.href.slice(1));
+    entry.run?.();
   };
-  // If somebody pastes a path and presses Enter before the service has answered, the first result is opened once it is
+  // If somebody pastes a text and presses Enter before the service has answered, the first result is opened once it is
   // there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the answer is there
   useEffect(() => {
@@ -49,240 +54,179 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
     run(entries[0]);
   }, [isAwaited, found.isSearching]);
   const onKeyDown = (event: KeyboardEvent) => {
-    const moves: Record<string, number> = { ArrowDown: active + 1, ArrowUp: active - 1 };
-    const next = moves[event.key];
+    const next = nextOf(event.key, active, entries.length);
     if (next !== undefined) {
       event.preventDefault();
-      setAt((next + entries.length) % Math.max(1, entries.length));
-    } else if (event.key === 'Enter') {
+      setAt(next);
+    } else if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
       event.preventDefault();
       if (found.isSearching && active <= 0) setAwaited(true);
       else run(entries[active]);
     }
   };
+  const isAny = entries.length > 0;
   return (
-    <Modal
-      opened
-      onClose={props.onClose}
-      withCloseButton={false}
-      padding={0}
-      size={560}
-      yOffset="12vh"
-      title={null}
-      attributes={{ content: { 'aria-label': 'Go to' } }}
-    >
+    <PaletteDialog onClose={props.onClose}>
       <div className={classes.field}>
         <SearchIcon />
         <input
           role="combobox"
-          aria-label="Go to a page, a node or a record"
-          aria-expanded="true"
-          aria-controls={listId}
+          aria-label="Find a tenant, an id, a page or an action"
+          aria-autocomplete="list"
+          aria-expanded={isAny}
+          aria-controls={isAny ? listId : undefined}
           aria-activedescendant={entries[active]?.id}
-          placeholder="tenant/store/month, a pasted link or record, or a command"
-          data-autofocus
-          // The field takes the focus at once. The dialog would set it a moment later, after the first keys.
-          // biome-ignore lint/a11y/noAutofocus: the field is what the dialog is for
-          autoFocus
+          placeholder="TX/DFW, an id, a link, or what to do"
           spellCheck={false}
           autoComplete="off"
           maxLength={2000}
           value={text}
-          onChange={(event) => {
-            setText(event.currentTarget.value);
-            setAt(0);
-            setAwaited(false);
-          }}
+          onChange={(event) => type(event.currentTarget.value)}
           onKeyDown={onKeyDown}
         />
+        <button type="button" aria-label="Esc: close" onClick={props.onClose}>
+          Esc
+        </button>
       </div>
-      <div id={listId} role="listbox" aria-label="Places and commands" className={classes.list}>
-        {entries.map((entry, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: keys work in the field, which keeps the focus
-          <div
-            key={entry.id}
-            id={entry.id}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === active}
-            className={classes.entry}
-            ref={(element) => {
-              if (index === active) element?.scrollIntoView({ block: 'nearest' });
-            }}
-            onMouseMove={() => setAt(index)}
-            onClick={() => run(entry)}
-          >
-            <span>{entry.name}</span>
-            <span className={classes.note}>{entry.note}</span>
-          </div>
-        ))}
-      </div>
+      {isAny ? (
+        <Entries entries={entries} active={active} onPoint={setAt} onRun={run} />
+      ) : (
+        <div className={classes.list}>{!found.isSearching && <NothingFound />}</div>
+      )}
       <p role="status" className={classes.state}>
-        {found.state ?? hintOf(entries.length, text.trim())}
+        {found.state ?? (isAny ? '↑ ↓ choose · Enter opens · Esc closes' : nothingText(text))}
       </p>
-    </Modal>
+    </PaletteDialog>
   );
 }
 
-function hintOf(found: number, text: string): string {
-  return found === 0 ? `Nothing begins with “${text}”.` : '↑ ↓ choose · Enter opens · Esc closes';
-}
-
-/** An entry for the place that a pasted text names by itself, without a request to the service. */
-function usePasted(text: string): Entry[] {
-  const router = useRouter();
-  const navigate = useNavigate();
-  const place = parsePlace(text, window.location.origin);
-  switch (place?.type) {
-    case undefined:
-      return [];
-    case 'link':
-      return [
-        {
-          id: 'pasted',
-          name: place.href,
-          note: 'Open this link',
-          // The search of the link was written by a page of the console, so it is used as it is.
-          run: () => router.history.push(place.href),
-        },
-      ];
-    case 'record': {
-      const { name, search } = place;
-      return [
-        {
-          id: 'pasted',
-          name,
-          note: 'Open this record',
-          run: () => void navigate({ to: '/records', search }),
-        },
-      ];
-    }
-  }
-}
-
-/** Tenants, stores or months below the typed path. A name is searched as it was typed, then in capitals. */
-function useSlices(text: string): {
-  entries: Entry[];
-  /** What to say below the entries: that the search runs, or why it failed. Null says how many there are. */
-  state: string | null;
-  isSearching: boolean;
-} {
-  const navigate = useNavigate();
-  const { hasScope } = useSession();
-  const [path] = useDebouncedValue(text.trim(), 120);
-  const isAllowed = hasScope('enrichment:read');
-  const query = useQuery({
-    queryKey: ['palette', path],
-    queryFn: async ({ signal }) => {
-      const rows = await findSlices(path, signal);
-      return rows.length > 0 || path === path.toUpperCase()
-        ? rows
-        : findSlices(path.toUpperCase(), signal);
-    },
-    enabled: path !== '' && isAllowed,
-  });
-  if (!isAllowed || text.trim() === '') {
-    return { entries: [], state: null, isSearching: false };
-  }
-  // Until the answer for this text is there, the entries shown belong to the previous text.
-  const isSearching = query.isPending || query.isPlaceholderData || path !== text.trim();
-  const entries = (query.data ?? []).map((row) => {
-    const { tenant, store, month } = row;
-    const search = { tenant, ...(store && { store }), ...(month && { month }) };
-    const names = [tenant, store, month].filter((name) => name !== null);
-    return {
-      id: `slice-${names.join('/')}`,
-      name: names.join(' › '),
-      note: `${formatCount(row.count)} records`,
-      run: () => void navigate({ to: '/records', search }),
-    };
-  });
-  if (query.error !== null) {
-    const state = `${describeFailure(query.error)}: search later.`;
-    return { entries, state, isSearching: false };
-  }
-  return { entries, state: isSearching ? 'Searching …' : null, isSearching };
-}
-
-async function findSlices(path: string, signal: AbortSignal): Promise<DatasetRow[]> {
-  const params = { ...parseSlicePath(path), limit: mostFound };
-  return (await api.get<Page<DatasetRow>>('/enrichment/datasets', params, signal)).data;
-}
-
-/** The entries that need no request: the pages, time zone, theme, keys, a link to this view, and signing out. */
-function useCommands(onKeys: () => void): Entry[] {
-  const navigate = useNavigate();
-  const { signOut } = useSession();
-  const [zone, setZone] = useZone();
-  const { setColorScheme } = useMantineColorScheme();
-  const other = zone === 'utc' ? 'local' : 'utc';
-  const command = (id: string, name: string, note: string, run: () => void): Entry => ({
-    id: `command-${id}`,
-    name,
-    note,
-    run,
-  });
-  return [
-    ...pages.map(({ path, name, purpose, key }) =>
-      command(key, `Go to ${name}`, purpose, () => void navigate({ to: path })),
-    ),
-    command('zone', `Show times in ${other === 'utc' ? 'UTC' : 'local time'}`, 'Time zone', () =>
-      setZone(other),
-    ),
-    command('light', 'Light theme', 'Theme', () => setColorScheme('light')),
-    command('dark', 'Dark theme', 'Theme', () => setColorScheme('dark')),
-    command('auto', 'Theme as the system', 'Theme', () => setColorScheme('auto')),
-    command('keys', 'Show all keys', '?', onKeys),
-    command('link', 'Copy link to this view', 'Link', () => {
-      void navigator.clipboard.writeText(window.location.href);
-    }),
-    command('out', 'Sign out', 'Session', () => void signOut()),
-  ];
-}
-
-/** What a pasted text names: a place of this console, or one record. */
-type PastedPlace =
-  | { readonly type: 'link'; readonly href: string }
-  | { readonly type: 'record'; readonly name: string; readonly search: RecordPlace };
-
-type RecordPlace = { tenant: string; store: string; month: string; record: string };
-
-const oneRecordPath = '/api/v1/enrichment/records/one';
-
 /**
- * Reads a link of this console, a link to one record in the API, or a record's identity as links have it:
- * `TX/DFW/2001-03-01T00:05:00.000000Z/fl-0812`. Undefined for any other text, and for links to other hosts, which may
- * look alike but hold other data.
+ * The browser's own dialog: Mantine's is loaded later, but whoever presses Ctrl K types on at once. It keeps the focus
+ * inside, gives it to the field, and lies above all else.
  */
-export function parsePlace(text: string, origin: string): PastedPlace | undefined {
-  const pasted = text.trim();
-  if (isPlaceHash(pasted)) return { type: 'link', href: pasted.slice(1) };
-  const url = URL.canParse(pasted) ? new URL(pasted) : undefined;
-  if (url === undefined) return placeOf(decodeRecord(pasted));
-  if (url.origin !== origin) return undefined;
-  if (url.pathname === oneRecordPath) return placeOf(identityOf(url.searchParams));
-  return isPlaceHash(url.hash) ? { type: 'link', href: url.hash.slice(1) } : undefined;
+function PaletteDialog(props: { onClose: () => void; children: ReactNode }): ReactNode {
+  const ref = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => ref.current?.showModal(), []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, too
+    <dialog
+      ref={ref}
+      // biome-ignore lint/a11y/noRedundantRoles: the page's keys look for it
+      role="dialog"
+      aria-modal="true"
+      aria-label="Find anything"
+      className={classes.dialog}
+      onCancel={(event) => {
+        event.preventDefault();
+        props.onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === event.currentTarget) props.onClose();
+      }}
+    >
+      {props.children}
+    </dialog>
+  );
 }
 
-/** Whether a hash is `#/` and a name. A browser's history would take `#//host` for a path of another host. */
-function isPlaceHash(hash: string): boolean {
-  return /^#\/[^/\\]/.test(hash);
-}
-
-/** The place of a record; undefined when its time is no instant. */
-function placeOf(identity: RecordIdentity | null): PastedPlace | undefined {
-  if (identity === null || !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(identity.occurred_at))
-    return undefined;
-  const { tenant, store, occurred_at } = identity;
-  const name = encodeRecord(identity);
-  return {
-    type: 'record',
-    name,
-    search: { tenant, store, month: occurred_at.slice(0, 7), record: name },
+/** The line to which a key goes; undefined for any other key. */
+function nextOf(key: string, active: number, count: number): number | undefined {
+  const last = Math.max(0, count - 1);
+  const moves: Record<string, number> = {
+    ArrowDown: active >= last ? 0 : active + 1,
+    ArrowUp: active <= 0 ? last : active - 1,
+    PageDown: Math.min(last, active + pageStep),
+    PageUp: Math.max(0, active - pageStep),
   };
+  return moves[key];
 }
 
-function identityOf(params: URLSearchParams): RecordIdentity | null {
-  const names = ['tenant', 'store', 'occurred_at', 'event_id'];
-  return decodeRecord(names.map((name) => params.get(name) ?? '').join('/'));
+/** All lines for a text: what was found comes first; without a text, the last places do. */
+function useEntries(text: string, found: Search, onKeys: () => void) {
+  const { actor } = useSession();
+  const [recents, addRecent] = useRecents(actor.name);
+  const here = useNodeActions();
+  const actions = useActions(onKeys);
+  const typed = text.trim().toLowerCase();
+  const isMatch = ({ name, note }: Recent | Entry) =>
+    `${name} ${note}`.toLowerCase().includes(typed);
+  const recent = recents
+    .filter(isMatch)
+    .map((place): Entry => ({ ...place, id: `recent-${place.href}`, group: 'RECENT' }));
+  const known = new Set(found.entries.map(({ href }) => href));
+  const entries = [
+    ...found.entries,
+    ...recent.filter(({ href }) => !known.has(href)),
+    ...[...here, ...pageEntries, ...actions].filter(isMatch),
+  ];
+  const remember = ({ group, name, note, href }: Entry) => {
+    const isPlace = group === 'FOUND' || group === 'RECENT';
+    if (isPlace && href !== undefined) addRecent({ name, note, href });
+  };
+  return { entries, remember };
+}
+
+/** The lines, in groups. The focus stays in the field, so the mouse only points. */
+function Entries(props: {
+  entries: readonly Entry[];
+  active: number;
+  onPoint: (index: number) => void;
+  onRun: (entry: Entry) => void;
+}): ReactNode {
+  const { entries, active } = props;
+  const groups = [...new Set(entries.map(({ group }) => group))];
+  return (
+    <div id={listId} role="listbox" aria-label="What is found" className={classes.list}>
+      {groups.map((group) => (
+        // biome-ignore lint/a11y/useSemanticElements: a listbox may have groups, but no fieldsets
+        <div key={group} role="group" aria-label={group}>
+          <div className={classes.group} aria-hidden="true">
+            {group}
+          </div>
+          {entries.map((entry, index) => {
+            if (entry.group !== group) return null;
+            return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: keys work in the field, which keeps the focus
+              <div
+                key={entry.id}
+                id={entry.id}
+                role="option"
+                tabIndex={-1}
+                aria-selected={index === active}
+                className={classes.entry}
+                ref={(element) => {
+                  if (index === active) element?.scrollIntoView({ block: 'nearest' });
+                }}
+                onMouseMove={() => props.onPoint(index)}
+                onClick={() => props.onRun(entry)}
+              >
+                <span className={classes.name}>{entry.name}</span>
+                <span className={classes.note}>{entry.note}</span>
+              </div>
+            );
+          })}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function nothingText(text: string): string {
+  return `Nothing is found for “${text.trim()}”.`;
+}
+
+/** Says what can be found, when nothing is. */
+function NothingFound(): ReactNode {
+  return (
+    <dl className={classes.nothing}>
+      <dt>Tenants, stores, months</dt>
+      <dd>by how their names begin: TX, DFW, TX/DFW/2001-03</dd>
+      <dt>Ids, whole</dt>
+      <dd>{idKinds.map(({ prefix, noun }) => `${prefix}_ ${noun}`).join(' · ')}</dd>
+      <dt>Links and records</dt>
+      <dd>of this console, as they are copied</dd>
+      <dt>Actions and pages</dt>
+      <dd>by any word of them: export, tag, retry, theme</dd>
+    </dl>
+  );
 }

@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest';
-import { parsePlace } from './palette.tsx';
+import { parsePlace } from './pasted-place.ts';
 
 const origin = 'https://svcctl.example';
 const key = 'TX/DFW/2001-03-01T00:05:00.000000Z/fl/0812';
-const place = { tenant: 'TX', store: 'DFW', month: '2001-03', record: key };
+const hash = `#/records?tenant=TX&store=DFW&month=2001-03&panel=record/${key}`;
 
 test('a copied link of this console leads to its place', () => {
-  const link = { type: 'link', href: '/records?tenant=TX&q=a%20b' };
-  expect(parsePlace(` ${origin}/#/records?tenant=TX&q=a%20b `, origin)).toEqual(link);
-  expect(parsePlace('#/records?tenant=TX&q=a%20b', origin)).toEqual(link);
+  const href = '#/records?tenant=TX&q=a%20b';
+  const link = { type: 'link', name: href.slice(1), href };
+  expect(parsePlace(` ${origin}/${href} `, origin)).toEqual(link);
+  expect(parsePlace(href, origin)).toEqual(link);
 });
 
 test('a record is found by its identity and by its link in the API, in its month', () => {
-  const record = { type: 'record', name: key, search: place };
+  const record = { type: 'record', name: key, href: hash };
   expect(parsePlace(key, origin)).toEqual(record);
   const params = new URLSearchParams({
     tenant: 'TX',

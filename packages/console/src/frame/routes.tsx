@@ -9,29 +9,38 @@ import {
   Outlet,
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { validateAccessSearch } from '../access/search.ts';
 import { validateExportsSearch } from '../exports/search.ts';
 import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
-import { lazyPage } from '../ui/lazy-part.tsx';
+import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
+import { useSession } from '../ui/session.ts';
+import { ToastList } from '../ui/toasts.tsx';
 import {
   validateDeliveriesSearch,
   validateDlqSearch,
   validateEndpointsSearch,
 } from '../webhooks/search.ts';
-import { Frame } from './frame.tsx';
+import { Frame, KeyHelp, StepUpDialog } from './frame.tsx';
+import { Menu } from './menu-button.tsx';
 import { NotFoundPage, RequireScope } from './no-access.tsx';
-import { actorQuery, SessionGate } from './session.tsx';
-import { SignInPage } from './sign-in.tsx';
+import { actorQuery, SessionGate, SignInAgain } from './session.tsx';
 
 const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
+
+const SignInPage = lazyPage(
+  'frame/sign-in',
+  async () => (await import('./sign-in.tsx')).SignInPage,
+);
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/sign-in',
   validateSearch: validateSignInSearch,
-  component: SignInPage,
+  beforeLoad: ({ context }) => void SignInPage.preload(context.client),
+  component: () => <SignInPage />,
 });
 
 const framedRoute = createRoute({
@@ -151,6 +160,23 @@ const endpointsRoute = createRoute({
   ),
 });
 
+const AccessPage = lazyPage(
+  'access/page',
+  async () => (await import('../access/page.tsx')).AccessPage,
+);
+
+const accessRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/access',
+  validateSearch: validateAccessSearch,
+  beforeLoad: ({ context }) => void AccessPage.preload(context.client),
+  component: () => (
+    <RequireScope scope="admin">
+      <AccessPage />
+    </RequireScope>
+  ),
+});
+
 const unknownRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '$',
@@ -167,6 +193,7 @@ const routeTree = rootRoute.addChildren([
     dlqRoute,
     deliveriesRoute,
     endpointsRoute,
+    accessRoute,
     unknownRoute,
   ]),
 ]);
@@ -197,8 +224,21 @@ function Framed(): ReactNode {
   return (
     <SessionGate>
       <Frame />
+      <Ahead />
     </SessionGate>
   );
+}
+
+/** Loads what the person may open next: first what a key opens at once, then the pages. */
+function Ahead(): null {
+  const { hasScope } = useSession();
+  useIdlePreload([
+    ...[StepUpDialog, SignInAgain, ToastList, KeyHelp, Menu],
+    ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
+    ...(hasScope('analytics:read') ? [ExportsPage] : []),
+    ...(hasScope('admin') ? [DlqPage, DeliveriesPage, EndpointsPage, AccessPage] : []),
+  ]);
+  return null;
 }
 
 function PageFault({ error, reset }: ErrorComponentProps): ReactNode {

@@ -1,4 +1,3 @@
-import { Modal } from '@mantine/core';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
@@ -6,10 +5,17 @@ import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import type { Scope } from '../api/values.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
 import { type Session, SessionContext } from '../ui/session.ts';
+import { useFocusReturn } from '../ui/use-focus-return.ts';
 import { Logo } from './logo.tsx';
+import { recentsKey } from './recents.ts';
 import classes from './sign-in.module.css';
-import { SignInForm } from './token-form.tsx';
+
+export const SignInAgain = lazyPart(
+  'frame/sign-in-again',
+  async () => (await import('./sign-in-again.tsx')).SignInAgain,
+);
 
 /** The query key of who is signed in. */
 export const actorKey = ['me'] as const;
@@ -46,7 +52,7 @@ export function SessionGate({ children }: { children: ReactNode }): ReactNode {
   return (
     <SessionContext value={session}>
       {children}
-      <SignInAgain actor={session.actor} />
+      <EndedSession actor={session.actor} />
     </SessionContext>
   );
 }
@@ -77,8 +83,11 @@ function useSessionOf(actor: Actor | undefined): Session | null {
       signOut: async (from) => {
         await api.delete('/session');
         await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
-        // Removes everything that was read, so that the next person sees nothing of it.
-        client.clear();
+        // Removes everything that was read, so that the next person sees nothing of it. Scripts stay: that of the sign-in
+        // page may still be under way.
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== scriptKey });
+        client.getMutationCache().clear();
+        localStorage.removeItem(recentsKey);
       },
     };
   }, [actor, client, navigate]);
@@ -94,15 +103,19 @@ function identityOf({ confirmed_until: _until, ...who }: Actor): string {
   return JSON.stringify(who);
 }
 
-/** The dialog that lies over the page when the session has ended. The page itself stays as it is. */
-function SignInAgain({ actor }: { actor: Actor }): ReactNode {
+/** Asks for a sign-in over the page when the session has ended. The page itself stays as it is. */
+function EndedSession({ actor }: { actor: Actor }): ReactNode {
   const client = useQueryClient();
   const [isEnded, setEnded] = useState(false);
+  const rememberFocus = useFocusReturn(isEnded);
   useEffect(() => {
-    const end = () => setEnded(true);
+    const end = () => {
+      rememberFocus();
+      setEnded(true);
+    };
     window.addEventListener(sessionEndedEvent, end);
     return () => window.removeEventListener(sessionEndedEvent, end);
-  }, []);
+  }, [rememberFocus]);
   const resume = async (next: Actor) => {
     setEnded(false);
     client.setQueryData(actorKey, next);
@@ -114,22 +127,6 @@ function SignInAgain({ actor }: { actor: Actor }): ReactNode {
     if (isOther) await client.resetQueries(others);
     else await client.invalidateQueries(others);
   };
-  return (
-    <Modal
-      opened={isEnded}
-      onClose={() => {}}
-      withCloseButton={false}
-      closeOnEscape={false}
-      closeOnClickOutside={false}
-      lockScroll={false}
-      centered
-      title="Your session has ended"
-    >
-      <p style={{ marginTop: 0 }}>
-        You were signed in as <strong>{actor.name}</strong>. Sign in to go on: the page stays as it
-        is.
-      </p>
-      <SignInForm onSignedIn={(next) => void resume(next)} />
-    </Modal>
-  );
+  if (!isEnded) return null;
+  return <SignInAgain actor={actor} onSignedIn={(next) => void resume(next)} onClose={() => {}} />;
 }

@@ -3,10 +3,11 @@ import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
+import { signInFailure } from '../ui/outage.ts';
 import { Logo } from './logo.tsx';
 import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
-import { SignInForm, signInFailure } from './token-form.tsx';
+import { SignInForm } from './token-form.tsx';
 
 /**
  * The sign-in page. It signs in by the one-time code of a link, or else by a pasted token, and then goes to the place

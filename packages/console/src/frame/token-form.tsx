@@ -1,9 +1,9 @@
-import { Button, Modal, PasswordInput } from '@mantine/core';
+import { Button, PasswordInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
-import { api, type StepUpRequest, stepUpEvent } from '../api/client.ts';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
-import { describeFailure, isPassing } from '../ui/outage.ts';
+import { signInFailure } from '../ui/outage.ts';
 import classes from './sign-in.module.css';
 
 /** Asks for an access token and opens a session for it. */
@@ -18,57 +18,8 @@ export function SignInForm({ onSignedIn }: { onSignedIn: (actor: Actor) => void 
   );
 }
 
-/** A sentence about why a sign-in failed, and whether to try the same again. */
-export function signInFailure(error: Error & { detail?: string }): string {
-  const detail = error.detail ?? error.message;
-  return isPassing(error) ? `${describeFailure(error)}: ${detail} Try again in a moment.` : detail;
-}
-
-/**
- * Asks for the access token once more when a call of any page needs it, and then lets the call go on. The frame
- * contains it once. Calls that need it at the same time share one question.
- */
-export function StepUp(): ReactNode {
-  const [requests, setRequests] = useState<readonly StepUpRequest[]>([]);
-  useEffect(() => {
-    const take = (event: Event) => {
-      event.preventDefault();
-      const request = (event as CustomEvent<StepUpRequest>).detail;
-      setRequests((all) => [...all, request]);
-    };
-    window.addEventListener(stepUpEvent, take);
-    return () => window.removeEventListener(stepUpEvent, take);
-  }, []);
-  const settle = (isConfirmed: boolean) => {
-    for (const request of requests) request.settle(isConfirmed);
-    setRequests([]);
-  };
-  return (
-    <Modal
-      opened={requests.length > 0}
-      onClose={() => settle(false)}
-      lockScroll={false}
-      centered
-      title="Confirm with your access token"
-      // It lies above the dialog of the action itself, which may still be open.
-      zIndex={250}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <p style={{ marginTop: 0 }}>
-        This action asks for the token that you signed in with. After that it is not asked for again
-        for ten minutes.
-      </p>
-      <TokenForm
-        button="Confirm"
-        send={(token) => api.post<unknown>('/session/confirm', { token })}
-        onSent={() => settle(true)}
-      />
-    </Modal>
-  );
-}
-
 /** A field for an access token. A token that was refused stays in it, with the reason. */
-function TokenForm<Answer>(props: {
+export function TokenForm<Answer>(props: {
   button: string;
   /** The field takes the focus by itself. Outside of a dialog nothing else would give it. */
   isFirst?: boolean;

@@ -1,16 +1,16 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../api/types.ts';
+import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import classes from '../ui/list-page.module.css';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
-import { DaysView } from './calendar/days-view.tsx';
 import { NodeChart } from './facts/node-chart.tsx';
-import { SharesView } from './facts/shares-view.tsx';
 import { useShares } from './facts/use-facts.ts';
 import { TagButton } from './node-actions.tsx';
 import pageClasses from './page.module.css';
+import type { RecordsPanel } from './panels.tsx';
 import {
   changeFilters,
   changeSearch,
@@ -22,12 +22,30 @@ import {
   sliceOf,
 } from './search.ts';
 import type { useRecords } from './table/records-page.ts';
-import { RecordsPart } from './table/records-part.tsx';
 import { windowText } from './tags/tag-window.ts';
-import { TagsView } from './tags/tags-view.tsx';
 import { useTags } from './tags/use-tags.ts';
 import { useVersions } from './versions/use-versions.ts';
-import { VersionsView } from './versions/versions-view.tsx';
+
+const RecordsPart = lazyPage(
+  'records/table/records-part',
+  async () => (await import('./table/records-part.tsx')).RecordsPart,
+);
+const DaysView = lazyPage(
+  'records/calendar/days-view',
+  async () => (await import('./calendar/days-view.tsx')).DaysView,
+);
+const SharesView = lazyPage(
+  'records/facts/shares-view',
+  async () => (await import('./facts/shares-view.tsx')).SharesView,
+);
+const TagsView = lazyPage(
+  'records/tags/tags-view',
+  async () => (await import('./tags/tags-view.tsx')).TagsView,
+);
+const VersionsView = lazyPage(
+  'records/versions/versions-view',
+  async () => (await import('./versions/versions-view.tsx')).VersionsView,
+);
 
 /** The queries of all views of a node. Only those of the view that is shown are read. */
 export function useNodeViews(
@@ -55,14 +73,17 @@ type NodeViewProps = {
   records: ReturnType<typeof useRecords>;
   views: ReturnType<typeof useNodeViews>;
   onChoose: (path: NodePath) => void;
-  onTag: () => void;
-  onRecord: (key: string) => void;
-  onVersion: (id: string) => void;
+  panel: RecordsPanel;
 };
+
+/** Loads the views ahead, of which somebody opens one next. */
+export function useViewsAhead(): void {
+  useIdlePreload([RecordsPart, DaysView, SharesView, TagsView, VersionsView]);
+}
 
 /** The view of the chosen node that the hash names: its records, or another one. */
 export function NodeView(props: NodeViewProps): ReactNode {
-  const { search, update, path, facts, views } = props;
+  const { search, update, path, facts, views, panel } = props;
   const { hasScope } = useSession();
   const mayWrite = hasScope('datasets:write');
   const range = chosenDays(search, facts.data);
@@ -96,9 +117,12 @@ export function NodeView(props: NodeViewProps): ReactNode {
         <VersionsView
           tenant={path.tenant}
           versions={views.versions}
-          open={search.version}
+          open={panel.idOf('version')}
           mayFreeze={mayWrite}
-          onOpen={props.onVersion}
+          mayExport={hasScope('analytics:read')}
+          onOpen={(id) => panel.open('version', id)}
+          onExport={(id) => panel.open('export', id)}
+          onFreeze={() => panel.open('freeze')}
         />
       );
     case 'records':
@@ -108,31 +132,36 @@ export function NodeView(props: NodeViewProps): ReactNode {
           <NodeChart
             path={path}
             facts={facts}
-            from={search.from}
-            to={search.to}
+            range={range}
             onChoose={props.onChoose}
-            onDays={onDays}
+            // Each key changes the days again: Back would go through all of them.
+            onRange={(days, by) =>
+              update((before) => changeFilters(before, { from: days?.from, to: days?.to }), {
+                replace: by === 'key',
+              })
+            }
           />
           <RecordsPart
             search={search}
             update={update}
             records={props.records}
             facts={facts.data}
-            onOpen={props.onRecord}
+            open={panel.idOf('record')}
+            onOpen={(key) => panel.open('record', key)}
           />
         </>
       );
   }
 }
 
-function Days({ search, update, path, facts, views, onTag }: NodeViewProps): ReactNode {
+function Days({ search, update, path, facts, views, panel }: NodeViewProps): ReactNode {
   return (
     <DaysView
       path={path}
       span={views.span}
       days={views.days}
       range={chosenDays(search, facts.data)}
-      tagButton={<TagButton text="TAG these days…" onTag={onTag} />}
+      tagButton={<TagButton text="TAG these days…" onTag={() => panel.open('tag')} />}
       onRange={(range) =>
         update((before) => changeFilters(before, { from: range?.from, to: range?.to }), {
           replace: true,

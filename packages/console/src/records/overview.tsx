@@ -1,50 +1,83 @@
 import type { ReactNode } from 'react';
+import type { DatasetRow, MonthSum } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { formatBytes, formatCount } from '../ui/format.ts';
+import { formatBytes, formatCount, formatShare, visibleText } from '../ui/format.ts';
+import { MonthSums, useMonthSums } from '../ui/month-sums.tsx';
 import { CoverageBar } from './coverage.tsx';
 import factsClasses from './facts/facts.module.css';
 import classes from './page.module.css';
+import type { NodePath } from './search.ts';
 import { totalsOf } from './tree/branch-pages.ts';
 import type { Tree } from './tree/use-tree.ts';
 
 const ingestLine = 'svcctl records ingest records.ndjson';
 
-/** What is shown beside the tree while nothing is chosen: the totals of everything, and how to go on. */
-export function Overview({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
+/** What is shown beside the tree while nothing is chosen: the totals of everything, over time and by tenant. */
+export function Overview(props: {
+  tree: Tree;
+  isSearch: boolean;
+  onChoose: (path: NodePath) => void;
+}): ReactNode {
+  const { tree, isSearch } = props;
   const { rows, tail } = tree.flat.branch;
   if (rows.length === 0 && tail === 'none' && !isSearch) return <NoRecords />;
   return (
     <>
       <Sums tree={tree} isSearch={isSearch} />
-      <div className={classes.nothing}>
-        <h3>Choose a tenant, a store or a month</h3>
-        <p>Its records, their days, EXPORT and TAG then stand here.</p>
-        <dl className={classes.keys}>
-          <dt>
-            <kbd>/</kbd>
-          </dt>
-          <dd>find a tenant, or TX/D for the stores of TX that begin with D</dd>
-          <dt>
-            <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>←</kbd>
-          </dt>
-          <dd>walk through the tree, open and close; letters jump to a name</dd>
-          <dt>
-            <kbd>Enter</kbd>
-          </dt>
-          <dd>choose</dd>
-          <dt>
-            <kbd>?</kbd>
-          </dt>
-          <dd>all keys</dd>
-        </dl>
+      <div className={classes.pictures}>
+        {!isSearch && <MonthSums height={180} />}
+        <LargestTenants rows={rows} isAll={tail === 'none'} onChoose={props.onChoose} />
+        <p className={classes.hint}>
+          Choose a tenant, a store or a month: its records, their days, EXPORT and TAG then stand
+          here. <kbd>/</kbd> finds, <kbd>?</kbd> shows all keys.
+        </p>
       </div>
     </>
   );
 }
 
+/** So many tenants are drawn: what is left is small, and stands in the tree. */
+const mostTenants = 12;
+
+/** The tenants with the most records, as bars; a click chooses one. */
+function LargestTenants(props: {
+  rows: readonly DatasetRow[];
+  isAll: boolean;
+  onChoose: (path: NodePath) => void;
+}): ReactNode {
+  const { rows, isAll } = props;
+  const largest = rows.toSorted((a, b) => b.count - a.count).slice(0, mostTenants);
+  const most = Math.max(1, largest[0]?.count ?? 0);
+  if (rows.length < 2) return null;
+  return (
+    <section className={classes.largest} aria-label="Largest tenants">
+      <h2>LARGEST TENANTS{isAll ? '' : ` OF THE ${formatCount(rows.length)} LOADED`}</h2>
+      <ul>
+        {largest.map((row) => (
+          <li key={row.tenant}>
+            <button type="button" onClick={() => props.onChoose({ tenant: row.tenant })}>
+              <span className={classes.tenant} title={visibleText(row.tenant)}>
+                {visibleText(row.tenant)}
+              </span>
+              <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+                <rect width={Math.max(0.5, (100 * row.count) / most)} height="10" />
+              </svg>
+              <span className={classes.amount}>{formatCount(row.count)}</span>
+              <CoverageBar of={row} />
+              <span className={factsClasses.tier} data-tier={row.tier}>
+                {row.tier}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 function NoRecords(): ReactNode {
   return (
-    <div className={classes.nothing}>
+    <div className={classes.nothing} data-nothing>
       <h2>No records yet</h2>
       <p>
         The detection pipeline writes one record per enriched event. To try it with a file of your
@@ -91,6 +124,7 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
             )}
           </dd>
         </div>
+        {!isSearch && <Tiers />}
         <div>
           <dt>COVERED</dt>
           <dd>
@@ -100,4 +134,27 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
       </dl>
     </section>
   );
+}
+
+/** How many records are hot and how many cold, in all tenants. */
+function Tiers(): ReactNode {
+  const { data = [] } = useMonthSums();
+  const sum = (pick: (month: MonthSum) => number) =>
+    data.reduce((total, month) => total + pick(month), 0);
+  const counts = { hot: sum((month) => month.hot_count), cold: sum((month) => month.cold_count) };
+  const all = counts.hot + counts.cold;
+  return (['hot', 'cold'] as const).map((tier) => (
+    <div key={tier}>
+      <dt>{tier.toUpperCase()}</dt>
+      <dd className={factsClasses.tier} data-tier={tier}>
+        {all === 0 ? '–' : formatCount(counts[tier])}
+        {all > 0 && (
+          <span className={factsClasses.muted}>
+            {'\u00a0'}
+            {formatShare(counts[tier] / all)}
+          </span>
+        )}
+      </dd>
+    </div>
+  ));
 }

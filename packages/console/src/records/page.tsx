@@ -2,19 +2,18 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { useKeys } from '../ui/keys.ts';
-import { lazyPart } from '../ui/lazy-part.tsx';
 import { useSession } from '../ui/session.ts';
-import { type ChangeSearch, useDrawerStep, useHashSearch } from '../ui/use-search.ts';
+import { useHashSearch, usePanel } from '../ui/use-search.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { NodeActions } from './node-actions.tsx';
-import { NodeView, useNodeViews, ViewSwitch } from './node-view.tsx';
+import { NodeView, useNodeViews, useViewsAhead, ViewSwitch } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
+import { RecordsPanels, usePanelsAhead } from './panels.tsx';
 import {
   changeSearch,
   chooseNode,
-  chosenDays,
   chosenNode,
   decodeOpen,
   encodeOpen,
@@ -23,32 +22,14 @@ import {
   parseNodeKey,
   type RecordsSearch,
   type RecordsView,
-  type SliceParams,
-  sliceOf,
+  recordsPanels,
   validateRecordsSearch,
+  withoutPanel,
 } from './search.ts';
 import { useRecords } from './table/records-page.ts';
 import { TreePanel } from './tree/tree-panel.tsx';
 import { TreeSeparator } from './tree/tree-separator.tsx';
 import { useTree } from './tree/use-tree.ts';
-
-const RecordDrawer = lazyPart(
-  'records/record-drawer',
-  async () => (await import('./record-drawer.tsx')).RecordDrawer,
-);
-const ExportPanel = lazyPart(
-  'records/export/export-panel',
-  async () => (await import('./export/export-panel.tsx')).ExportPanel,
-);
-
-const VersionDrawer = lazyPart(
-  'records/versions/version-drawer',
-  async () => (await import('./versions/version-drawer.tsx')).VersionDrawer,
-);
-const TagDialog = lazyPart(
-  'records/tags/tag-dialog',
-  async () => (await import('./tags/tag-dialog.tsx')).TagDialog,
-);
 
 /** The page RECORDS: the tree on the left, the chosen node with its records on the right. */
 export function RecordsPage(): ReactNode {
@@ -59,12 +40,13 @@ export function RecordsPage(): ReactNode {
   const facts = useFacts(path);
   const records = useRecords(search);
   const views = useNodeViews(search, path, facts.data);
-  const record = useDrawer('record', search, update);
-  const version = useDrawer('version', search, update);
+  useViewsAhead();
+  usePanelsAhead();
+  const panel = usePanel(search.panel, recordsPanels, (next, options) =>
+    update((before) => changeSearch(before, { panel: next }), options),
+  );
   const { hasScope } = useSession();
-  const mayWrite = hasScope('datasets:write');
-  const [isExporting, setExporting] = useState(false);
-  const [isTagging, setTagging] = useState(false);
+  const picker = usePicker(path);
 
   const choose = useCallback(
     (next: NodePath) => update((before) => withNode(before, next)),
@@ -73,9 +55,11 @@ export function RecordsPage(): ReactNode {
   const chooseKey = useCallback(
     (key: string) => {
       const next = parseNodeKey(key);
-      if (next !== undefined) choose(next);
+      if (next === undefined) return;
+      choose(next);
+      picker.close();
     },
-    [choose],
+    [choose, picker.close],
   );
   const setOpen = useCallback(
     (keys: readonly string[], isOpen: boolean) =>
@@ -90,12 +74,12 @@ export function RecordsPage(): ReactNode {
     [update],
   );
   useRevealed(path, open, setOpen);
-  useKeys({ t: () => path !== null && mayWrite && setTagging(true) });
+  useKeys({ t: () => path !== null && hasScope('datasets:write') && panel.open('tag') });
   const shown = search.view === undefined ? [records] : views.watched;
   const queries: UseQueryResult[] =
     path === null ? tree.queries : [...tree.queries, facts, ...shown];
   return (
-    <div className={classes.page}>
+    <div className={classes.page} data-screen={picker.isOpen ? 'tree' : 'node'}>
       <FreshnessBanner queries={queries} />
       <TreePanel
         tree={tree}
@@ -104,20 +88,25 @@ export function RecordsPage(): ReactNode {
         chosen={path === null ? null : nodeKey(path)}
         onChoose={chooseKey}
         onOpen={setOpen}
+        {...(path !== null && { onClose: picker.close })}
       />
       <TreeSeparator />
-      <div className={classes.side}>
+      <div ref={picker.side} tabIndex={-1} className={classes.side}>
         {path === null ? (
-          <Overview tree={tree} isSearch={search.q !== undefined} />
+          <Overview tree={tree} isSearch={search.q !== undefined} onChoose={choose} />
         ) : (
           <>
             <NodeFacts
               path={path}
               facts={facts}
               actions={
-                <NodeActions onExport={() => setExporting(true)} onTag={() => setTagging(true)} />
+                <NodeActions
+                  onExport={() => panel.open('export')}
+                  onTag={() => panel.open('tag')}
+                />
               }
               onChoose={choose}
+              onPick={picker.open}
             />
             <ViewSwitch
               view={search.view ?? 'records'}
@@ -131,79 +120,49 @@ export function RecordsPage(): ReactNode {
               records={records}
               views={views}
               onChoose={choose}
-              onTag={() => setTagging(true)}
-              onRecord={record.open}
-              onVersion={version.open}
+              panel={panel}
             />
           </>
         )}
       </div>
-      {search.record !== undefined && (
-        <RecordDrawer recordKey={search.record} onClose={record.close} />
-      )}
-      {search.version !== undefined && (
-        <VersionDrawer
-          key={search.version}
-          id={search.version}
-          mayDelete={mayWrite}
-          onClose={version.close}
-        />
-      )}
-      {isTagging && path !== null && (
-        <TagDialog
-          place={{ ...path, ...chosenDays(search, facts.data) }}
-          onClose={() => setTagging(false)}
-        />
-      )}
-      {isExporting && (
-        <Export search={search} facts={facts.data ?? null} onClose={() => setExporting(false)} />
-      )}
+      <RecordsPanels panel={panel} search={search} facts={facts.data} />
     </div>
   );
 }
 
-type Facts = { count: number; first_at: string | null; last_at: string | null };
-
-/** The export panel for the chosen slice. */
-function Export(props: {
-  search: RecordsSearch;
-  facts: Facts | null;
-  onClose: () => void;
-}): ReactNode {
-  const { search, facts, onClose } = props;
-  // The last slice is kept, so that a running export goes on when nothing is chosen any more.
-  const lastSlice = useRef<SliceParams | null>(null);
-  const slice = sliceOf(search) ?? lastSlice.current;
-  lastSlice.current = slice;
-  if (slice === null) return null;
-  const first = facts?.first_at?.slice(0, 10);
-  const last = facts?.last_at?.slice(0, 10);
-  return (
-    <ExportPanel
-      slice={slice}
-      kind={search.kind}
-      source={search.source}
-      dataset={search.dataset}
-      days={first === undefined || last === undefined ? null : [first, last]}
-      onClose={onClose}
-    />
-  );
+/**
+ * On a narrow screen the tree takes the place of the node: while nothing is chosen, and while it is opened to choose
+ * another node. A wider screen shows both, whatever this says.
+ */
+function usePicker(path: NodePath | null) {
+  const [isAsked, setAsked] = useState(false);
+  const side = useRef<HTMLDivElement>(null);
+  const isOpen = isAsked || path === null;
+  const wasOpen = useRef(isOpen);
+  useEffect(() => {
+    const isClosing = wasOpen.current && !isOpen;
+    wasOpen.current = isOpen;
+    if (isClosing && !isTreeShown()) side.current?.focus();
+  }, [isOpen]);
+  const close = useCallback(() => setAsked(false), []);
+  const open = useCallback(() => {
+    setAsked(true);
+    requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>('[role="treeitem"][tabindex="0"]')?.focus(),
+    );
+  }, []);
+  return { isOpen, side, open, close };
 }
 
-/** One of the page's drawers, which the hash opens by the id of what it shows. */
-function useDrawer(
-  kind: 'record' | 'version',
-  search: RecordsSearch,
-  update: ChangeSearch<RecordsSearch>,
-) {
-  return useDrawerStep(search[kind], (next, options) =>
-    update((before) => changeSearch(before, { [kind]: next }), options),
-  );
+/** Whether the tree can be seen; what is hidden with it loses the focus. */
+function isTreeShown(): boolean {
+  const tree = document.querySelector('[role="tree"]');
+  return tree?.checkVisibility({ visibilityProperty: true }) ?? false;
 }
 
-/** Changes the view, and closes the drawers, which belonged to the previous one. */
+/** Changes the view, and closes a panel about what the previous one listed. */
 function withView(before: RecordsSearch, view: RecordsView): RecordsSearch {
-  return changeSearch(before, { view, record: undefined, version: undefined });
+  return withoutPanel(changeSearch(before, { view }), ['record', 'version']);
 }
 
 /**

@@ -1,15 +1,14 @@
-import { ActionIcon, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useMemo, useRef } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
 import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
 import { formatBytes, formatCount, formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
-import { CloseIcon } from '../ui/icons.tsx';
 import { printJson, readMembers } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { noPlaceholder } from '../ui/poll.tsx';
 import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
@@ -17,13 +16,9 @@ import { decodeRecord, type RecordIdentity } from './search.ts';
 
 export type RecordDrawerProps = { recordKey: string; onClose: () => void };
 
-/**
- * The drawer of one record, with every character as it was sent. It is not modal: the table beside it can still be
- * used.
- */
+/** The drawer of one record, with every character as it was sent. */
 export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNode {
   const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
-  const heading = useRef<HTMLHeadingElement>(null);
   const query = useQuery({
     queryKey: ['records', 'one', recordKey],
     enabled: identity !== null,
@@ -33,33 +28,14 @@ export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNo
     queryFn: ({ signal }) => api.getText('/enrichment/records/one', identity ?? {}, signal),
   });
   const failure = useFailure(query);
-  useEffect(() => {
-    heading.current?.focus();
-  }, []);
-  const close = useRef(onClose);
-  close.current = onClose;
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.defaultPrevented) return;
-      if (document.querySelector('[role="dialog"][aria-modal="true"]')) return;
-      event.preventDefault();
-      close.current();
-    };
-    document.addEventListener('keydown', onKeyDown);
-    return () => document.removeEventListener('keydown', onKeyDown);
-  }, []);
   return (
-    <aside className={classes.drawer} data-drawer aria-labelledby="record-title">
-      <header className={classes.head}>
-        <h2 id="record-title" ref={heading} tabIndex={-1}>
-          <span>RECORD</span> {identity?.event_id ?? recordKey}
-        </h2>
-        <Tooltip label="Close (Esc)">
-          <ActionIcon aria-label="Close record" onClick={onClose}>
-            <CloseIcon />
-          </ActionIcon>
-        </Tooltip>
-      </header>
+    <Panel
+      kind="RECORD"
+      title={identity?.event_id ?? recordKey}
+      id={recordKey}
+      closeLabel="Close record"
+      onClose={onClose}
+    >
       {query.data === undefined ? (
         <div className={classes.body}>
           {identity === null && <p className={classes.note}>This link names no record.</p>}
@@ -73,7 +49,7 @@ export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNo
       ) : (
         identity && <RecordBody identity={identity} source={query.data} />
       )}
-    </aside>
+    </Panel>
   );
 }
 

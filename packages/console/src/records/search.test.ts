@@ -39,21 +39,27 @@ describe('validateRecordsSearch', () => {
   });
 
   it('knows the views of a node, and none without one', () => {
-    const search = { view: 'days', year: '2001', version: 'ver_1' };
+    const search = { view: 'days', year: '2001', panel: 'version/ver_1' };
     expect(validateRecordsSearch({ tenant: 'TX', ...search })).toEqual({
       tenant: 'TX',
       view: 'days',
       year: 2001,
-      version: 'ver_1',
+      panel: 'version/ver_1',
     });
-    expect(validateRecordsSearch({ view: 'days', version: 'ver_1' })).toEqual({});
+    expect(validateRecordsSearch({ view: 'days', panel: 'export' })).toEqual({});
     expect(validateRecordsSearch({ tenant: 'TX', view: 'x', year: '20010' })).toEqual({
       tenant: 'TX',
     });
   });
 
+  it('reads a record and a version in links of earlier releases', () => {
+    const record = 'TX/DFW/2001-03-01T00:05:00.000000Z/e';
+    expect(validateRecordsSearch({ record })).toEqual({ panel: `record/${record}` });
+    expect(validateRecordsSearch({ tenant: 'TX', version: 'ver_1' }).panel).toBe('version/ver_1');
+  });
+
   it('goes on with the view at another node', () => {
-    const search = { tenant: 'TX', view: 'days', version: 'ver_1' } as const;
+    const search = { tenant: 'TX', view: 'days', panel: 'version/ver_1' } as const;
     expect(chooseNode(search, { tenant: 'CA' })).toEqual({ tenant: 'CA', view: 'days' });
     expect(chooseNode(search, null)).toEqual({});
   });
@@ -77,7 +83,7 @@ describe('changes', () => {
     from: '2001-03-04',
     cursor: 'c',
     at: 100,
-    record: 'TX/DFW/t/e',
+    panel: 'record/TX/DFW/t/e',
   });
 
   it('another node drops days, page and drawer, and keeps kind', () => {
@@ -87,6 +93,25 @@ describe('changes', () => {
       kind: 'departure',
     });
     expect(chosenNode(chooseNode(search, null))).toBeNull();
+  });
+
+  it('another node keeps a panel that is about the node, or about its tenant', () => {
+    const panelAt = (panel: string, tenant: string) =>
+      chooseNode({ ...search, panel }, { tenant, store: 'AUS' }).panel;
+    expect(panelAt('tag', 'CA')).toBe('tag');
+    expect(panelAt('freeze', 'CA')).toBe('freeze');
+    expect(panelAt('export', 'CA')).toBe('export');
+    expect(panelAt('export/ver_1', 'TX')).toBe('export/ver_1');
+    expect(panelAt('export/ver_1', 'CA')).toBe('export');
+    expect(panelAt('version/ver_1', 'TX')).toBe('version/ver_1');
+    expect(panelAt('version/ver_1', 'CA')).toBeUndefined();
+    expect(panelAt('record/TX/DFW/t/e', 'TX')).toBeUndefined();
+    expect(chooseNode({ ...search, panel: 'tag' }, null).panel).toBeUndefined();
+  });
+
+  it('other filters close a record, and nothing else', () => {
+    expect(changeFilters(search, { kind: 'arrival' })).not.toHaveProperty('panel');
+    expect(changeFilters({ ...search, panel: 'tag' }, { kind: 'arrival' }).panel).toBe('tag');
   });
 
   it('other filters drop the cursor', () => {

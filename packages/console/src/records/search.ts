@@ -1,6 +1,7 @@
 import type { DatasetRow } from '../api/types.ts';
 import { type DatasetName, datasetNames } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { panelText, parsePanel, readPanel } from '../ui/panel-place.ts';
 
 /** The view state of the page RECORDS, as the hash has it: a copied link opens exactly this. */
 export type RecordsSearch = {
@@ -14,6 +15,8 @@ export type RecordsSearch = {
   q?: string;
   kind?: string;
   source?: string;
+  /** Filter: only records of the event with this id. */
+  event?: string;
   /** Filter: only records with a tag of this dataset. */
   dataset?: DatasetName;
   /** First and last day within the node, inclusive. Each may be given alone. */
@@ -23,15 +26,18 @@ export type RecordsSearch = {
   cursor?: string;
   /** How many records come before this page. Known only when the page was reached by paging. */
   at?: number;
-  /** Identity of the record in the drawer, see `encodeRecord`. */
-  record?: string;
   /** The view of the node; undefined means its records. */
   view?: RecordsView;
   /** The last year of the calendar; undefined means the year of the last record. */
   year?: number;
-  /** Id of the dataset version in the drawer. */
-  version?: string;
+  panel?: string;
 };
+
+/**
+ * The panels of the page: a record by its identity (see `encodeRecord`), a dataset version by its id, the export of
+ * what is chosen or of a version by its id, a new tag, and a new version.
+ */
+export const recordsPanels = ['record', 'version', 'export', 'tag', 'freeze'] as const;
 
 export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
 /** The views of a node. */
@@ -61,6 +67,7 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     q: textOf(search.q),
     kind: textOf(search.kind),
     source: textOf(search.source),
+    event: textOf(search.event),
     dataset:
       tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset),
     from: textOf(search.from, dayPattern),
@@ -68,11 +75,17 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     limit: limit === defaultPageSize ? undefined : limit,
     cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
-    record: textOf(search.record),
     view: tenant === undefined ? undefined : view,
     year: Number.isInteger(year) && year >= 1970 && year <= 9999 ? year : undefined,
-    version: tenant && textOf(search.version),
+    panel: panelOf(search, tenant),
   });
+}
+
+/** The panel that a hash names. All but a record's are about the chosen tenant. */
+function panelOf(search: Record<string, unknown>, tenant: string | undefined): string | undefined {
+  const panel = readPanel(search, recordsPanels, { record: 'record', version: 'version' });
+  const isRecord = parsePanel(panel, recordsPanels)?.kind === 'record';
+  return tenant === undefined && !isRecord ? undefined : panel;
 }
 
 export function pageSizeOf(search: RecordsSearch): number {
@@ -85,21 +98,50 @@ export function chosenNode(search: RecordsSearch): NodePath | null {
 }
 
 /**
- * The view state with another node. Days, page and drawer belonged to the previous node and go; the other filters and
- * the view stay.
+ * The view state with another node. Days and page belonged to the previous node and go; the other filters and the view
+ * stay. So does a panel, unless what it shows belongs to the previous node.
  */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
-  const { open, q, kind, source, limit } = search;
+  const { open, q, kind, source, event, limit } = search;
   const { view, dataset } = path === null ? {} : search;
-  return withoutUndefined({ ...path, open, q, kind, source, dataset, limit, view });
+  const panel = path === null ? undefined : panelAt(search, path);
+  return withoutUndefined({ ...path, open, q, kind, source, event, dataset, limit, view, panel });
+}
+
+/** The panel that stays open at another node. */
+function panelAt(search: RecordsSearch, path: NodePath): string | undefined {
+  const place = parsePanel(search.panel, recordsPanels);
+  const isOfTenant = place?.id !== undefined && place.id !== '' && search.tenant === path.tenant;
+  switch (place?.kind) {
+    case 'export':
+      return panelText({ kind: 'export', id: isOfTenant ? place.id : '' });
+    case 'version':
+      return isOfTenant ? search.panel : undefined;
+    case 'tag':
+    case 'freeze':
+      return search.panel;
+    case 'record':
+    case undefined:
+      return undefined;
+  }
+}
+
+/** The view state without a panel of one of these kinds, because what it shows is not in sight any more. */
+export function withoutPanel(
+  search: RecordsSearch,
+  kinds: readonly (typeof recordsPanels)[number][],
+): RecordsSearch {
+  const isGone = parsePanel(search.panel, kinds) !== undefined;
+  return isGone ? changeSearch(search, { panel: undefined }) : search;
 }
 
 /** The view state with other filters. The cursor goes, because it belonged to the previous ones. */
 export function changeFilters(
   search: RecordsSearch,
-  change: Pick<Changes, 'kind' | 'source' | 'dataset' | 'from' | 'to'>,
+  change: Pick<Changes, 'kind' | 'source' | 'event' | 'dataset' | 'from' | 'to'>,
 ): RecordsSearch {
-  return changeSearch(search, { ...change, cursor: undefined, at: undefined, record: undefined });
+  const changed = changeSearch(search, { ...change, cursor: undefined, at: undefined });
+  return withoutPanel(changed, ['record']);
 }
 
 type Changes = { [Key in keyof RecordsSearch]?: RecordsSearch[Key] | undefined };

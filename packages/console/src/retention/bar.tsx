@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { moveKinds, moveStates } from '../api/values.ts';
-import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
+import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import classes from '../ui/list-page.module.css';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import { shortId } from '../ui/words.ts';
@@ -25,8 +25,12 @@ export function Bar(props: BarProps): ReactNode {
     props.update({ ...change, cursor: undefined }, options);
   return (
     <div className={classes.bar}>
-      <fieldset className={`${classes.filters} ${ownClasses.filters}`} aria-label="What is shown">
-        <ViewSwitch isJournal={isJournal} onChange={(view) => filter({ view })} />
+      <ViewSwitch isJournal={isJournal} onChange={(view) => filter({ view })} />
+      <Filters
+        label="What is shown"
+        className={ownClasses.filters}
+        values={isJournal ? [search.tenant, search.kind, search.state, search.run] : [search.q]}
+      >
         {isJournal ? (
           <JournalFilters search={search} filter={filter} />
         ) : (
@@ -43,7 +47,7 @@ export function Bar(props: BarProps): ReactNode {
             </Button>
           </>
         )}
-      </fieldset>
+      </Filters>
       <div className={classes.actions}>{props.children}</div>
     </div>
   );

@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Page, Plan, RetentionMove, StoreSummary, Verification } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
-import { HoldIcon, WarningIcon } from '../ui/icons.tsx';
+import { CloseIcon, HoldIcon, OkIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
@@ -11,7 +11,7 @@ import type { Sums } from './calls.ts';
 import classes from './head.module.css';
 import { isAtWork, outcomeText } from './jobs.tsx';
 import { ShareBar, TierWord } from './marks.tsx';
-import { drawerHref } from './search.ts';
+import { retentionHref } from './search.ts';
 import { daysText, ratioText, reasonText } from './words.ts';
 
 type HeadProps = {
@@ -180,12 +180,18 @@ function LastVerification(props: HeadProps): ReactNode {
 /** The outcome of a verification, equal or not, as a word with a shape. */
 function Outcome({ verification }: { verification: Verification }): ReactNode {
   if (isAtWork(verification))
-    return <span className={classes.outcome}>◌ {verification.state}</span>;
+    return (
+      <span className={classes.outcome}>
+        <QueuedIcon />
+        {verification.state}
+      </span>
+    );
   const isOk = verification.ok === true;
   const word = verification.state === 'failed' ? 'not finished' : isOk ? 'equal' : 'differs';
   return (
     <span className={classes.outcome} data-ok={isOk}>
-      <span aria-hidden="true">{isOk ? '✓' : '✕'}</span> {word}
+      {isOk ? <OkIcon /> : <CloseIcon />}
+      {word}
     </span>
   );
 }
@@ -271,7 +277,7 @@ export function FailureAlert({ failures }: { failures: readonly RetentionMove[] 
             </strong>{' '}
             <Moment at={move.failed_at} />: {reasonText(move)}
           </p>
-          <Anchor href={drawerHref({ kind: 'move', id: move.id })}>see the move</Anchor>
+          <Anchor href={retentionHref('move', move.id)}>see the move</Anchor>
         </div>
       ))}
       {rest > 0 && (

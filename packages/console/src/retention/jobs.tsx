@@ -12,7 +12,7 @@ import { noPlaceholder, pollMillis } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
 import { retentionKey } from './calls.ts';
-import { drawerHref } from './search.ts';
+import { retentionHref } from './search.ts';
 
 const followMillis = 1_000;
 const mostListed = 3;
@@ -118,7 +118,7 @@ function doneText(run: RetentionRun): string {
 }
 
 function toastOfVerification(verification: Verification): Toast {
-  const href = drawerHref({ kind: 'verify', id: verification.id });
+  const href = retentionHref('verification', verification.id);
   return { text: `Verification: ${outcomeText(verification)}.`, href, linkText: 'see it' };
 }
 
@@ -211,7 +211,7 @@ function VerificationLine(props: { verification: Verification; onDismiss: () => 
       value={verification.bytes_done}
       max={verification.bytes_total ?? 0}
       count={progressText(verification)}
-      link={{ href: drawerHref({ kind: 'verify', id: verification.id }), text: 'its report' }}
+      link={{ href: retentionHref('verification', verification.id), text: 'its report' }}
       onDismiss={props.onDismiss}
     />
   );

@@ -2,7 +2,8 @@ import type { ReactNode } from 'react';
 import type { RetentionMove } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
-import { type Column, RowsTable } from '../ui/table/rows-table.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
 import { Stepper } from './marks.tsx';
 import classes from './retention.module.css';
 import { daysText, kindWords } from './words.ts';
@@ -15,43 +16,69 @@ function countOfMove({ kind, source, gone }: RetentionMove): number | null {
 
 const columns: readonly Column<RetentionMove>[] = [
   {
+    id: 'planned_at',
     name: 'PLANNED',
-    className: classes.when,
+    width: 96,
+    rank: 2,
+    card: 'note',
     cell: ({ planned_at }) => <Moment at={planned_at} />,
+    value: ({ planned_at }) => planned_at,
   },
   {
+    id: 'tenant',
     name: 'TENANT',
-    className: classes.tenant,
+    width: 104,
+    card: 'title',
     cell: ({ tenant }) => <CutText text={tenant} />,
+    value: ({ tenant }) => tenant,
   },
   {
+    id: 'kind',
     name: 'KIND',
-    className: classes.kind,
+    width: 88,
+    card: 'title',
     cell: ({ kind }) => <span title={kindWords[kind]}>{kind}</span>,
+    value: ({ kind }) => kind,
   },
   {
+    id: 'days',
     name: 'DAYS',
-    className: classes.dayRange,
+    width: 176,
+    card: 'title',
     cell: ({ first_day, last_day }) => daysText(first_day, last_day),
+    value: ({ first_day, last_day }) => daysText(first_day, last_day),
   },
   {
+    id: 'records',
     name: 'RECORDS',
-    className: classes.count,
+    width: 96,
+    isFigure: true,
+    card: 'fact',
     cell: (move) => {
       const count = countOfMove(move);
       return count === null ? <span className={classes.muted}>–</span> : formatCount(count);
     },
+    value: countOfMove,
   },
   {
+    id: 'stored_bytes',
     name: 'STORED IN',
-    className: classes.storedIn,
+    width: 88,
+    isFigure: true,
+    rank: 1,
+    card: 'fact',
     cell: ({ stored_bytes }) =>
       stored_bytes === null ? <span className={classes.muted}>–</span> : formatBytes(stored_bytes),
+    value: ({ stored_bytes }) => stored_bytes,
   },
   {
-    name: 'PLANNED → … → REMOVED',
-    className: classes.steps,
+    id: 'state',
+    name: 'STEPS',
+    width: 176,
+    isMain: true,
+    card: 'line',
     cell: (move) => <Stepper move={move} />,
+    value: ({ state }) => state,
   },
 ];
 
@@ -67,12 +94,12 @@ export function JournalTable(props: {
   onOpen: (id: string) => void;
 }): ReactNode {
   return (
-    <RowsTable
+    <DataTable
+      list="moves"
       label="Journal of moves"
       columns={columns}
-      groups={[{ id: 'all', rows: props.rows }]}
+      rows={props.rows}
       keyOf={keyOf}
-      className={classes.table}
       open={props.open}
       place={props.place}
       isWaiting={props.isWaiting}

@@ -2,17 +2,17 @@ import type { ReactNode } from 'react';
 import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
-import { DrawerShell } from '../ui/drawer-shell.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { WarningIcon } from '../ui/icons.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import type { useMove } from './calls.ts';
 import { MoveMark } from './marks.tsx';
 import classes from './move.module.css';
-import { drawerHref } from './search.ts';
+import { retentionHref } from './search.ts';
 import {
   daysText,
   isCalledOff,
@@ -33,7 +33,7 @@ export function MoveDrawer(props: {
   const failure = useFailure(props.move);
   const move = props.move.data;
   return (
-    <DrawerShell
+    <Panel
       kind="MOVE"
       title={props.id}
       id={props.id}
@@ -50,7 +50,7 @@ export function MoveDrawer(props: {
           <FailurePanel error={failure} onRetry={() => void props.move.refetch()} />
         )}
       </section>
-    </DrawerShell>
+    </Panel>
   );
 }
 
@@ -78,7 +78,7 @@ function Move({ move }: { move: RetentionMove }): ReactNode {
           </p>
         </>
       )}
-      <h3 className={drawerClasses.title}>ARROWS</h3>
+      <h3 className={drawerClasses.title}>STEPS</h3>
       <Timeline move={move} />
       <h3 className={drawerClasses.title}>WHAT</h3>
       <Facts move={move} />
@@ -139,7 +139,7 @@ function StepLine(props: { step: Step; before: string | null; move: RetentionMov
       </span>
       {at !== null && (
         <time dateTime={at}>
-          {formatInstant(at, zone).slice(0, 19)} {zoneName(zone)}
+          {formatInstant(at, zone)} {zoneName(zone)}
         </time>
       )}
     </li>
@@ -159,7 +159,7 @@ function Facts({ move }: { move: RetentionMove }): ReactNode {
       <div>
         <dt>tenant</dt>
         <dd>
-          <a href={drawerHref({ kind: 'tenant', id: tenant })}>{tenant}</a>
+          <a href={retentionHref('tenant', tenant)}>{tenant}</a>
         </dd>
       </div>
       <div>

@@ -1,16 +1,18 @@
 import { type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Page, RetentionMove, TenantState, Verification } from '../api/types.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
+import { MonthSums } from '../ui/month-sums.tsx';
 import { reasonOf } from '../ui/outage.ts';
+import type { PanelPlace } from '../ui/panel-place.ts';
 import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
 import {
   retentionKey,
@@ -28,12 +30,9 @@ import { JournalTable } from './journal-table.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
 import { RunDialog } from './run-dialog.tsx';
 import {
-  type DrawerPlace,
-  drawerFields,
-  drawerOf,
-  parsePlaceText,
-  placeText,
+  type RetentionPanel,
   type RetentionSearch,
+  retentionPanels,
   validateRetentionSearch,
 } from './search.ts';
 import { TenantDrawer } from './tenants/tenant-drawer.tsx';
@@ -49,9 +48,11 @@ export function RetentionPage(): ReactNode {
   const [failures, tenants, moves] = [useFailures(), useTenants(search), useMoves(search)];
   const [runs, verifications] = [useRuns(), useVerifications()];
   const verify = useVerify(verifications);
-  const drawer = useDrawer(search, update);
-  const queries = useDrawerQueries(drawer.place);
-  const [asked, setAsked] = useState<{ tenant: string | undefined } | null>(null);
+  const panel = usePanel(search.panel, retentionPanels, (next, options) =>
+    update({ panel: next }, options),
+  );
+  const queries = usePanelQueries(panel.place);
+  const run = panel.idOf('run');
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
   const watched = [...main, failures, runs.list, verifications.list, ...queries.watched];
   return (
@@ -63,40 +64,49 @@ export function RetentionPage(): ReactNode {
         <Head
           {...head}
           verifications={verifications.list}
-          onVerification={(id) => drawer.open(placeText({ kind: 'verify', id }))}
+          onVerification={(id) => panel.open('verification', id)}
         />
+        <MonthSums height={96} />
         <JobLines runs={runs} verifications={verifications} />
-        <Bar
-          search={search}
-          update={update}
-          onDefaultPolicy={() => drawer.open(placeText({ kind: 'tenant', id: '*' }))}
-        >
+        <Bar search={search} update={update} onDefaultPolicy={() => panel.open('tenant', '*')}>
           <PollNote queries={main} />
           <HeadActions
             mayAct={mayAct}
             isVerifying={verify.isBusy}
-            onRun={() => setAsked({ tenant: undefined })}
+            onRun={() => panel.open('run')}
             onVerify={() => verify.start(undefined)}
           />
         </Bar>
         {isJournal ? (
-          <Journal list={moves} search={search} update={update} onOpen={drawer.open} />
+          <Journal
+            list={moves}
+            search={search}
+            update={update}
+            open={panel.idOf('move')}
+            onOpen={(id) => panel.open('move', id)}
+          />
         ) : (
-          <Tenants list={tenants} search={search} update={update} onOpen={drawer.open} />
+          <Tenants
+            list={tenants}
+            search={search}
+            update={update}
+            open={panel.idOf('tenant')}
+            onOpen={(id) => panel.open('tenant', id)}
+          />
         )}
-        <Drawers
-          place={drawer.place}
+        <Panels
+          place={panel.place}
           queries={queries}
           mayAct={mayAct}
           isVerifying={verify.isBusy}
-          onRun={(tenant) => setAsked({ tenant })}
+          onRun={(tenant) => panel.open('run', tenant, { isInside: true })}
           onVerify={verify.start}
-          onClose={drawer.close}
+          onClose={panel.close}
         />
         <RunDialog
-          tenant={asked?.tenant}
-          isOpen={asked !== null}
-          onClose={() => setAsked(null)}
+          tenant={run === '' ? undefined : run}
+          isOpen={run !== undefined && mayAct}
+          onClose={panel.close}
           onStarted={runs.follow}
         />
       </div>
@@ -105,15 +115,6 @@ export function RetentionPage(): ReactNode {
 }
 
 type Update = UpdateSearch<RetentionSearch>;
-
-/** The drawer that the hash names, and functions that open and close it. */
-function useDrawer(search: RetentionSearch, update: Update) {
-  const place = drawerOf(search);
-  const step = useDrawerStep(place && placeText(place), (next, options) =>
-    update(drawerFields(next === undefined ? undefined : parsePlaceText(next)), options),
-  );
-  return { place, ...step };
-}
 
 /** Starts verifications; without a tenant everything is verified. */
 function useVerify(verifications: Jobs<Verification>) {
@@ -134,16 +135,18 @@ type ListProps<Row> = {
   list: UseQueryResult<Page<Row>>;
   search: RetentionSearch;
   update: Update;
-  onOpen: (place: string) => void;
+  /** Key of the row that the panel shows. */
+  open: string | undefined;
+  onOpen: (key: string) => void;
 };
 
 /** Identifies the list that is shown: when it changes, the list scrolls to its top. */
 function placeOf(search: RetentionSearch): string {
-  return JSON.stringify({ ...search, ...drawerFields(undefined) });
+  return JSON.stringify({ ...search, panel: undefined });
 }
 
 /** The list of tenants, when it is shown. */
-function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): ReactNode {
+function Tenants({ list, search, update, open, onOpen }: ListProps<TenantState>): ReactNode {
   const rows = list.data?.data ?? [];
   return (
     <>
@@ -160,10 +163,10 @@ function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): Reac
       >
         <TenantsTable
           rows={rows}
-          open={search.open}
+          open={open}
           place={placeOf(search)}
           isWaiting={list.isPlaceholderData}
-          onOpen={(id) => onOpen(placeText({ kind: 'tenant', id }))}
+          onOpen={onOpen}
         />
       </List>
       <Pager
@@ -177,7 +180,7 @@ function Tenants({ list, search, update, onOpen }: ListProps<TenantState>): Reac
 }
 
 /** The journal, when it is shown. */
-function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): ReactNode {
+function Journal({ list, search, update, open, onOpen }: ListProps<RetentionMove>): ReactNode {
   const rows = list.data?.data ?? [];
   return (
     <>
@@ -197,10 +200,10 @@ function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): Re
       >
         <JournalTable
           rows={rows}
-          open={search.move}
+          open={open}
           place={placeOf(search)}
           isWaiting={list.isPlaceholderData}
-          onOpen={(id) => onOpen(placeText({ kind: 'move', id }))}
+          onOpen={onOpen}
         />
       </List>
       <Pager
@@ -213,8 +216,8 @@ function Journal({ list, search, update, onOpen }: ListProps<RetentionMove>): Re
   );
 }
 
-/** The queries of the drawer. Only those of what is open run. */
-export type DrawerQueries = {
+/** The queries of the panel. Only those of what is open run. */
+type PanelQueries = {
   readonly tenant: UseQueryResult<TenantState | null>;
   readonly move: UseQueryResult<RetentionMove>;
   readonly verification: UseQueryResult<Verification>;
@@ -222,16 +225,18 @@ export type DrawerQueries = {
   readonly watched: readonly UseQueryResult<unknown>[];
 };
 
-/** Reads what the open drawer shows, for as long as it is open. */
-export function useDrawerQueries(place: DrawerPlace | undefined): DrawerQueries {
-  const idOf = (kind: DrawerPlace['kind']) => (place?.kind === kind ? place.id : undefined);
+type Place = PanelPlace<RetentionPanel>;
+
+/** Reads what the open panel shows, for as long as it is open. */
+function usePanelQueries(place: Place | undefined): PanelQueries {
+  const idOf = (kind: RetentionPanel) => (place?.kind === kind ? place.id : undefined);
   const tenantId = idOf('tenant');
   const tenant = useTenant(tenantId === '*' ? undefined : tenantId);
   const move = useMove(idOf('move'));
-  const verification = useVerification(idOf('verify'));
-  const all = { tenant, move, verify: verification } as const;
-  const isShown = place !== undefined && tenantId !== '*';
-  return { tenant, move, verification, watched: isShown ? [all[place.kind]] : [] };
+  const verification = useVerification(idOf('verification'));
+  const all = { tenant, move, verification } as const;
+  const isShown = place !== undefined && place.kind !== 'run' && tenantId !== '*';
+  return { ...all, watched: isShown ? [all[place.kind]] : [] };
 }
 
 const followMillis = 1_000;
@@ -248,10 +253,10 @@ function useVerification(id: string | undefined): UseQueryResult<Verification> {
   });
 }
 
-/** The drawer that is open, if any. */
-export function Drawers(props: {
-  place: DrawerPlace | undefined;
-  queries: DrawerQueries;
+/** The panel that is open, if any. The question before a run is a dialog. */
+function Panels(props: {
+  place: Place | undefined;
+  queries: PanelQueries;
   mayAct: boolean;
   isVerifying: boolean;
   onRun: (tenant: string) => void;
@@ -259,13 +264,12 @@ export function Drawers(props: {
   onClose: () => void;
 }): ReactNode {
   const { place, queries, onClose } = props;
-  if (place === undefined) return null;
+  if (place === undefined || place.kind === 'run') return null;
   const { kind, id } = place;
   switch (kind) {
     case 'tenant':
       return (
         <TenantDrawer
-          key={id}
           tenant={id}
           state={queries.tenant}
           mayAct={props.mayAct}
@@ -277,7 +281,7 @@ export function Drawers(props: {
       );
     case 'move':
       return <MoveDrawer id={id} move={queries.move} onClose={onClose} />;
-    case 'verify':
+    case 'verification':
       return <VerificationDrawer id={id} verification={queries.verification} onClose={onClose} />;
   }
 }

@@ -2,18 +2,17 @@ import { Button, Modal, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
-import type { Plan, PlanRow, PlanTotals, RetentionRun } from '../api/types.ts';
+import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
 import formClasses from '../ui/form.module.css';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { SkeletonText } from '../ui/list.tsx';
-import { CutText } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { countOf } from '../ui/words.ts';
 import { usePlan } from './calls.ts';
 import { HoldMark } from './marks.tsx';
 import classes from './plan.module.css';
-import { daysText } from './words.ts';
+import { PlanTable } from './plan-table.tsx';
 
 type RunDialogProps = {
   /** The tenant to run for; undefined means all. */
@@ -79,15 +78,11 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
       ) : (
         <>
           <Totals totals={known?.totals} />
-          <section
-            className={classes.scroll}
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-            tabIndex={0}
-            aria-label="The plan, line by line"
-            aria-busy={plan.isPlaceholderData}
-          >
-            {plan.data !== undefined && <PlanTable rows={plan.data.data} hasTenant />}
-          </section>
+          <div className={classes.scroll}>
+            {plan.data !== undefined && (
+              <PlanTable rows={plan.data.data} isWaiting={plan.isPlaceholderData} hasTenant />
+            )}
+          </div>
           <MoreText plan={plan.data} />
         </>
       )}
@@ -171,51 +166,4 @@ function withoutUndefined(scope: { tenant: string | undefined; before: string | 
     ...(scope.tenant !== undefined && { tenant: scope.tenant }),
     ...(scope.before !== undefined && { before: scope.before }),
   };
-}
-
-/** What a run would do, with a row for each tenant. */
-export function PlanTable(props: { rows: readonly PlanRow[]; hasTenant?: boolean }): ReactNode {
-  const { rows, hasTenant = false } = props;
-  return (
-    <table className={classes.plan}>
-      <thead>
-        <tr>
-          {hasTenant && <th scope="col">TENANT</th>}
-          <th scope="col">WHAT</th>
-          <th scope="col">DAYS</th>
-          <th scope="col" className={classes.number}>
-            RECORDS
-          </th>
-          <th scope="col" className={classes.number}>
-            BYTES
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={`${row.tenant} ${row.kind} ${row.first_day}`}>
-            {hasTenant && (
-              <td>
-                <CutText text={row.tenant} />
-              </td>
-            )}
-            <td className={row.kind === 'delete' && !row.held ? classes.grave : undefined}>
-              {row.kind} {row.held && <HoldMark />}
-              {row.versioned_count > 0 && (
-                <div className={classes.kept} title={row.versions.join(', ')}>
-                  {formatCount(row.versioned_count)} more are kept by{' '}
-                  {row.versions.length === 1
-                    ? `the version ${row.versions[0] ?? ''}`
-                    : 'dataset versions'}
-                </div>
-              )}
-            </td>
-            <td>{daysText(row.first_day, row.last_day)}</td>
-            <td className={classes.number}>{formatCount(row.count)}</td>
-            <td className={classes.number}>{formatBytes(row.bytes)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }

@@ -2,10 +2,11 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
 import drawerClasses from '../ui/drawer.module.css';
-import { DrawerShell } from '../ui/drawer-shell.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { CloseIcon, OkIcon } from '../ui/icons.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { countOf } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { isAtWork, outcomeText, progressText } from './jobs.tsx';
@@ -22,7 +23,7 @@ export function VerificationDrawer(props: {
   const failure = useFailure(query);
   const verification = query.data;
   return (
-    <DrawerShell
+    <Panel
       kind="VERIFICATION"
       title={props.id}
       id={props.id}
@@ -39,7 +40,7 @@ export function VerificationDrawer(props: {
           <FailurePanel error={failure} onRetry={() => void query.refetch()} />
         )}
       </section>
-    </DrawerShell>
+    </Panel>
   );
 }
 
@@ -60,7 +61,8 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   return (
     <div className={classes.verdict} data-tone={tone} role="status">
       <strong>
-        {!isOpen && <span aria-hidden="true">{tone === 'ok' ? '✓ ' : '✕ '}</span>}
+        {tone === 'ok' && <OkIcon />}
+        {tone === 'bad' && <CloseIcon />}
         {text.charAt(0).toUpperCase() + text.slice(1)}
       </strong>
       {isOpen && (
@@ -94,10 +96,10 @@ function scopeLines(
 function Facts({ verification }: { verification: Verification }): ReactNode {
   const [zone] = useZone();
   const when = (at: string | null) =>
-    at === null ? '–' : `${formatInstant(at, zone).slice(0, 19)} ${zoneName(zone)}`;
+    at === null ? '–' : `${formatInstant(at, zone)} ${zoneName(zone)}`;
   const { segments_total: total, bytes_total: bytes } = verification;
   const lines: [string, string][] = [
-    ['of', verification.tenant ?? 'all tenants'],
+    ['tenant', verification.tenant ?? 'all tenants'],
     ...scopeLines(verification, when),
     ['asked for by', verification.requested_by ?? '–'],
     ['started', when(verification.started_at)],

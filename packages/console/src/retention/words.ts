@@ -40,7 +40,7 @@ export const stateWords: Readonly<Record<MoveState, string>> = {
   copied: 'written to the object store, not yet read back',
   verified: 'read back and equal; reads still use the source',
   switched: 'reads use the result; what it replaces waits to be removed',
-  removed: 'done: what it replaced is gone',
+  removed: 'what it replaced is gone',
   failed: 'given up; the source is kept and nothing is lost',
 };
 

@@ -1,9 +1,44 @@
-import { NativeSelect, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { SearchIcon } from './icons.tsx';
+import { Button, NativeSelect, TextInput } from '@mantine/core';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { ChevronDownIcon, SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 
 const typingPauseMillis = 300;
+
+/** The filters of a list. On a phone they are shown once their button is pressed, which says how many are set. */
+export function Filters(props: {
+  label: string;
+  className?: string | undefined;
+  /** The values of the filters; undefined where one is not set. */
+  values: readonly unknown[];
+  children: ReactNode;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  const count = props.values.filter((value) => value !== undefined).length;
+  return (
+    <>
+      <Button
+        className={classes.filterToggle}
+        rightSection={<ChevronDownIcon />}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        data-set={count > 0}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {count === 0 ? 'Filter' : `Filter · ${count}`}
+      </Button>
+      <fieldset
+        id={id}
+        className={`${classes.filters} ${props.className ?? ''}`}
+        aria-label={props.label}
+        data-open={isOpen}
+      >
+        {props.children}
+      </fieldset>
+    </>
+  );
+}
 
 /** A text field that filters once the person stops typing for a moment. */
 export function TextFilter(props: {

@@ -34,6 +34,9 @@ export type Watched = { readonly state: QueryState };
  */
 export const statusLineId = 'status-line';
 
+/** Id of the frame's place below the header, which takes room only while something fails. */
+export const bannerId = 'banner';
+
 /**
  * Makes the query client with the policy for every query. The data of the previous key stays while the next loads. A
  * failure is shown at once, and tried again if it may pass (5xx, no connection, 429: after 2 s, doubling to 2 min;
@@ -104,18 +107,22 @@ export function useFailure(...queries: readonly UseQueryResult<unknown>[]): Erro
 }
 
 /**
- * The outage of each query. A result does not say to which query it belongs, so it is found by the time and the number
- * of its failures.
+ * The outage of each query. A result does not say to which query it belongs, so it is found by the error, of which each
+ * failure makes its own. A first load that is tried again has none any more, and is found by the time and the number of
+ * its failures.
  */
 function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | undefined)[] {
   const cache = useQueryClient().getQueryCache();
   const { outageOf } = use(OutageContext);
   return results.map((result) => {
-    if (result.errorUpdatedAt === 0) return undefined;
+    const isTryingAgain =
+      result.isPending && result.dataUpdatedAt === 0 && result.errorUpdatedAt > 0;
+    if (result.error === null && !isTryingAgain) return undefined;
     const query = cache
       .getAll()
       .find(
         ({ state }) =>
+          state.error === result.error &&
           state.errorUpdatedAt === result.errorUpdatedAt &&
           state.errorUpdateCount === result.errorUpdateCount,
       );
@@ -124,8 +131,8 @@ function useOutages(results: readonly UseQueryResult<unknown>[]): (Outage | unde
 }
 
 /**
- * Tells in the frame's status line how fresh the data of a page is. It is quiet while all is well. While the API fails,
- * it says what failed and since when, how old the data is and when the next try is, with a button RETRY.
+ * Tells in the frame's status line how fresh the data of a page is, quietly while all is well. While the API fails, a
+ * banner below the header says what failed and since when, how old the data is and when the next try is, with a button RETRY.
  */
 export function FreshnessBanner({
   queries,
@@ -147,7 +154,7 @@ export function FreshnessBanner({
     ({ isFetching }, index) => isFetching && outages[index] !== undefined,
   );
   if (isAgeElsewhere && freshness.kind === 'fresh') return null;
-  const slot = document.getElementById(statusLineId);
+  const slot = document.getElementById(freshness.kind === 'failing' ? bannerId : statusLineId);
   const line = <StatusLine freshness={freshness} isTrying={isTrying} onRetry={retry} />;
   return slot === null ? line : createPortal(line, slot);
 }

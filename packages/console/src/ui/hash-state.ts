@@ -83,11 +83,6 @@ export function withoutUndefined<T extends object>(
   return Object.fromEntries(set) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
-/** A link that opens an export job in its drawer. */
-export function exportHref(id: string): string {
-  return `#/exports?open=${encodeURIComponent(id)}`;
-}
-
 /** A link to the records of a slice. */
 export function sliceHref(slice: Slice): string {
   const { tenant, store, month, from, to } = slice;

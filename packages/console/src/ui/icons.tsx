@@ -2,6 +2,8 @@ import type { LucideIcon, LucideProps } from 'lucide-react';
 import Archive from 'lucide-react/icons/archive';
 import Check from 'lucide-react/icons/check';
 import ChevronDown from 'lucide-react/icons/chevron-down';
+import ChevronUp from 'lucide-react/icons/chevron-up';
+import Circle from 'lucide-react/icons/circle';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import CircleDashed from 'lucide-react/icons/circle-dashed';
 import CircleSlash from 'lucide-react/icons/circle-slash';
@@ -11,15 +13,19 @@ import Copy from 'lucide-react/icons/copy';
 import Database from 'lucide-react/icons/database';
 import Download from 'lucide-react/icons/download';
 import FileOutput from 'lucide-react/icons/file-output';
+import KeyRound from 'lucide-react/icons/key-round';
 import Link from 'lucide-react/icons/link';
 import Lock from 'lucide-react/icons/lock';
 import MailX from 'lucide-react/icons/mail-x';
+import Menu from 'lucide-react/icons/menu';
 import Monitor from 'lucide-react/icons/monitor';
 import Moon from 'lucide-react/icons/moon';
 import Radio from 'lucide-react/icons/radio';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
+import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import Search from 'lucide-react/icons/search';
 import Send from 'lucide-react/icons/send';
+import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
 import Snowflake from 'lucide-react/icons/snowflake';
 import Square from 'lucide-react/icons/square';
 import Sun from 'lucide-react/icons/sun';
@@ -39,6 +45,7 @@ function icon(Shape: LucideIcon, props: LucideProps = {}): () => ReactNode {
 }
 
 export const SearchIcon = icon(Search);
+export const MenuIcon = icon(Menu, { size: 20 });
 export const CopyIcon = icon(Copy);
 export const CheckIcon = icon(Check);
 export const CloseIcon = icon(X);
@@ -47,11 +54,17 @@ export const SunIcon = icon(Sun);
 export const MoonIcon = icon(Moon);
 export const SystemIcon = icon(Monitor);
 export const ChevronDownIcon = icon(ChevronDown);
+export const UpIcon = icon(ChevronUp);
+export const DownIcon = ChevronDownIcon;
+/** The columns of a list: which, and in which order. */
+export const ColumnsIcon = icon(SlidersHorizontal);
+export const ResetIcon = icon(RotateCcw);
 export const UserIcon = icon(User);
 export const DownloadIcon = icon(Download);
 export const LinkIcon = icon(Link);
 export const RecordsIcon = icon(Database);
 export const ExportsIcon = icon(FileOutput);
+export const AccessIcon = icon(KeyRound);
 export const RetentionIcon = icon(Archive);
 /** A legal hold: a lock. */
 export const HoldIcon = icon(Lock);
@@ -71,5 +84,9 @@ export const QueuedIcon = icon(CircleDashed);
 export const RunningIcon = icon(Contrast);
 /** A delivery that has arrived: a tick in a disc. */
 export const DeliveredIcon = icon(CircleCheck);
+/** All is well: a tick. */
+export const OkIcon = CheckIcon;
+/** Something that fails: a full disc. */
+export const FailingIcon = icon(Circle, { fill: 'currentColor' });
 /** A discarded delivery: a struck ring. */
 export const DiscardedIcon = icon(CircleSlash);

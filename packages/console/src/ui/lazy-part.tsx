@@ -1,18 +1,24 @@
 import { Button } from '@mantine/core';
 import {
   type QueryClient,
+  type QueryKey,
   queryOptions,
   type UseQueryResult,
   useQuery,
+  useQueryClient,
 } from '@tanstack/react-query';
-import type { ComponentType, ReactNode } from 'react';
+import { type ComponentType, type ReactNode, useEffect } from 'react';
 import { ApiError } from '../api/client.ts';
 import classes from './freshness.module.css';
 import { FailurePanel, useFailure } from './freshness.tsx';
 
 type Script<Props> = () => Promise<ComponentType<Props>>;
 
+/** With this the query keys of scripts begin. */
+export const scriptKey = 'script';
 const noAnswerMillis = 10_000;
+/** Between two scripts that are loaded ahead. */
+const restMillis = 250;
 /** After a reload that did not help, the page does not reload again within this time. */
 const reloadPauseMillis = 60_000;
 const updatedCode = 'console_updated';
@@ -20,32 +26,35 @@ const updatedKey = 'svcctl:updated';
 const reloadedKey = 'svcctl:reloaded-at';
 
 /**
- * A page whose script is loaded when it is first shown. The script is a query, like all data: while it cannot be
+ * A page, or most of one, whose script is loaded when it is first shown. The script is a query, like all data: while it cannot be
  * loaded, the page says so, tries again by itself, and appears as soon as the script is there. `name` must be unique
  * among all parts.
  */
-export function lazyPage(name: string, load: Script<object>) {
+export function lazyPage<Props extends object>(name: string, load: Script<Props>) {
   const options = scriptQuery(name, load);
-  function Page(): ReactNode {
+  function Page(props: Props): ReactNode {
     const query = useQuery(options);
     const failure = useFailure(query);
-    if (query.data !== undefined) return <query.data.Part />;
+    if (query.data !== undefined) return <query.data.Part {...props} />;
     if (failure === null) return null;
     return <FailurePanel error={failure} onRetry={() => retry(query)} />;
   }
   /** Starts to load the script before the page is shown. */
   Page.preload = (client: QueryClient) => client.prefetchQuery(options);
+  Page.preloadQuietly = quietly(options.queryKey, load);
   return Page;
 }
 
 /** The same for a part that lies over a page: a drawer, a panel, a dialog. */
 export function lazyPart<Props extends { onClose: () => void }>(name: string, load: Script<Props>) {
   const options = scriptQuery(name, load);
-  return function Part(props: Props): ReactNode {
+  function Part(props: Props): ReactNode {
     const query = useQuery(options);
     if (query.data !== undefined) return <query.data.Part {...props} />;
     return <FailedPart query={query} onClose={props.onClose} />;
-  };
+  }
+  Part.preloadQuietly = quietly(options.queryKey, load);
+  return Part;
 }
 
 /** The same for a part that a page can do without: `whenFailed` stands in its place if it cannot be loaded. */
@@ -55,12 +64,47 @@ export function lazyPiece<Props extends object>(
   whenFailed: ReactNode,
 ) {
   const options = scriptQuery(name, load);
-  return function Piece(props: Props): ReactNode {
+  function Piece(props: Props): ReactNode {
     const query = useQuery(options);
     const failure = useFailure(query);
     if (query.data !== undefined) return <query.data.Part {...props} />;
     return failure === null ? null : whenFailed;
+  }
+  Piece.preloadQuietly = quietly(options.queryKey, load);
+  return Piece;
+}
+
+/** Loads the script of a part that may be opened later. Whether that fails shows when somebody opens it. */
+type PreloadQuietly = (client: QueryClient) => Promise<void>;
+
+function quietly<Props>(queryKey: QueryKey, load: Script<Props>): PreloadQuietly {
+  return async (client) => {
+    if (client.getQueryData(queryKey) !== undefined) return;
+    const Part = await load().catch(() => undefined);
+    if (Part !== undefined) client.setQueryData(queryKey, { Part });
   };
+}
+
+/** Loads the scripts of `parts`, one after the other, while the page rests and waits for no answer. */
+export function useIdlePreload(parts: readonly { preloadQuietly: PreloadQuietly }[]): void {
+  const client = useQueryClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is there
+  useEffect(() => {
+    const left = [...parts];
+    let timer: number | undefined;
+    const wait = () => {
+      timer = window.setTimeout(() => void next(), restMillis);
+    };
+    const next = async () => {
+      if (client.isFetching() === 0 && !document.hidden) await left.shift()?.preloadQuietly(client);
+      if (timer !== undefined && left.length > 0) wait();
+    };
+    wait();
+    return () => {
+      window.clearTimeout(timer);
+      timer = undefined;
+    };
+  }, []);
 }
 
 function FailedPart(props: { query: UseQueryResult; onClose: () => void }): ReactNode {
@@ -85,7 +129,7 @@ function retry(query: UseQueryResult): void {
 
 function scriptQuery<Props>(name: string, load: Script<Props>) {
   return queryOptions({
-    queryKey: ['script', name],
+    queryKey: [scriptKey, name],
     queryFn: async () => ({ Part: await loadScript(load) }),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,

@@ -128,3 +128,9 @@ export function describeFailure(error: Error): string {
 export function reasonOf(error: Error): string {
   return error instanceof ApiError ? error.detail : error.message;
 }
+
+/** A sentence about why a sign-in failed, and whether to try the same again. */
+export function signInFailure(error: Error): string {
+  const detail = reasonOf(error);
+  return isPassing(error) ? `${describeFailure(error)}: ${detail} Try again in a moment.` : detail;
+}

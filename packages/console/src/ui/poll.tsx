@@ -22,10 +22,10 @@ export function PollNote(props: { queries: readonly Polled[]; millis?: number })
   };
   return (
     <div className={classes.pollNote}>
-      <span>
-        every {millis / 1000} s
+      <span className={classes.pollText}>
+        <span className={classes.every}>every {millis / 1000} s · </span>
         <span className={classes.age}>
-          {times.length > 0 && `· ${age < 1000 ? 'just now' : `${formatAge(age)} ago`}`}
+          {times.length > 0 && (age < 1000 ? 'just now' : `${formatAge(age)} ago`)}
         </span>
       </span>
       <Tooltip label="Read again now">

@@ -1,14 +1,12 @@
 import {
-  ActionIcon,
-  Button,
+  type ActionIconProps,
+  type ButtonProps,
   type CSSVariablesResolver,
   createTheme,
-  Drawer,
-  Input,
-  InputWrapper,
+  type DrawerProps,
   type MantineColorsTuple,
-  Modal,
-  Tooltip,
+  type ModalProps,
+  type TooltipProps,
 } from '@mantine/core';
 
 // The only file for colours and spacing. Style sheets use the variables made here: `--svc-*`, and `--mantine-spacing-*`
@@ -55,8 +53,9 @@ const dark: MantineColorsTuple = [
   '#0c0c0e',
 ];
 
-const monospace =
-  'ui-monospace, "SF Mono", "Cascadia Mono", "Segoe UI Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
+// Both come with the console: see fonts.css.
+const sans = '"Inter Variable", "Inter Fallback", system-ui, sans-serif';
+const monospace = '"JetBrains Mono Variable", ui-monospace, Menlo, Consolas, monospace';
 
 const fieldHeight = '32px';
 
@@ -77,10 +76,10 @@ export const theme = createTheme({
   primaryShade: { light: 7, dark: 6 },
   colors: { accent, gray, dark },
   black: '#1b1b1f',
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif',
+  fontFamily: sans,
   fontFamilyMonospace: monospace,
-  fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '20px' },
-  lineHeights: { xs: '16px', sm: '20px', md: '20px', lg: '24px', xl: '28px' },
+  fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '20px', xl: '28px' },
+  lineHeights: { xs: '16px', sm: '20px', md: '20px', lg: '28px', xl: '32px' },
   spacing: { xs: '4px', sm: '8px', md: '16px', lg: '24px', xl: '32px' },
   headings: { fontWeight: '600' },
   radius: { xs: '2px', sm: '4px', md: '6px', lg: '8px', xl: '12px' },
@@ -88,17 +87,18 @@ export const theme = createTheme({
   cursorType: 'pointer',
   focusRing: 'auto',
   respectReducedMotion: true,
+  // The components themselves are not imported here: each is loaded with the part that uses it.
   components: {
-    Button: Button.extend({
-      defaultProps: { size: 'xs', variant: 'default' },
-      vars: (_theme, props) => ({
+    Button: {
+      defaultProps: { size: 'xs', variant: 'default' } satisfies Partial<ButtonProps>,
+      vars: (_theme: unknown, props: ButtonProps) => ({
         root: props.size === undefined || props.size === 'xs' ? buttonVars : {},
       }),
-    }),
-    ActionIcon: ActionIcon.extend({
-      defaultProps: { variant: 'subtle', color: 'gray', size: 28 },
-    }),
-    Input: Input.extend({
+    },
+    ActionIcon: {
+      defaultProps: { variant: 'subtle', color: 'gray', size: 28 } satisfies ActionIconProps,
+    },
+    Input: {
       defaultProps: { size: 'xs' },
       vars: () => ({
         wrapper: {
@@ -107,40 +107,51 @@ export const theme = createTheme({
           '--input-fz': '13px',
         },
       }),
-    }),
-    InputWrapper: InputWrapper.extend({
-      styles: { label: { fontSize: '13px' }, error: { fontSize: '12px' } },
-    }),
-    Tooltip: Tooltip.extend({
-      defaultProps: { openDelay: 400, transitionProps: { duration: 80 }, events: everyPointer },
-    }),
-    Modal: Modal.extend({
+    },
+    InputWrapper: {
+      styles: {
+        label: { fontSize: '13px' },
+        description: { fontSize: '12px' },
+        error: { fontSize: '12px' },
+      },
+    },
+    Tooltip: {
+      defaultProps: {
+        openDelay: 400,
+        transitionProps: { duration: 80 },
+        events: everyPointer,
+      } satisfies Partial<TooltipProps>,
+    },
+    Modal: {
       defaultProps: {
         transitionProps: { duration: 80 },
         overlayProps: { backgroundOpacity: 0.35 },
         ...plainHeader,
-      },
+      } satisfies Partial<ModalProps>,
       styles: {
         title: { fontSize: '14px', fontWeight: 600 },
         // On a dark page a shadow alone does not show where something ends.
         content: { border: '1px solid var(--svc-line-strong)' },
       },
-    }),
-    Drawer: Drawer.extend({
-      defaultProps: { transitionProps: { duration: 100 }, ...plainHeader },
-    }),
+    },
+    Drawer: {
+      defaultProps: {
+        transitionProps: { duration: 100 },
+        ...plainHeader,
+      } satisfies Partial<DrawerProps>,
+    },
   },
 });
 
 /**
- * Variables with our own names, so that style sheets say what a colour is for. All pairs of text and background have a
- * contrast of at least 4.5 : 1.
+ * Variables with our own names, so that style sheets say what a colour is for: `accent` is what can be pressed, is
+ * chosen or has the focus, and nothing else; figures and bars are `data`; the tiers and the datasets have their own.
+ * theme.test.ts computes the contrasts.
  */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {
     '--svc-row': '32px',
     '--svc-header': '48px',
-    '--svc-nav': '240px',
     '--svc-mono': monospace,
   },
   light: {
@@ -153,8 +164,18 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--svc-ink': '#1b1b1f',
     '--svc-muted': '#5d5d66',
     '--svc-accent': '#2f55c7',
-    '--svc-accent-soft': '#b9c8f4',
-    '--svc-second': '#0b7a70',
+    '--svc-data': '#46566c',
+    '--svc-bar': '#7488a3',
+    '--svc-ramp-1': '#e3e8ee',
+    '--svc-ramp-2': '#c2ccd9',
+    '--svc-ramp-3': '#9aaabe',
+    '--svc-ramp-4': '#5f7393',
+    '--svc-ramp-5': '#3d4f6b',
+    '--svc-ramp-text': '#ffffff',
+    '--svc-hot': '#46566c',
+    '--svc-cold': '#0b7a70',
+    '--svc-training': '#46566c',
+    '--svc-fine': '#8a4baf',
     '--svc-track': '#e2e2e5',
     '--svc-skeleton': '#ececee',
     '--svc-warn-ground': '#fdf3dc',
@@ -162,6 +183,8 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--svc-warn-line': '#e8cf94',
     '--svc-danger-ground': '#fdecea',
     '--svc-danger-ink': '#a3231a',
+    '--svc-alarm-ground': '#c4281c',
+    '--svc-alarm-ink': '#ffffff',
     '--svc-ok-ink': '#1c6b3c',
     '--svc-float-shadow': '0 8px 24px rgb(0 0 0 / 14%)',
     '--mantine-color-dimmed': '#5d5d66',
@@ -179,8 +202,18 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--svc-ink': '#e6e6e9',
     '--svc-muted': '#a3a3ac',
     '--svc-accent': '#93aaee',
-    '--svc-accent-soft': '#33447a',
-    '--svc-second': '#56c5b8',
+    '--svc-data': '#9fb0c6',
+    '--svc-bar': '#6c7f99',
+    '--svc-ramp-1': '#252c36',
+    '--svc-ramp-2': '#34404f',
+    '--svc-ramp-3': '#48586e',
+    '--svc-ramp-4': '#8297b3',
+    '--svc-ramp-5': '#c3d1e4',
+    '--svc-ramp-text': '#0c0c0e',
+    '--svc-hot': '#9fb0c6',
+    '--svc-cold': '#56c5b8',
+    '--svc-training': '#9fb0c6',
+    '--svc-fine': '#c79be6',
     '--svc-track': '#33333b',
     '--svc-skeleton': '#26262c',
     '--svc-warn-ground': '#33280f',
@@ -188,6 +221,8 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--svc-warn-line': '#5c4818',
     '--svc-danger-ground': '#3a1a18',
     '--svc-danger-ink': '#f4a09a',
+    '--svc-alarm-ground': '#f2766b',
+    '--svc-alarm-ink': '#1b0906',
     '--svc-ok-ink': '#7fcf9c',
     '--svc-float-shadow': '0 8px 24px rgb(0 0 0 / 55%)',
     '--mantine-color-text': '#e6e6e9',

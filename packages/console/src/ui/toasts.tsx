@@ -2,12 +2,13 @@ import { Anchor, Button, Portal } from '@mantine/core';
 import { randomId } from '@mantine/hooks';
 import {
   type NotificationData,
-  Notifications,
   notifications,
   notificationsStore,
+  useNotifications,
 } from '@mantine/notifications';
 import { type ReactNode, useEffect } from 'react';
 import classes from './controls.module.css';
+import { lazyPiece } from './lazy-part.tsx';
 
 /** A message. `href` is a place of the console, and `linkText` the words that lead there. */
 export type Toast = {
@@ -17,6 +18,12 @@ export type Toast = {
   /** A button: its text, and what it does before the message closes. */
   readonly action?: { readonly text: string; readonly run: () => void };
 };
+
+export const ToastList = lazyPiece(
+  'ui/toast-list',
+  async () => (await import('./toast-list.tsx')).ToastList,
+  null,
+);
 
 const shownMillis = 8_000;
 const mostShown = 4;
@@ -44,6 +51,7 @@ export function notify(toast: Toast): void {
 
 /** Shows the messages of `notify`. The frame contains it once. */
 export function Toasts(): ReactNode {
+  const count = useNotifications(notificationsStore).notifications.length;
   // The library keeps its messages for as long as the page lives. Whoever signs in next must not see those of before.
   useEffect(() => {
     notifications.clean();
@@ -52,18 +60,7 @@ export function Toasts(): ReactNode {
   return (
     <Portal>
       <div role="status" aria-live="polite" aria-label="Messages">
-        <Notifications
-          withinPortal={false}
-          className={classes.toasts}
-          zIndex={400}
-          containerWidth="auto"
-          limit={mostShown}
-          pauseResetOnHover="notification"
-          // A message is shown whole, and its text can be selected with the mouse.
-          notificationMaxHeight="none"
-          allowDragDismiss={false}
-          allowScrollDismiss={false}
-        />
+        {count > 0 && <ToastList mostShown={mostShown} />}
       </div>
     </Portal>
   );

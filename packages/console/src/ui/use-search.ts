@@ -1,20 +1,36 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useRef } from 'react';
+import { type PanelPlace, panelText, parsePanel } from './panel-place.ts';
 
-type Options = { replace?: boolean };
+/** `replace`: the change is no step for Back. `isPanelStep`: it is one that only opens a panel. */
+export type SearchOptions = { replace?: boolean; isPanelStep?: boolean };
+
+declare module '@tanstack/react-router' {
+  interface HistoryState {
+    /** Whether the entry differs from the one before only by the panel that it opens. */
+    isPanelStep?: boolean;
+  }
+}
 
 /**
  * Changes the view state by a function of the previous one. The change is a new step for Back, unless it replaces the
  * previous step.
  */
-export type ChangeSearch<S> = (change: (before: S) => S, options?: Options) => void;
+export type ChangeSearch<S> = (change: (before: S) => S, options?: SearchOptions) => void;
 
 type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
 
 /** Changes the view state by the fields that change; `undefined` removes a field. */
-export type UpdateSearch<S> = (change: Changes<S>, options?: Options) => void;
+export type UpdateSearch<S> = (change: Changes<S>, options?: SearchOptions) => void;
 
-type PagePath = '/records' | '/exports' | '/dlq' | '/deliveries' | '/endpoints' | '/retention';
+type PagePath =
+  | '/records'
+  | '/exports'
+  | '/dlq'
+  | '/deliveries'
+  | '/endpoints'
+  | '/retention'
+  | '/access';
 
 /** The view state that a page keeps in the hash, and a function that changes it. */
 export function useHashSearch<S extends object>(
@@ -34,6 +50,8 @@ export function useHashSearch<S extends object>(
         to: path,
         search: (before: Record<string, unknown>) => next(validate(before)),
         replace: options?.replace ?? false,
+        // An entry that is replaced stays the step that it was.
+        state: options?.replace ? true : { isPanelStep: options?.isPanelStep ?? false },
         resetScroll: false,
       });
     },
@@ -55,26 +73,42 @@ export function usePageSearch<S extends object>(
   return [search, update];
 }
 
+/** The panel of a page, and functions that open and close it. */
+export type PagePanel<Kind extends string> = {
+  /** What is open; undefined when nothing is. */
+  readonly place: PanelPlace<Kind> | undefined;
+  /** The id of what is open, if it is of this kind. */
+  readonly idOf: (kind: Kind) => string | undefined;
+  /** Opens a panel. `isInside` means that closing it leads back to the panel that is open now. */
+  readonly open: (kind: Kind, id?: string, options?: { isInside?: boolean }) => void;
+  readonly close: () => void;
+};
+
 /**
- * Opens and closes a drawer. Opening is a step, so that Back closes the drawer first; closing goes back by that step.
+ * The panel that the hash names. Opening one is a step, so that Back closes it first; closing goes back by that step.
+ * Going on to another panel is no step.
  */
-export function useDrawerStep(
-  shown: string | undefined,
-  update: (next: string | undefined, options: { replace: boolean }) => void,
-): { open: (next: string) => void; close: () => void } {
-  const isOurStep = useRef(false);
-  if (shown === undefined) isOurStep.current = false;
-  const current = useRef({ shown, update });
-  current.current = { shown, update };
-  const open = useCallback((next: string) => {
-    // Going from one drawer to the next is no new step.
-    const replace = current.current.shown !== undefined;
-    if (!replace) isOurStep.current = true;
-    current.current.update(next, { replace });
+export function usePanel<Kind extends string>(
+  text: string | undefined,
+  kinds: readonly Kind[],
+  update: (panel: string | undefined, options: SearchOptions) => void,
+): PagePanel<Kind> {
+  const place = useMemo(() => parsePanel(text, kinds), [text, kinds]);
+  const current = useRef({ text, update });
+  current.current = { text, update };
+  const open = useCallback<PagePanel<Kind>['open']>((kind, id = '', { isInside = false } = {}) => {
+    const next = panelText({ kind, id });
+    const { text: shown } = current.current;
+    if (next === shown) return;
+    const isStep = shown === undefined || isInside;
+    current.current.update(next, isStep ? { isPanelStep: true } : { replace: true });
   }, []);
   const close = useCallback(() => {
-    if (isOurStep.current) window.history.back();
+    // The entry of the history tells this also after a reload, and after steps away from it and back.
+    const { isPanelStep = false } = window.history.state ?? {};
+    if (isPanelStep) window.history.back();
     else current.current.update(undefined, { replace: true });
   }, []);
-  return { open, close };
+  const idOf = useCallback((kind: Kind) => (place?.kind === kind ? place.id : undefined), [place]);
+  return { place, idOf, open, close };
 }

@@ -1,23 +1,24 @@
 import { Button } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useMemo } from 'react';
+import { type ReactNode, useCallback } from 'react';
 import { api } from '../api/client.ts';
 import type { Delivery, Page } from '../api/types.ts';
 import { deliveryStatuses } from '../api/values.ts';
-import { ChoiceFilter, TextFilter } from '../ui/filters.tsx';
+import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner, usePolling } from '../ui/freshness.tsx';
 import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
-import { RowsTable } from '../ui/table/rows-table.tsx';
+import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { type UpdateSearch, useDrawerStep, usePageSearch } from '../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { EndpointFilter } from './dlq/dlq-bar.tsx';
-import { type DeliveriesSearch, validateDeliveriesSearch } from './search.ts';
-import { deliveriesKey, useDelivery, useRetries } from './use-delivery.ts';
+import { deliveriesKey } from './query-keys.ts';
+import { type DeliveriesSearch, deliveriesPanels, validateDeliveriesSearch } from './search.ts';
+import { useDelivery, useRetries } from './use-delivery.ts';
 
 const pageSize = 100;
 
@@ -25,13 +26,13 @@ const pageSize = 100;
 export function DeliveriesPage(): ReactNode {
   const [search, update] = usePageSearch('/deliveries', validateDeliveriesSearch);
   const list = useDeliveries(search);
-  const delivery = useDelivery(search.delivery);
-  const drawer = useDrawerStep(search.delivery, (next, options) =>
-    update({ delivery: next }, options),
+  const panel = usePanel(search.panel, deliveriesPanels, (next, options) =>
+    update({ panel: next }, options),
   );
+  const open = panel.idOf('delivery');
+  const delivery = useDelivery(open);
   const retries = useRetries((id) => list.data?.data.find((row) => row.id === id)?.endpoint_id);
   const rows = list.data?.data;
-  const groups = useMemo(() => [{ id: 'all', rows: rows ?? [] }], [rows]);
   const isDead = useCallback(
     (id: string) => {
       const status = rows?.find((row) => row.id === id)?.status;
@@ -40,7 +41,7 @@ export function DeliveriesPage(): ReactNode {
     [rows],
   );
   const watched: UseQueryResult[] = [list];
-  if (search.delivery !== undefined) watched.push(delivery);
+  if (open !== undefined) watched.push(delivery);
   return (
     <NowProvider>
       <div className={classes.page}>
@@ -57,15 +58,16 @@ export function DeliveriesPage(): ReactNode {
             />
           }
         >
-          <RowsTable
+          <DataTable
+            list="deliveries"
             label="Deliveries"
             columns={deliveryColumns}
-            groups={groups}
+            rows={rows ?? []}
             keyOf={keyOf}
-            open={search.delivery}
-            place={JSON.stringify({ ...search, delivery: undefined })}
+            open={open}
+            place={JSON.stringify({ ...search, panel: undefined })}
             isWaiting={list.isPlaceholderData}
-            onOpen={drawer.open}
+            onOpen={(id) => panel.open('delivery', id)}
             onRetry={(id) => {
               if (isDead(id)) void retries.retry([id]);
               else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
@@ -79,13 +81,8 @@ export function DeliveriesPage(): ReactNode {
           one="delivery"
           many="deliveries"
         />
-        {search.delivery !== undefined && (
-          <DeliveryDrawer
-            id={search.delivery}
-            delivery={delivery}
-            retries={retries}
-            onClose={drawer.close}
-          />
+        {open !== undefined && (
+          <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
         )}
       </div>
     </NowProvider>
@@ -125,7 +122,10 @@ function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries
   const filter: Update = (change) => update({ ...change, cursor: undefined });
   return (
     <div className={classes.bar}>
-      <fieldset className={classes.filters} aria-label="Filters of the deliveries">
+      <Filters
+        label="Filters of the deliveries"
+        values={[search.status, search.tenant, search.endpoint, search.incident]}
+      >
         <ChoiceFilter
           label="Status"
           any="Any status"
@@ -155,7 +155,7 @@ function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries
             Clear filters
           </Button>
         )}
-      </fieldset>
+      </Filters>
       <PollNote queries={[props.list]} />
     </div>
   );

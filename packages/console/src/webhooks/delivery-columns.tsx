@@ -2,8 +2,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
-import type { Column } from '../ui/table/rows-table.tsx';
-import classes from '../ui/table/table.module.css';
+import type { Column } from '../ui/table/column.ts';
 import { ShortId } from '../ui/table/whole-tips.tsx';
 import markClasses from './marks.module.css';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
@@ -20,34 +19,111 @@ function EndpointDisabled(): ReactNode {
   );
 }
 
+const id: Column<Delivery> = {
+  id: 'id',
+  name: 'ID',
+  width: 92,
+  rank: 1,
+  cell: ({ id }, tabIndex) => <ShortId value={id} name="id" tabIndex={tabIndex} />,
+  value: ({ id }) => id,
+};
+
+const target: Column<Delivery> = {
+  id: 'target',
+  name: 'TARGET',
+  width: 160,
+  isMain: true,
+  card: 'line',
+  cell: ({ target }) => <Target target={target} />,
+  value: ({ target }) => target,
+};
+
+const attempts: Column<Delivery> = {
+  id: 'attempts',
+  name: 'ATTEMPTS',
+  width: 80,
+  isFigure: true,
+  card: 'note',
+  cell: ({ attempts, max_attempts: most }) => `${attempts}/${most}`,
+  value: ({ attempts, max_attempts: most }) => `${attempts} of ${most}`,
+};
+
+const lastStatus: Column<Delivery> = {
+  id: 'last_status',
+  name: 'LAST STATUS',
+  width: 94,
+  rank: 2,
+  isFigure: true,
+  cell: ({ last_status: status }) => <LastStatus status={status} />,
+  value: ({ last_status: status }) => status,
+};
+
+const error: Column<Delivery> = {
+  id: 'error',
+  name: 'ERROR',
+  width: 168,
+  grow: 0.6,
+  card: 'title',
+  cell: ({ error }) => <CutText text={error ?? '–'} />,
+  value: ({ error }) => error,
+};
+
+const tenant: Column<Delivery> = {
+  id: 'tenant',
+  name: 'TENANT',
+  width: 64,
+  rank: 7,
+  card: 'line',
+  cell: ({ tenant }) => <CutText text={tenant} />,
+  value: ({ tenant }) => tenant,
+};
+
+const event: Column<Delivery> = {
+  id: 'event_type',
+  name: 'EVENT',
+  width: 114,
+  rank: 9,
+  cell: ({ event_type: type }) => (
+    <span className={markClasses.small}>
+      <CutText text={type} />
+    </span>
+  ),
+  value: ({ event_type: type }) => type,
+};
+
+const action: Column<Delivery> = {
+  id: 'action',
+  name: 'ACTION',
+  width: 92,
+  isAction: true,
+  cell: (_, tabIndex) => (
+    <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+      RETRY
+    </Button>
+  ),
+};
+
 /** The columns of the dead-letter queue. */
 export const dlqColumns: readonly Column<Delivery>[] = [
+  id,
   {
-    name: 'ID',
-    className: classes.id,
-    cell: ({ id }, tabIndex) => <ShortId value={id} name="id" tabIndex={tabIndex} />,
-  },
-  {
+    id: 'idempotency_key',
     name: 'IDEMPOTENCY KEY',
-    className: classes.key,
+    width: 128,
+    rank: 3,
     cell: ({ idempotency_key: key }, tabIndex) => (
       <ShortId value={key} name="idempotency key" tabIndex={tabIndex} />
     ),
+    value: ({ idempotency_key: key }) => key,
   },
-  { name: 'TARGET', className: classes.url, cell: ({ target }) => <Target target={target} /> },
+  target,
+  attempts,
+  lastStatus,
   {
-    name: 'ATTEMPTS',
-    className: classes.attempts,
-    cell: ({ attempts, max_attempts: most }) => `${attempts}/${most}`,
-  },
-  {
-    name: 'LAST STATUS',
-    className: classes.lastStatus,
-    cell: ({ last_status: status }) => <LastStatus status={status} />,
-  },
-  {
+    id: 'next_retry',
     name: 'NEXT RETRY',
-    className: classes.when,
+    width: 94,
+    card: 'note',
     cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {
       if (waits) return <EndpointDisabled />;
       return status === 'abandoned' ? (
@@ -56,28 +132,35 @@ export const dlqColumns: readonly Column<Delivery>[] = [
         <NextRetry at={at} />
       );
     },
+    value: ({ next_retry: at, waits_for_endpoint: waits }) =>
+      waits ? 'disabled' : (at ?? 'parked'),
   },
+  error,
+  tenant,
+  event,
   {
-    name: 'ERROR',
-    className: classes.error,
-    cell: ({ error }) => <CutText text={error ?? '–'} />,
-  },
-  {
-    name: 'ACTION',
-    className: classes.action,
-    cell: (_, tabIndex) => (
-      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
-        RETRY
-      </Button>
+    id: 'failed_at',
+    name: 'FAILED',
+    width: 80,
+    rank: 8,
+    card: 'note',
+    cell: ({ last_attempt_at: at }) => (
+      <span className={markClasses.small}>
+        <Moment at={at} />
+      </span>
     ),
+    value: ({ last_attempt_at: at }) => at,
   },
+  action,
 ];
 
 /** The columns of the page DELIVERIES. */
 export const deliveryColumns: readonly Column<Delivery>[] = [
   {
+    id: 'status',
     name: 'STATUS',
-    className: classes.state,
+    width: 152,
+    card: 'title',
     cell: ({ status, waits_for_endpoint: waits }) => (
       <>
         <StatusMark status={status} />
@@ -89,19 +172,30 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
         )}
       </>
     ),
+    value: ({ status }) => status,
   },
-  ...dlqColumns.slice(0, 1),
+  { ...id, rank: 4 },
+  { ...event, name: 'EVENT TYPE', width: 132, rank: 2, card: 'title' },
+  { ...tenant, rank: 1 },
+  target,
+  { ...attempts, rank: 3 },
+  lastStatus,
   {
-    name: 'EVENT TYPE',
-    className: classes.event,
-    cell: ({ event_type: type }) => <CutText text={type} />,
+    id: 'created_at',
+    name: 'CREATED',
+    width: 88,
+    card: 'note',
+    cell: ({ created_at: at }) => <Moment at={at} />,
+    value: ({ created_at: at }) => at,
   },
+  { ...error, rank: 5, card: 'note' },
   {
-    name: 'TENANT',
-    className: classes.tenant,
-    cell: ({ tenant }) => <CutText text={tenant} />,
+    ...action,
+    cell: (delivery, tabIndex) => isRetriable(delivery) && action.cell(delivery, tabIndex),
   },
-  ...dlqColumns.slice(2, 5),
-  { name: 'CREATED', className: classes.when, cell: ({ created_at: at }) => <Moment at={at} /> },
-  ...dlqColumns.slice(6, 7),
 ];
+
+/** Whether the service takes a retry: a delivery that failed, and whose endpoint is enabled. */
+function isRetriable({ status, waits_for_endpoint: waits }: Delivery): boolean {
+  return (status === 'pending' || status === 'abandoned') && !waits;
+}

@@ -5,7 +5,6 @@ import { api, isStepUp } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
-import { DrawerShell } from '../ui/drawer-shell.tsx';
 import { formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { printJson } from '../ui/json-source.ts';
@@ -14,11 +13,14 @@ import classes from '../ui/lines.module.css';
 import { SkeletonRows } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
+import { Panel } from '../ui/panel.tsx';
+import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { StatusMark } from './marks.tsx';
-import { deliveryPath, type Retries, webhooksKey } from './use-delivery.ts';
+import { webhooksKey } from './query-keys.ts';
+import { deliveryPath, type Retries } from './use-delivery.ts';
 import { failureWords, statusWords } from './words.ts';
 
 type DeliveryDrawerProps = {
@@ -33,13 +35,7 @@ export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   const { id, delivery } = props;
   const failure = useFailure(delivery);
   return (
-    <DrawerShell
-      kind="DELIVERY"
-      title={id}
-      id={id}
-      closeLabel="Close delivery"
-      onClose={props.onClose}
-    >
+    <Panel kind="DELIVERY" title={id} id={id} closeLabel="Close delivery" onClose={props.onClose}>
       {delivery.data === undefined ? (
         <div className={drawerClasses.body}>
           {failure === null ? (
@@ -51,33 +47,38 @@ export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
       ) : (
         <Body delivery={delivery.data} retries={props.retries} />
       )}
-    </DrawerShell>
+    </Panel>
   );
 }
 
 /** The content of the drawer once the delivery has been read. */
 function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
   const { id, status } = delivery;
-  const isDead = status === 'pending' || status === 'abandoned';
-  const isOpen = isDead || status === 'queued';
+  const isOpen = status === 'pending' || status === 'abandoned' || status === 'queued';
+  const refusal = whyNoRetry(delivery);
   return (
     <>
       <div className={classes.actions}>
-        {isOpen && (
-          <Button
-            variant="filled"
-            disabled={!isDead}
-            loading={retries.leaving.has(id)}
-            onClick={() => void retries.retry([id])}
-          >
-            RETRY
-          </Button>
-        )}
+        {/* A button that does nothing can still take the focus, so that one can learn why. */}
+        <Button
+          variant={refusal === null ? 'filled' : 'default'}
+          aria-disabled={refusal !== null}
+          {...(refusal !== null && { 'data-disabled': true, 'aria-describedby': refusalId })}
+          loading={retries.leaving.has(id)}
+          onClick={() => refusal === null && void retries.retry([id])}
+        >
+          RETRY
+        </Button>
         {isOpen && <PurgeButton id={id} />}
         <span className={classes.spring} />
         <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
         <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
         <CopyText label="Copy link" value={() => window.location.href} />
+        {refusal !== null && (
+          <p id={refusalId} className={classes.refusal}>
+            {refusal}
+          </p>
+        )}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The delivery">
@@ -90,6 +91,22 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
       </section>
     </>
   );
+}
+
+const refusalId = 'no-retry';
+
+/** Why a delivery cannot be retried, as the service would say; null when it can. */
+export function whyNoRetry({
+  status,
+  waiting,
+}: Pick<DeliveryDetail, 'status' | 'waiting'>): string | null {
+  if (status === 'delivered' || status === 'discarded') {
+    return `No RETRY: it is ${status}, and is never sent again. Report the incident anew if the receiver needs it.`;
+  }
+  if (waiting?.reason === 'disabled')
+    return 'No RETRY: its endpoint is disabled. Enable that first.';
+  if (waiting?.reason === 'in_flight') return 'No RETRY: an attempt is under way.';
+  return status === 'queued' ? 'No RETRY: it is queued already.' : null;
 }
 
 /** The status of the delivery, and why it waits. */
@@ -119,7 +136,7 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
       <span className={drawerClasses.none}>–</span>
     ) : (
       <>
-        {formatInstant(at, zone).slice(0, 19)}
+        {formatInstant(at, zone)}
         <span className={drawerClasses.none}>
           <Moment at={at} />
         </span>
@@ -153,7 +170,7 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         {delivery.idempotency_key}
       </Fact>
       <Fact name="endpoint" copy={endpoint}>
-        <a href={`#/endpoints?edit=${encodeURIComponent(endpoint)}`}>{endpoint}</a>
+        <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
       </Fact>
       <Fact name="incident" copy={incident}>
         <a href={`#/deliveries?incident=${encodeURIComponent(incident)}`}>{incident}</a>
@@ -200,8 +217,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
         <span>{failure === null ? 'delivered' : failureWords[failure]}</span>
         <span className={classes.attemptTime}>{formatDuration(attempt.duration_ms)}</span>
         <span className={classes.attemptTime}>
-          {formatInstant(attempt.started_at, zone).slice(0, 19)} ·{' '}
-          <Moment at={attempt.started_at} />
+          {formatInstant(attempt.started_at, zone)} · <Moment at={attempt.started_at} />
         </span>
       </div>
       {attempt.error !== null && (

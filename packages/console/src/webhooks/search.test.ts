@@ -9,17 +9,17 @@ import {
 test('what a hash cannot mean is dropped', () => {
   expect(validateDlqSearch({ status: 'delivered', view: 'x', q: '', other: 'y' })).toEqual({});
   expect(validateDeliveriesSearch({ status: 'gone', tenant: {} })).toEqual({});
-  expect(validateEndpointsSearch({ edit: 5, tenant: null })).toEqual({ edit: '5' });
+  expect(validateEndpointsSearch({ edit: 5, tenant: null })).toEqual({ panel: 'endpoint/5' });
 });
 
 test('what a hash means is kept', () => {
   const dlq = { status: 'pending', tenant: 'TX', endpoint: 'e', failure: 'dns', view: 'groups' };
   expect(validateDlqSearch(dlq)).toEqual(dlq);
-  const deliveries = { status: 'delivered', incident: 'i', cursor: 'c', delivery: 'd' };
+  const deliveries = { status: 'delivered', incident: 'i', cursor: 'c', panel: 'delivery/d' };
   expect(validateDeliveriesSearch(deliveries)).toEqual(deliveries);
 });
 
 test('a delivery is followed among those of its endpoint', () => {
-  expect(deliveryHref('dlv_1')).toBe('#/deliveries?delivery=dlv_1');
-  expect(deliveryHref('dlv_1', 'a&b')).toBe('#/deliveries?endpoint=a%26b&delivery=dlv_1');
+  expect(deliveryHref('dlv_1')).toBe('#/deliveries?panel=delivery/dlv_1');
+  expect(deliveryHref('dlv_1', 'a&b')).toBe('#/deliveries?endpoint=a%26b&panel=delivery/dlv_1');
 });

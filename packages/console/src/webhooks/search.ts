@@ -6,6 +6,7 @@ import {
   type FailureClass,
 } from '../api/values.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { panelHref, readPanel } from '../ui/panel-place.ts';
 
 // The view state of the pages about webhooks, as the hash has it.
 
@@ -21,9 +22,11 @@ export type DlqSearch = {
   failure?: FailureClass;
   q?: string;
   view?: 'groups';
-  /** Id of the delivery that the drawer shows. */
-  delivery?: string;
+  panel?: string;
 };
+
+/** The panels of WEBHOOK DLQ: a delivery by its id, and the retry of all that the filters find, or of a group. */
+export const dlqPanels = ['delivery', 'retry'] as const;
 
 /** View state of the page DELIVERIES. `endpoint` and `incident` are ids. */
 export type DeliveriesSearch = {
@@ -32,19 +35,24 @@ export type DeliveriesSearch = {
   endpoint?: string;
   incident?: string;
   cursor?: string;
-  delivery?: string;
+  panel?: string;
 };
 
-/** The value of `edit` for a new endpoint. */
+/** The panels of DELIVERIES: a delivery, by its id. */
+export const deliveriesPanels = ['delivery'] as const;
+
+/** The id of the panel for a new endpoint. */
 export const newEndpoint = 'new';
 
 /** View state of the page ENDPOINTS. */
 export type EndpointsSearch = {
   tenant?: string;
   cursor?: string;
-  /** Id of the endpoint that the drawer shows, or `new`. */
-  edit?: string;
+  panel?: string;
 };
+
+/** The panels of ENDPOINTS: an endpoint by its id, or `new`. */
+export const endpointsPanels = ['endpoint'] as const;
 
 type Raw = Record<string, unknown>;
 
@@ -59,7 +67,7 @@ export function validateDlqSearch(search: Raw): DlqSearch {
     failure: failure as FailureClass | undefined,
     q: textOf(search.q),
     view: search.view === 'groups' ? 'groups' : undefined,
-    delivery: textOf(search.delivery),
+    panel: readPanel(search, dlqPanels, { delivery: 'delivery' }),
   });
 }
 
@@ -70,7 +78,7 @@ export function validateDeliveriesSearch(search: Raw): DeliveriesSearch {
     endpoint: textOf(search.endpoint),
     incident: textOf(search.incident),
     cursor: textOf(search.cursor),
-    delivery: textOf(search.delivery),
+    panel: readPanel(search, deliveriesPanels, { delivery: 'delivery' }),
   });
 }
 
@@ -78,12 +86,11 @@ export function validateEndpointsSearch(search: Raw): EndpointsSearch {
   return withoutUndefined({
     tenant: textOf(search.tenant),
     cursor: textOf(search.cursor),
-    edit: textOf(search.edit),
+    panel: readPanel(search, endpointsPanels, { edit: 'endpoint' }),
   });
 }
 
 /** A link to one delivery. It works whatever becomes of the delivery. */
 export function deliveryHref(id: string, endpoint?: string): string {
-  const filter = endpoint === undefined ? '' : `endpoint=${encodeURIComponent(endpoint)}&`;
-  return `#/deliveries?${filter}delivery=${encodeURIComponent(id)}`;
+  return panelHref('/deliveries', { kind: 'delivery', id }, { endpoint });
 }

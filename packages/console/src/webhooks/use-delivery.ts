@@ -11,6 +11,7 @@ import { reasonOf } from '../ui/outage.ts';
 import { noPlaceholder, useFollowing } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { countOf, shortId } from '../ui/words.ts';
+import { deliveriesKey, dlqKey, webhooksKey } from './query-keys.ts';
 import { deliveryHref } from './search.ts';
 
 const followMillis = 2_000;
@@ -29,13 +30,6 @@ export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDeta
 function isMoving({ status, waiting }: DeliveryDetail): boolean {
   return status === 'queued' || waiting?.reason === 'in_flight';
 }
-
-/** The beginning of the query keys of everything about webhooks. */
-export const webhooksKey = ['webhooks'] as const;
-export const dlqKey = [...webhooksKey, 'dlq'] as const;
-export const deliveriesKey = [...webhooksKey, 'deliveries'] as const;
-export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
-export const jobsKey = [...webhooksKey, 'jobs'] as const;
 
 /** The query key of one delivery; without an id it is that of no delivery. */
 function deliveryKey(id: string | undefined) {

@@ -40,6 +40,16 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   endpoint_disabled: 'endpoint disabled too long',
 };
 
+/** How an endpoint fares, in one word. */
+export type Health = 'ok' | 'degraded' | 'failing' | 'disabled';
+
+/** An endpoint is degraded when its last attempts failed, and failing when it is paused for that. */
+export function healthOf({ enabled, breaker }: Pick<Endpoint, 'enabled' | 'breaker'>): Health {
+  if (!enabled) return 'disabled';
+  if (breaker.state !== 'closed') return 'failing';
+  return breaker.failures_in_row > 0 ? 'degraded' : 'ok';
+}
+
 /** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
 export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
   return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;

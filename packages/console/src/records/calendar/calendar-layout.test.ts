@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { DayRow } from '../../api/types.ts';
-import { dayAfterKey, daysOfMonth, seriesOf, shadeOf, spanOf, sumDays } from './calendar-layout.ts';
+import {
+  dayAfterKey,
+  daysOfMonth,
+  seriesOf,
+  spanOf,
+  sumDays,
+  weekdayOf,
+  weeksOf,
+} from './calendar-layout.ts';
 
 const row = (day: string, count: number, more: Partial<DayRow> = {}): DayRow => ({
   day,
@@ -49,30 +57,35 @@ describe('spanOf', () => {
   });
 });
 
-describe('shadeOf', () => {
-  it('is none for no records, the lightest for a few and the darkest for the most', () => {
-    expect([0, 1, 100, 101, 500].map((count) => shadeOf(count, 500))).toEqual([0, 1, 1, 2, 5]);
-    expect(shadeOf(1, 1)).toBe(5);
-  });
-});
-
 describe('dayAfterKey', () => {
   const span = spanOf('2000-01-15T00:00:00Z', '2001-03-02T00:00:00Z', undefined);
   const after = (key: string, day: string) => span && dayAfterKey(key, day, span);
 
-  it('goes by day and by month, and stays inside', () => {
+  it('goes by day, week and month, and stays inside', () => {
     expect(after('ArrowRight', '2000-02-29')).toBe('2000-03-01');
     expect(after('ArrowLeft', '2000-01-01')).toBe('2000-01-01');
     expect(after('ArrowRight', '2001-03-31')).toBe('2001-03-31');
-    expect(after('ArrowUp', '2000-03-31')).toBe('2000-02-29');
-    expect(after('ArrowDown', '2001-03-04')).toBe('2001-03-04');
-    expect(after('PageUp', '2001-02-14')).toBe('2000-02-14');
-    expect(after('PageDown', '2000-12-24')).toBe('2001-03-24');
+    expect(after('ArrowUp', '2000-03-03')).toBe('2000-02-25');
+    expect(after('ArrowDown', '2001-02-26')).toBe('2001-03-05');
+    expect(after('ArrowDown', '2001-03-27')).toBe('2001-03-31');
+    expect(after('PageUp', '2000-03-31')).toBe('2000-02-29');
+    expect(after('PageDown', '2001-03-04')).toBe('2001-03-04');
     expect([after('Home', '2000-02-14'), after('End', '2000-02-14')]).toEqual([
       '2000-02-01',
       '2000-02-29',
     ]);
     expect(after('x', '2000-02-14')).toBeUndefined();
+  });
+});
+
+describe('weeksOf', () => {
+  it('begins weeks on Monday', () => {
+    const weeks = weeksOf(daysOfMonth('2001-02'));
+    expect(weeks.map(([first]) => first)).toEqual([
+      ...['2001-02-01', '2001-02-05', '2001-02-12', '2001-02-19', '2001-02-26'],
+    ]);
+    expect(weekdayOf('2001-02-01')).toBe(3);
+    expect(weeks.flat()).toHaveLength(28);
   });
 });
 
@@ -97,7 +110,7 @@ describe('sums and series', () => {
     const span = spanOf('2001-02-01', '2001-02-28', undefined);
     const series = span && seriesOf(span, new Map(rows.map((each) => [each.day, each])));
     expect(series).toHaveLength(28);
-    expect(series?.slice(0, 3).map(({ count }) => count)).toEqual([5, 0, 9]);
+    expect(series?.slice(0, 3).map(({ parts }) => parts)).toEqual([[5], [0], [9]]);
   });
 
   it('knows leap years', () => {

@@ -2,9 +2,10 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
+import type { Bar } from '../../ui/chart/bar-picture.tsx';
+import { nextMonth } from '../../ui/chart/scale.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
-import { nextMonth } from '../facts/use-facts.ts';
 import { daysIn, type NodePath, nodeKey } from '../search.ts';
 
 /** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
@@ -54,11 +55,19 @@ export function daysOfMonth(month: string): string[] {
   return Array.from({ length: daysIn(month) }, (_, index) => dayOf(month, index + 1));
 }
 
-/** The shade of a day: 1 to 5, where 5 is for the busiest days, and 0 for a day without records. */
-export function shadeOf(count: number, most: number): 0 | 1 | 2 | 3 | 4 | 5 {
-  if (count === 0) return 0;
-  const shade = Math.ceil((5 * count) / Math.max(1, most));
-  return Math.min(5, Math.max(1, shade)) as 1 | 2 | 3 | 4 | 5;
+/** The weekday of a day: 0 for Monday to 6 for Sunday. */
+export function weekdayOf(day: string): number {
+  return (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7;
+}
+
+/** The days of a month by weeks that begin on Monday; the first and the last may be short. */
+export function weeksOf(days: readonly string[]): string[][] {
+  const weeks: string[][] = [];
+  for (const day of days) {
+    if (weeks.length === 0 || weekdayOf(day) === 0) weeks.push([]);
+    weeks.at(-1)?.push(day);
+  }
+  return weeks;
 }
 
 /** The day to which a key moves from this one; undefined when the key means nothing here. */
@@ -78,13 +87,13 @@ export function dayAfterKey(key: string, day: string, span: CalendarSpan): strin
     case 'ArrowRight':
       return to(stepDay(day, 1));
     case 'ArrowUp':
-      return inMonth(-1);
+      return to(stepDay(day, -7));
     case 'ArrowDown':
-      return inMonth(1);
+      return to(stepDay(day, 7));
     case 'PageUp':
-      return inMonth(-12);
+      return inMonth(-1);
     case 'PageDown':
-      return inMonth(12);
+      return inMonth(1);
     case 'Home':
       return dayOf(month, 1);
     case 'End':
@@ -121,12 +130,9 @@ export function sumDays(rows: readonly DayRow[], from = '', to = '9999'): DaysSu
 }
 
 /** One entry for each day of the span, also for days without records. A chart over time needs them all. */
-export function seriesOf(
-  span: CalendarSpan,
-  rows: ReadonlyMap<string, DayRow>,
-): { name: string; count: number }[] {
+export function seriesOf(span: CalendarSpan, rows: ReadonlyMap<string, DayRow>): Bar[] {
   return span.months.flatMap((month) =>
-    daysOfMonth(month).map((day) => ({ name: day, count: rows.get(day)?.count ?? 0 })),
+    daysOfMonth(month).map((day) => ({ name: day, parts: [rows.get(day)?.count ?? 0] })),
   );
 }
 

@@ -1,14 +1,15 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useLayoutEffect, useMemo, useRef } from 'react';
 import type { DayRow } from '../../api/types.ts';
+import { BarChart } from '../../ui/chart/bar-chart.tsx';
+import { rampOf, shadeOf } from '../../ui/chart/scale.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { countOf } from '../../ui/words.ts';
-import { TimeChart } from '../facts/node-chart.tsx';
 import { type DayRange, type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
-import { Calendar, dayText } from './calendar.tsx';
+import { Calendar } from './calendar.tsx';
 import {
   type CalendarSpan,
   type DaysSum,
@@ -34,9 +35,10 @@ export type DaysViewProps = {
 export function DaysView(props: DaysViewProps): ReactNode {
   const { path, span, days, range } = props;
   const failure = useFailure(days);
-  const [looked, setLooked] = useState<string | null>(null);
   const rows = useMemo(() => new Map((days.data ?? []).map((row) => [row.day, row])), [days.data]);
   const sum = useMemo(() => sumDays(days.data ?? []), [days.data]);
+  const most = sum.most?.count ?? 0;
+  const ramp = useMemo(() => rampOf(most), [most]);
   const bars = useMemo(
     () => (!span || days.data === undefined ? [] : seriesOf(span, rows)),
     [span, rows, days.data],
@@ -54,16 +56,16 @@ export function DaysView(props: DaysViewProps): ReactNode {
     <div className={classes.view} aria-busy={days.data === undefined}>
       <div className={classes.chart}>
         {bars.length > 0 && (
-          <TimeChart
+          <BarChart
+            label={`Records per day of ${name}`}
             bars={bars}
-            of="day"
-            resetKey={name}
-            onChoose={(day) => props.onRange({ from: day, to: day })}
+            range={range}
+            onRange={props.onRange}
           />
         )}
       </div>
       <div className={classes.line}>
-        <p className={classes.look}>{lineText(looked, range, rows, days.data ?? [])}</p>
+        <p className={classes.look}>{lineText(range, days.data ?? [])}</p>
         {range !== null && (
           <>
             <Button onClick={props.onRecords}>SHOW RECORDS</Button>
@@ -79,14 +81,13 @@ export function DaysView(props: DaysViewProps): ReactNode {
         <Calendar
           span={span}
           rows={rows}
-          most={sum.most?.count ?? 0}
+          ramp={ramp}
           range={range}
           label={`Days of ${name}`}
           onRange={props.onRange}
-          onLook={setLooked}
         />
       </div>
-      <Legend span={span} onYear={props.onYear} />
+      <Legend span={span} ramp={ramp} onYear={props.onYear} />
     </div>
   );
 }
@@ -97,7 +98,9 @@ function useScrolled(span: CalendarSpan | null | undefined) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another span begins anew
   useLayoutEffect(() => {
     const box = scroller.current;
-    const month = box?.querySelector('[data-day][tabindex="0"]')?.parentElement;
+    const month = box
+      ?.querySelector('[data-day][tabindex="0"]')
+      ?.closest<HTMLElement>('[data-month]');
     if (!box || !month) return;
     // scrollIntoView would also scroll the page on a narrow screen.
     box.scrollTop = month.offsetTop - box.clientHeight / 2;
@@ -105,14 +108,8 @@ function useScrolled(span: CalendarSpan | null | undefined) {
   return scroller;
 }
 
-/** The line below the calendar: about the day that is pointed at, else about the chosen range, else how to choose. */
-function lineText(
-  looked: string | null,
-  range: DayRange | null,
-  rows: ReadonlyMap<string, DayRow>,
-  days: readonly DayRow[],
-): ReactNode {
-  if (looked !== null) return dayText(looked, rows.get(looked));
+/** The line above the calendar: about the chosen range, else how to choose. */
+function lineText(range: DayRange | null, days: readonly DayRow[]): ReactNode {
   if (range === null) {
     return (
       <span className={classes.muted}>
@@ -136,33 +133,40 @@ function summaryText(name: string, span: CalendarSpan, sum: DaysSum): string {
   return `${name} from ${span.from} to ${span.to}: ${formatCount(sum.count)} records on ${formatCount(sum.days)} days${busiest}. ${formatCount(sum.covered)} are covered; ${formatCount(sum.cold)} days are cold.`;
 }
 
-/** Explains the shades, lines and rings of the calendar. */
-function Legend({
-  span,
-  onYear,
-}: {
+/** Explains the shades, outlines and hatching of the calendar. */
+function Legend(props: {
   span: CalendarSpan;
+  ramp: readonly number[];
   onYear: (year: number) => void;
 }): ReactNode {
+  const { span, ramp, onYear } = props;
   return (
     <div className={classes.legend}>
+      {ramp.length > 0 && (
+        <span>
+          {ramp.map((least, index) => (
+            <span key={least} className={classes.step} data-shade={shadeOf(least, ramp)}>
+              {formatCount(least)}
+              {index === ramp.length - 1 && '+'}
+            </span>
+          ))}
+          records
+        </span>
+      )}
       <span>
-        fewer
-        {[1, 2, 3, 4, 5].map((shade) => (
-          <span key={shade} className={`${classes.day} ${classes.sample}`} data-shade={shade} />
-        ))}
-        more records
-      </span>
-      <span>
-        <span className={classes.training} />
+        <span className={classes.sample} data-training="all" />
         training
       </span>
       <span>
-        <span className={classes.fine} />
+        <span className={classes.sample} data-fine="all" />
         fine-tuning
       </span>
       <span>
-        <span className={classes.ring} />
+        <span className={classes.sample} data-training="some" />
+        in part
+      </span>
+      <span>
+        <span className={classes.sample} data-shade="2" data-tier="cold" />
         cold
       </span>
       <span className={classes.spring} />

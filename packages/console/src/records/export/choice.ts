@@ -5,6 +5,7 @@ import {
   defaultColumns,
   type ExportFormat,
   exportColumns,
+  exportFileName,
   fileExtension,
   type Profile,
   type SplitName,
@@ -67,17 +68,12 @@ export const formatNames: Readonly<Record<ExportFormat, string>> = {
   parquet: 'Parquet',
 };
 
-/** A name for the file, such as `TX_DFW_2001-03.csv.gz`, without characters that a file system could refuse. */
+/** The name of the file, as the service gives it, too. */
 export function fileName(choice: ExportChoice): string {
   const { format, compression, version, split, dataset, kind, slice } = choice;
-  const { tenant, store, month, from, to } = slice;
-  const parts =
-    version === undefined
-      ? [tenant, store, month, from, to, kind, dataset]
-      : [tenant, version.name, split];
-  const name = parts.filter((part) => part !== undefined).join('_');
   const extension = fileExtension(format, format === 'parquet' ? 'none' : compression);
-  return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
+  const parts = { ...slice, kind, dataset, versionName: version?.name, split };
+  return exportFileName(parts, extension);
 }
 
 /** With more rows than this, a job is recommended. */

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
@@ -7,13 +7,13 @@ import type { DatasetName, ExportFormat } from '../../api/values.ts';
 import { CliBlock } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { exportHref } from '../../ui/hash-state.ts';
-import { CloseIcon } from '../../ui/icons.tsx';
+import { Panel } from '../../ui/panel.tsx';
+import { exportHref } from '../../ui/panel-place.ts';
 import { exportsKey, noPlaceholder } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { sliceText } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
-import { useVersions } from '../versions/use-versions.ts';
+import { useVersion, useVersions } from '../versions/use-versions.ts';
 import {
   betterWay,
   bodyOf,
@@ -33,14 +33,24 @@ import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
 import { canPickFile, type ExportState, useExport } from './export-run.ts';
 
 export type ExportPanelProps = {
-  slice: SliceParams;
+  /** Whether the panel is open. If not, a running export goes on, made small. */
+  isOpen: boolean;
+  /** What is chosen; null when nothing is. */
+  slice: SliceParams | null;
   kind: string | undefined;
   /** The table's filter by source, which exports do not have: the panel says so. */
   source: string | undefined;
   /** The table's filter by dataset. In the panel it can be changed. */
   dataset?: DatasetName | undefined;
+  /** The dataset version to export instead of the slice. */
+  versionId?: string | undefined;
   /** First and last day of the node, which the command line needs. */
   days: [string, string] | null;
+  /** Called with the id of another version, or undefined for none. */
+  onVersion: (id: string | undefined) => void;
+  /** Tells whether an export runs or has ended: then the panel must stay, although it is closed. */
+  onKept: (isKept: boolean) => void;
+  onShow: () => void;
   onClose: () => void;
 };
 
@@ -49,46 +59,95 @@ export type ExportPanelProps = {
  * job makes it.
  */
 export function ExportPanel(props: ExportPanelProps): ReactNode {
-  const { state, start, cancel, reset } = useExport();
+  const { isOpen, onKept, onClose } = props;
+  const run = useExport();
+  const { state, reset } = run;
+  const isRunning = state.step === 'running' || state.step === 'starting';
+  const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
+  const held = useHeld(props, isRunning || !isOpen || props.slice === null);
+  const { slice, kind, versionId } = held;
+  useWhenChanged(JSON.stringify([slice, kind, versionId]), reset);
+  useWhenChanged(String(isOpen), () => !isOpen && !isRunning && reset());
+  const versionName = useVersion(isOpen ? versionId : undefined).data?.name ?? '';
+  const isKept = state.step !== 'ready';
+  useEffect(() => onKept(isKept), [onKept, isKept]);
+  if (!isOpen) {
+    return isKept && <SmallExport state={state} onShow={props.onShow} onClose={reset} />;
+  }
+  if (slice === null) return null;
+  const set = (change: Partial<Choices>) => {
+    const { versionId: next, ...rest } = { versionId, ...change };
+    setChoices((before) => ({ ...before, ...rest }));
+    if (next !== versionId) props.onVersion(next);
+  };
+  return (
+    <Panel
+      kind="EXPORT"
+      title={versionId === undefined ? sliceText(slice) : `${slice.tenant} ${versionName}`}
+      id="export"
+      closeLabel={isRunning ? 'Make small' : 'Close export'}
+      onClose={onClose}
+    >
+      <Order
+        {...held}
+        slice={slice}
+        choices={{ ...choices, versionId }}
+        set={set}
+        run={run}
+        onClose={onClose}
+      />
+    </Panel>
+  );
+}
+
+type OrderProps = Pick<ExportPanelProps, 'kind' | 'source' | 'days' | 'onClose'> & {
+  slice: SliceParams;
+  choices: Choices;
+  set: (change: Partial<Choices>) => void;
+  run: ReturnType<typeof useExport>;
+};
+
+/** What is exported and how, with the button that starts it. */
+function Order(props: OrderProps): ReactNode {
+  const { slice, kind, choices, run } = props;
+  const { state } = run;
   const job = useJob(props.onClose);
+  useWhenChanged(JSON.stringify([slice, kind, choices.versionId]), job.reset);
   const isRunning = state.step === 'running' || state.step === 'starting';
   const isDone = state.step === 'done' || state.step === 'downloading';
-  const [isSmall, setSmall] = useState(false);
-  const { slice, kind, source, days } = useHeld(props, isRunning || job.isPending);
-  useWhenChanged(JSON.stringify([slice, kind]), () => {
-    reset();
-    job.reset();
-  });
-  const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
-  const set = (change: Partial<Choices>) => setChoices((before) => ({ ...before, ...change }));
-  const listed = useVersions(slice.tenant, true);
-  const versions = listed.data?.data.filter(isUsable) ?? [];
+  const { versions, isLacking, lost, isAwaited } = useUsableVersions(slice, choices.versionId);
   const { choice, byDefault, fault } = choiceOf({ slice, kind, choices, versions });
-  const estimate = useEstimate(choice);
-  const failure = useFailure(estimate);
+  const estimate = useEstimate(choice, !isAwaited);
+  const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
   const way = choices.way ?? better;
-  const close = useClose(isRunning, () => setSmall(true), props.onClose);
-  if (isSmall) return <SmallExport state={state} onShow={() => setSmall(false)} />;
-  const common = { isFixed: isRunning || isDone || job.isPending, choices, set };
+  const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
   return (
-    <aside className={classes.panel} data-drawer aria-labelledby="export-title">
-      <Head slice={slice} isRunning={isRunning} onClose={close} />
+    <>
       <div className={classes.body}>
         {failure !== null && estimate.data === undefined ? (
           <FailurePanel error={failure} onRetry={() => void estimate.refetch()} />
         ) : (
-          <Estimate estimate={estimate.data} choice={choice} source={source} />
+          <Estimate
+            estimate={isAwaited ? undefined : estimate.data}
+            choice={choice}
+            source={props.source}
+          />
         )}
         <fieldset className={classes.choices} disabled={common.isFixed}>
           <FormatChoice {...common} />
-          <DatasetChoice {...common} versions={versions} isLacking={listed.isLoadingError} />
+          <DatasetChoice {...common} versions={versions} isLacking={isLacking} />
           <ColumnChoice {...common} byDefault={byDefault} fault={fault} />
           {format === 'csv' && <ProfileChoice {...common} />}
         </fieldset>
-        <CliBlock title="The same on the command line" line={exportLine(choice, days, way)} />
+        {!isAwaited && (
+          <CliBlock
+            title="The same on the command line"
+            line={exportLine(choice, props.days, way)}
+          />
+        )}
       </div>
       <footer className={classes.foot}>
         {!isRunning && !isDone && <WayChoice {...common} way={way} isManyRows={better === 'job'} />}
@@ -96,36 +155,40 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
           state={isRunning || isDone || way === 'now' ? state : jobState(job.error)}
           way={way}
           isBusy={job.isPending}
-          canStart={fault === null && choice.columns?.length !== 0 && estimate.data !== undefined}
+          canStart={
+            !isAwaited &&
+            fault === null &&
+            choice.columns?.length !== 0 &&
+            estimate.data !== undefined
+          }
           onStart={() =>
             way === 'job'
               ? job.mutate({ format, body: order.body })
-              : void start({ ...order, fileName: fileName(choice) })
+              : void run.start({ ...order, fileName: fileName(choice) })
           }
-          onCancel={cancel}
-          onReset={reset}
+          onCancel={run.cancel}
+          onReset={run.reset}
           onClose={props.onClose}
         />
       </footer>
-    </aside>
+    </>
   );
 }
 
-function Head(props: { slice: SliceParams; isRunning: boolean; onClose: () => void }): ReactNode {
-  const { slice, isRunning, onClose } = props;
-  const heading = useFocusOnce();
-  return (
-    <header className={classes.head}>
-      <h2 id="export-title" ref={heading} tabIndex={-1}>
-        EXPORT <span>{sliceText(slice)}</span>
-      </h2>
-      <Tooltip label={isRunning ? 'Make small; the export goes on' : 'Close (Esc)'}>
-        <ActionIcon aria-label={isRunning ? 'Make small' : 'Close export'} onClick={onClose}>
-          <CloseIcon />
-        </ActionIcon>
-      </Tooltip>
-    </header>
-  );
+/**
+ * The versions of the tenant that may be exported, with the chosen one, which need not be among those listed. While it
+ * is not known (`isAwaited`), nothing may be exported: without it the export would be of other records.
+ */
+function useUsableVersions(slice: SliceParams, chosenId: string | undefined) {
+  const listed = useVersions(slice.tenant, true);
+  const chosen = useVersion(chosenId);
+  const rows = listed.data?.data ?? [];
+  const isListed = rows.some(({ id }) => id === chosenId);
+  const all = chosen.data === undefined || isListed ? rows : [chosen.data, ...rows];
+  const versions = all.filter((each) => isUsable(each) && each.tenant === slice.tenant);
+  const isAwaited = chosenId !== undefined && !versions.some(({ id }) => id === chosenId);
+  const lost = useFailure(chosen);
+  return { versions, isLacking: listed.isLoadingError, lost: isAwaited ? lost : null, isAwaited };
 }
 
 /** Whether a version may be exported: not if it could not be counted, since then nothing proves the file. */
@@ -135,11 +198,12 @@ function isUsable({ state }: DatasetVersion): boolean {
 
 type Sizes = { rows: number; bytes: number; files: Record<ExportFormat, number> };
 
-/** Reads how large the export would be. An estimate of another choice is never shown. */
-function useEstimate(choice: ExportChoice) {
+/** Reads how large the export would be, once the choice is known. An estimate of another choice is never shown. */
+function useEstimate(choice: ExportChoice, isKnown: boolean) {
   const selection = selectionOf(choice);
   return useQuery({
     queryKey: ['records', 'estimate', selection],
+    enabled: isKnown,
     placeholderData: noPlaceholder,
     queryFn: ({ signal }) => api.get<Sizes>('/exports/estimate', selection, signal),
   });
@@ -164,16 +228,20 @@ function jobState(error: Error | null): ExportState {
   return error === null ? { step: 'ready' } : { step: 'failed', error };
 }
 
-/** A running export, made small: its progress, and a button that opens the panel again. */
-function SmallExport(props: { state: ExportState; onShow: () => void }): ReactNode {
+/** An export whose panel is closed: its progress with a button that opens the panel again, and then how it ended. */
+function SmallExport(props: {
+  state: ExportState;
+  onShow: () => void;
+  onClose: () => void;
+}): ReactNode {
   const { state } = props;
+  const isRunning = state.step === 'running' || state.step === 'starting';
   return (
     <aside className={classes.small} aria-label="Export">
-      <ExportProgressBar state={state} />
-      {state.step === 'failed' && <span role="status">The export failed.</span>}
-      {state.step === 'cancelled' && <span role="status">Cancelled</span>}
-      <Button size="compact-xs" onClick={props.onShow}>
-        Show
+      {isRunning && <ExportProgressBar state={state} />}
+      <ExportOutcome state={state} />
+      <Button size="compact-xs" onClick={isRunning ? props.onShow : props.onClose}>
+        {isRunning ? 'Show' : 'Close'}
       </Button>
     </aside>
   );
@@ -276,36 +344,4 @@ function useWhenChanged(key: string, act: () => void): void {
     before.current = key;
     current.current();
   }, [key]);
-}
-
-/** Moves the focus to the heading when the panel opens, and back when it closes. */
-function useFocusOnce() {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    const before = document.activeElement;
-    heading.current?.focus();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
-  }, []);
-  return heading;
-}
-
-/** Closing the panel while an export runs only makes it small. Esc does the same as the button. */
-function useClose(isRunning: boolean, makeSmall: () => void, onClose: () => void): () => void {
-  const close = isRunning ? makeSmall : onClose;
-  const current = useRef(close);
-  current.current = close;
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.defaultPrevented) return;
-      if (document.querySelector('[role="dialog"][aria-modal="true"]')) return;
-      event.preventDefault();
-      current.current();
-    };
-    // Capturing gets the key before the record's drawer does, because the export lies on top of it.
-    document.addEventListener('keydown', onKeyDown, { capture: true });
-    return () => document.removeEventListener('keydown', onKeyDown, { capture: true });
-  }, []);
-  return close;
 }

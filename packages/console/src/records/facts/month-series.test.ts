@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DatasetRow } from '../../api/types.ts';
-import { nextMonth, sumByMonth } from './use-facts.ts';
+import { nextMonth } from '../../ui/chart/scale.ts';
+import { sumByMonth } from './use-facts.ts';
 
 const leaf = (month: string, count: number) => ({ month, count }) as DatasetRow;
 

@@ -2,7 +2,13 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { formatBytes, formatCount, formatInstant, visibleText } from '../../ui/format.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatInstant,
+  visibleText,
+  type Zone,
+} from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { CoverageBar } from '../coverage.tsx';
@@ -14,6 +20,8 @@ export type NodeFactsProps = {
   facts: UseQueryResult<DatasetRow | null>;
   actions: ReactNode;
   onChoose: (path: NodePath) => void;
+  /** Shows the tree, where a narrow screen has only the node. */
+  onPick: () => void;
 };
 
 /** The facts of the chosen node: its count, which operators come for, is largest; then the rest. */
@@ -23,7 +31,7 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
   return (
     <section className={classes.facts} aria-label="The chosen node">
       <div className={classes.top}>
-        <PathLine path={path} onChoose={props.onChoose} />
+        <PathLine path={path} onChoose={props.onChoose} onPick={props.onPick} />
         {row && <Digest digest={row.digest} />}
         <div className={classes.actions}>{props.actions}</div>
       </div>
@@ -36,13 +44,17 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
 function PathLine({
   path,
   onChoose,
-}: {
-  path: NodePath;
-  onChoose: (path: NodePath) => void;
-}): ReactNode {
+  onPick,
+}: Pick<NodeFactsProps, 'path' | 'onChoose' | 'onPick'>): ReactNode {
   const names = namesOf(path);
   return (
     <nav className={classes.path} aria-label="Path of the node">
+      <span className={classes.pick}>
+        <button type="button" onClick={onPick}>
+          All tenants
+        </button>
+        <span aria-hidden="true">›</span>
+      </span>
       {names.map((name, index) => {
         const isLast = index === names.length - 1;
         return (
@@ -71,8 +83,6 @@ function PathLine({
 function Figures({ row }: { row: DatasetRow }): ReactNode {
   const [zone] = useZone();
   const shown = zoneName(zone);
-  const instant = (text: string | null) =>
-    text === null ? '–' : formatInstant(text, zone).slice(0, 16);
   const stored = row.tier === 'hot' ? '' : `\u00a0in ${formatBytes(row.stored_bytes)}`;
   return (
     <dl className={classes.figures}>
@@ -84,7 +94,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
         <dt>BYTES</dt>
         <dd>
           {formatBytes(row.bytes)}
-          <span className={classes.muted}>{stored}</span>
+          <span className={`${classes.muted} ${classes.wideOnly}`}>{stored}</span>
         </dd>
       </div>
       <div>
@@ -100,14 +110,30 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
         </dd>
       </div>
       <div>
-        <dt>FIRST EVENT ({shown})</dt>
-        <dd>{instant(row.first_at)}</dd>
+        <dt>
+          FIRST EVENT <span className={classes.wideOnly}>({shown})</span>
+        </dt>
+        <Instant at={row.first_at} zone={zone} />
       </div>
       <div>
-        <dt>LAST EVENT ({shown})</dt>
-        <dd>{instant(row.last_at)}</dd>
+        <dt>
+          LAST EVENT <span className={classes.wideOnly}>({shown})</span>
+        </dt>
+        <Instant at={row.last_at} zone={zone} />
       </div>
     </dl>
+  );
+}
+
+/** A time to the minute; where there is little room, its day, and the rest in the title. */
+function Instant({ at, zone }: { at: string | null; zone: Zone }): ReactNode {
+  if (at === null) return <dd>–</dd>;
+  const text = formatInstant(at, zone);
+  return (
+    <dd title={`${text} ${zoneName(zone)}`}>
+      {text.slice(0, 10)}
+      <span className={classes.wideOnly}>&nbsp;{text.slice(11, 16)}</span>
+    </dd>
   );
 }
 
@@ -115,7 +141,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
 function Digest({ digest }: { digest: string }): ReactNode {
   return (
     <span className={classes.digest}>
-      digest <code>{digest}</code>
+      digest <code className={classes.wideOnly}>{digest}</code>
       <CopyButton value={digest} label="Copy digest" />
     </span>
   );

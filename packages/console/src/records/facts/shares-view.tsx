@@ -36,13 +36,13 @@ export function SharesView({ shares, days, onFilter }: SharesViewProps): ReactNo
             sampled={facts.sampled}
             onChoose={(kind) => onFilter({ kind })}
           />
+          <Shares name="MODEL" shares={facts.models} sampled={facts.sampled} />
           <Shares
             name="SOURCE"
             shares={facts.sources}
             sampled={facts.sampled}
             onChoose={(source) => onFilter({ source })}
           />
-          <Shares name="MODEL" shares={facts.models} sampled={facts.sampled} />
         </div>
       )}
     </div>
@@ -65,6 +65,7 @@ function Shares(props: {
 }): ReactNode {
   const { name, shares, sampled, onChoose } = props;
   const others = countOfOthers(shares, sampled);
+  const most = Math.max(1, ...shares.map(({ count }) => count));
   return (
     <table className={classes.table}>
       <thead>
@@ -83,7 +84,7 @@ function Shares(props: {
       </thead>
       <tbody>
         {shares.map(({ value, count }) => (
-          <ShareRow key={value ?? ''} count={count} sampled={sampled}>
+          <ShareRow key={value ?? ''} {...{ count, sampled, most }}>
             {value === null && <span className={classes.none}>none</span>}
             {value !== null && onChoose === undefined && <CutText text={value} />}
             {value !== null && onChoose !== undefined && (
@@ -98,7 +99,7 @@ function Shares(props: {
           </ShareRow>
         ))}
         {others > 0 && (
-          <ShareRow count={others} sampled={sampled}>
+          <ShareRow count={others} sampled={sampled} most={null}>
             <span className={classes.none}>others</span>
           </ShareRow>
         )}
@@ -107,20 +108,25 @@ function Shares(props: {
   );
 }
 
-function ShareRow(props: { count: number; sampled: number; children: ReactNode }): ReactNode {
-  const { count, sampled } = props;
+type ShareRowProps = {
+  count: number;
+  sampled: number;
+  /** The largest count of one value in the column, which has the longest bar; null draws none. */
+  most: number | null;
+  children: ReactNode;
+};
+
+function ShareRow(props: ShareRowProps): ReactNode {
+  const { count, sampled, most } = props;
   return (
     <tr>
       <th scope="row">{props.children}</th>
       <td>
-        <svg
-          className={classes.bar}
-          viewBox="0 0 100 6"
-          preserveAspectRatio="none"
-          aria-hidden="true"
-        >
-          <rect width={Math.max(1, (100 * count) / sampled)} height="6" />
-        </svg>
+        {most !== null && (
+          <svg className={classes.bar} viewBox="0 0 120 8" aria-hidden="true">
+            <rect width={Math.max(1.5, (120 * count) / most)} height="8" rx="1" />
+          </svg>
+        )}
       </td>
       <td className={classes.number}>{formatCount(count)}</td>
       <td className={classes.number}>{formatShare(count / sampled)}</td>

@@ -1,6 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, Page, RecordFacts } from '../../api/types.ts';
+import { nextMonth } from '../../ui/chart/scale.ts';
 import { formatCount } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
@@ -85,13 +86,6 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
     series.push({ name: month, count: counts.get(month) ?? 0 });
   }
   return series;
-}
-
-/** The month after this one; both are `YYYY-MM`. */
-export function nextMonth(month: string): string {
-  const year = Number(month.slice(0, 4));
-  const next = Number(month.slice(5)) + 1;
-  return next > 12 ? `${year + 1}-01` : `${month.slice(0, 4)}-${String(next).padStart(2, '0')}`;
 }
 
 /** Says whether all records were looked at, or how many of them. */

@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
-import { ChoiceFilter } from '../../ui/filters.tsx';
+import { ChoiceFilter, Filters } from '../../ui/filters.tsx';
 import { monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';
@@ -12,6 +12,7 @@ const typingPauseMillis = 400;
 export type FilterChange = {
   kind?: string | undefined;
   source?: string | undefined;
+  event?: string | undefined;
   dataset?: DatasetName | undefined;
   from?: string | undefined;
   to?: string | undefined;
@@ -26,6 +27,7 @@ export type RecordsFiltersProps = {
 export const noFilters: FilterChange = {
   kind: undefined,
   source: undefined,
+  event: undefined,
   dataset: undefined,
   from: undefined,
   to: undefined,
@@ -38,11 +40,18 @@ const datasetChoices = datasetNames.map((value) => ({
 
 /** The bar with the filters of the table. */
 export function RecordsFilters({ search, onChange }: RecordsFiltersProps): ReactNode {
-  const { month, kind, source, dataset, from, to } = search;
+  const { month, kind, source, event, dataset, from, to } = search;
   const [first, last] = month === undefined ? ['1970-01-01', undefined] : monthEnds(month);
-  const isFiltered = [kind, source, dataset, from, to].some((filter) => filter !== undefined);
+  const isFiltered = [kind, source, event, dataset, from, to].some(
+    (filter) => filter !== undefined,
+  );
   return (
-    <fieldset className={classes.filters} aria-label="Filters of the records">
+    <Filters
+      label="Filters of the records"
+      className={classes.filters}
+      values={[kind, source, event, dataset, from, to]}
+    >
+      <TextFilter name="Event" value={event} onChange={(text) => onChange({ event: text })} />
       <TextFilter name="Kind" value={kind} onChange={(text) => onChange({ kind: text })} />
       <TextFilter name="Source" value={source} onChange={(text) => onChange({ source: text })} />
       <span className={classes.datasetFilter}>
@@ -73,7 +82,7 @@ export function RecordsFilters({ search, onChange }: RecordsFiltersProps): React
           Clear
         </Button>
       )}
-    </fieldset>
+    </Filters>
   );
 }
 

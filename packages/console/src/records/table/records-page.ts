@@ -33,6 +33,11 @@ export type RecordsPage = {
   prev_cursor: string | null;
 };
 
+/** A search for an event makes so many looks at 10,000 records, at most; NEXT goes on from there. */
+const mostLooks = 100;
+/** A search may take many looks, and what it found does not change. */
+const searchPollMillis = 600_000;
+
 /** Reads a page of records from the text of an answer. Enrichments are skipped, not parsed. */
 export function readRecordsPage(text: string): RecordsPage {
   const members = readMembers(text);
@@ -77,18 +82,35 @@ function value<T extends string | number | null>(
 /** Reads the page of records that the hash names. */
 export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   const slice = sliceOf(search);
-  const { kind, source, dataset, cursor } = search;
-  const filters = JSON.stringify([slice, kind, source, dataset]);
+  const { kind, source, event, dataset, cursor } = search;
+  const filters = JSON.stringify([slice, kind, source, event, dataset]);
   const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
   const query = useQuery<RecordsPage>({
     queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
     enabled: slice !== null,
-    refetchInterval: usePolling(calmPollMillis),
+    refetchInterval: usePolling(event === undefined ? calmPollMillis : searchPollMillis),
     // While the next page loads, this one stays on the screen. Another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {
-      const params = { ...slice, kind, source, dataset, cursor, limit: pageSizeOf(search) };
-      return readRecordsPage(await api.getText('/enrichment/records', params, signal));
+      const filter = {
+        ...slice,
+        kind,
+        source,
+        event_id: event,
+        dataset,
+        limit: pageSizeOf(search),
+      };
+      const read = async (at: string | undefined) => {
+        const params = { ...filter, cursor: at };
+        return readRecordsPage(await api.getText('/enrichment/records', params, signal));
+      };
+      let page = await read(cursor);
+      // Each page looks at 10,000 records at most. Whoever looks for one event wants to go on until it is found.
+      for (let looks = 1; event !== undefined && looks < mostLooks; looks += 1) {
+        if (page.lines.length > 0 || page.next_cursor === null) break;
+        page = await read(page.next_cursor);
+      }
+      return page;
     },
   });
   if (query.data !== undefined) last.current = { filters, page: query.data };

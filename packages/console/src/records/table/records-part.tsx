@@ -9,6 +9,7 @@ import {
   pageSizes,
   type RecordsSearch,
   sliceOf,
+  withoutPanel,
 } from '../search.ts';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
 import { type RecordsPage, rangeText, type useRecords } from './records-page.ts';
@@ -21,14 +22,18 @@ type RecordsPartProps = {
   records: ReturnType<typeof useRecords>;
   /** The counters of the node: null when it has no records, undefined while they load. */
   facts: DatasetRow | null | undefined;
+  /** Key of the record that the panel shows. */
+  open: string | undefined;
   onOpen: (key: string) => void;
 };
 
 /** The records of the node: filters, one page of the table, and buttons to the other pages. */
 export function RecordsPart(props: RecordsPartProps): ReactNode {
   const { search, update, records } = props;
-  const { kind, source, dataset, from, to, cursor } = search;
-  const isFiltered = [kind, source, dataset, from, to].some((filter) => filter !== undefined);
+  const { kind, source, event, dataset, from, to, cursor } = search;
+  const isFiltered = [kind, source, event, dataset, from, to].some(
+    (filter) => filter !== undefined,
+  );
   return (
     <>
       <div className={tableClasses.bar}>
@@ -41,8 +46,8 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         page={records}
         hasStore={search.store === undefined}
         isFiltered={isFiltered}
-        open={search.record}
-        place={JSON.stringify([sliceOf(search), kind, source, dataset, cursor])}
+        open={props.open}
+        place={JSON.stringify([sliceOf(search), kind, source, event, dataset, cursor])}
         onOpen={props.onOpen}
         onClearFilters={() => update((before) => changeFilters(before, noFilters))}
       />
@@ -52,7 +57,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         isWaiting={records.isPlaceholderData}
         total={totalOf(search, props.facts)}
         onPage={(next, at) =>
-          update((before) => changeSearch(before, { cursor: next, at, record: undefined }))
+          update((before) => withoutPanel(changeSearch(before, { cursor: next, at }), ['record']))
         }
         onPageSize={(limit) => update((before) => changeSearch(before, { limit }))}
       />
@@ -64,8 +69,8 @@ type Facts = Pick<DatasetRow, 'count' | 'by_dataset' | 'days'>;
 
 /** How many records there are with these filters; null when a filter leaves that uncounted. */
 function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
-  const { kind, source, dataset, from, to, month } = search;
-  if (!facts || kind !== undefined || source !== undefined) return null;
+  const { kind, source, event, dataset, from, to, month } = search;
+  if (!facts || [kind, source, event].some((label) => label !== undefined)) return null;
   if (from === undefined && to === undefined) {
     return dataset === undefined ? facts.count : facts.by_dataset[dataset];
   }
@@ -96,7 +101,9 @@ function RecordsPager(props: RecordsPagerProps): ReactNode {
   const rows = page?.lines.length ?? 0;
   const next = page?.next_cursor ?? null;
   const previous = page?.prev_cursor ?? null;
-  const isFiltered = search.kind !== undefined || search.source !== undefined;
+  const isFiltered = [search.kind, search.source, search.event].some(
+    (label) => label !== undefined,
+  );
   const place = (records: number) =>
     isAtKnown && !isFiltered && records > 0 ? records : undefined;
   const range = useRef('');
@@ -115,6 +122,7 @@ function RecordsPager(props: RecordsPagerProps): ReactNode {
   return (
     <div className={tableClasses.pager}>
       <NativeSelect
+        className={tableClasses.pageSize}
         aria-label="Records a page"
         value={String(pageSizeOf(search))}
         data={pageSizes.map((size) => ({ value: String(size), label: `${size} a page` }))}

@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf, tagOf, valuesOf, windowText } from './tag-window.ts';
+import { faultOf, quartersOf, tagOf, valuesOf, windowText } from './tag-window.ts';
 
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };
 
 describe('the window of a new tag', () => {
   it('begins with what is chosen on the page', () => {
     expect(valuesOf({ tenant: 'TX' }).window).toBe('all');
+    expect(valuesOf({ tenant: 'TX', months: ['2000-11', '2001-02'] })).toMatchObject({
+      window: 'range',
+      from: '2000-11-01',
+      to: '2001-02-28',
+    });
+    expect(valuesOf({ ...leaf, months: ['2000-11', '2001-02'] }).window).toBe('month');
     expect(valuesOf(leaf)).toMatchObject({ window: 'month', from: '2001-02-01', to: '2001-02-28' });
     expect(valuesOf({ ...leaf, from: '2001-02-03', to: '2001-02-05' })).toMatchObject({
       window: 'range',
@@ -40,6 +46,21 @@ describe('the window of a new tag', () => {
         dataset: 'fine_tuning',
       },
     );
+  });
+});
+
+describe('quartersOf', () => {
+  it('names the quarters between two months, also over the end of a year', () => {
+    expect(quartersOf(['2000-11', '2001-02'])).toEqual([
+      { name: '2000 Q4', from: '2000-10-01', to: '2000-12-31' },
+      { name: '2001 Q1', from: '2001-01-01', to: '2001-03-31' },
+    ]);
+  });
+
+  it('keeps the eight newest', () => {
+    const names = quartersOf(['1998-01', '2001-02']).map(({ name }) => name);
+    expect(names).toHaveLength(8);
+    expect(names[0]).toBe('1999 Q2');
   });
 });
 

@@ -14,9 +14,11 @@ export type TagPlace = {
   readonly month?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
+  /** The first and the last month with records; undefined while that is not known. */
+  readonly months?: readonly [string, string] | undefined;
 };
 
-/** The fields of the dialog as typed. */
+/** The fields of the form as typed. */
 export type TagValues = {
   readonly dataset: DatasetName;
   readonly window: WindowKind;
@@ -30,13 +32,40 @@ export const datasetWords: Readonly<Record<DatasetName, string>> = {
   fine_tuning: 'fine-tuning',
 };
 
-/** The first values of the dialog: the chosen range of days, else the month, else all days. */
+/** The first values of the form: the chosen days, else the month, else the months with records, else all days. */
 export function valuesOf(place: TagPlace): TagValues {
   const { month } = place;
-  const [first = '', last = ''] = month === undefined ? [] : monthEnds(month);
+  const months = month === undefined ? place.months : ([month, month] as const);
+  const [first, last] = months === undefined ? ['', ''] : endsOf(...months);
   const { from = first, to = last } = place;
-  const window = place.from !== undefined ? 'range' : month === undefined ? 'all' : 'month';
+  const isRange = place.from !== undefined || (month === undefined && months !== undefined);
+  const window = isRange ? 'range' : month === undefined ? 'all' : 'month';
   return { dataset: 'training', window, from, to, note: '' };
+}
+
+/** The first day of one month and the last day of another. */
+function endsOf(first: string, last: string): [string, string] {
+  return [monthEnds(first)[0], monthEnds(last)[1]];
+}
+
+/** A quarter of a year, such as 2001 Q1. */
+export type Quarter = { readonly name: string; readonly from: string; readonly to: string };
+
+const mostQuarters = 8;
+
+/** The newest quarters that have records, from the first to the last month. */
+export function quartersOf([first, last]: readonly [string, string]): Quarter[] {
+  const quarterAt = (month: string) =>
+    Number(month.slice(0, 4)) * 4 + Math.floor((Number(month.slice(5)) - 1) / 3);
+  const end = quarterAt(last);
+  const begin = Math.max(quarterAt(first), end - mostQuarters + 1);
+  return Array.from({ length: Math.max(0, end - begin + 1) }, (_, index) => {
+    const year = String(Math.floor((begin + index) / 4)).padStart(4, '0');
+    const part = (begin + index) % 4;
+    const month = (at: number) => `${year}-${String(part * 3 + at).padStart(2, '0')}`;
+    const [from, to] = endsOf(month(1), month(3));
+    return { name: `${year} Q${part + 1}`, from, to };
+  });
 }
 
 /** What is wrong with the days, as a sentence; null when nothing is. */

@@ -1,14 +1,16 @@
 import { Button, Modal, Radio } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
 import formClasses from '../../ui/form.module.css';
-import { formatCount, formatInstant } from '../../ui/format.ts';
+import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { reasonOf } from '../../ui/outage.ts';
+import type { Column } from '../../ui/table/column.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { datasetWords, windowText } from './tag-window.ts';
@@ -61,66 +63,114 @@ function headText({ data, next_cursor }: Page<Tag>, days: string | null): string
     : `The latest ${tags} that touch ${where}`;
 }
 
+const keyOf = ({ id }: Tag) => id;
+
 function TagsTable(props: {
   tags: readonly Tag[];
   mayTag: boolean;
   onUntag: (tag: Tag) => void;
 }): ReactNode {
+  const { mayTag, onUntag } = props;
   const [zone] = useZone();
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-    <section className={classes.scroll} tabIndex={0} aria-label="Tags">
-      <table className={classes.table}>
-        <thead>
-          <tr>
-            <th scope="col">DATASET</th>
-            <th scope="col">STORE</th>
-            <th scope="col">DAYS</th>
-            <th scope="col" className={classes.number}>
-              RECORDS
-            </th>
-            <th scope="col">BY</th>
-            <th scope="col">NOTE</th>
-            <th scope="col">
-              <span className="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.tags.map((tag) => (
-            <tr key={tag.id} data-tag={tag.id}>
-              <td>
-                <DatasetMark dataset={tag.dataset} />
-              </td>
-              <td className={tag.store === null ? classes.muted : undefined}>
-                {tag.store ?? 'all stores'}
-              </td>
-              <td>{windowText(tag.from, tag.to)}</td>
-              <td className={classes.number}>{formatCount(tag.count)}</td>
-              <td title={`${formatInstant(tag.created_at, zone)} ${zoneName(zone)}`}>
-                {tag.created_by}
-              </td>
-              <td className={classes.note}>
-                <CutText text={tag.note ?? '–'} />
-              </td>
-              <td className={classes.actions}>
-                {props.mayTag && (
-                  <Button
-                    size="compact-sm"
-                    variant="subtle"
-                    aria-label={`UNTAG ${datasetWords[tag.dataset]}, ${tag.store ?? 'all stores'}, ${windowText(tag.from, tag.to)}`}
-                    onClick={() => props.onUntag(tag)}
-                  >
-                    UNTAG
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+  const columns = useMemo(
+    () => (mayTag ? [...columnsFor(zone), untagColumn(onUntag)] : columnsFor(zone)),
+    [zone, mayTag, onUntag],
   );
+  return (
+    <DataTable
+      list="tags"
+      label="Tags"
+      columns={columns}
+      rows={props.tags}
+      keyOf={keyOf}
+      place="tags"
+      isWaiting={false}
+    />
+  );
+}
+
+function columnsFor(zone: Zone): readonly Column<Tag>[] {
+  return [
+    {
+      id: 'dataset',
+      name: 'DATASET',
+      width: 112,
+      card: 'title',
+      cell: ({ dataset }) => <DatasetMark dataset={dataset} />,
+      value: ({ dataset }) => dataset,
+    },
+    {
+      id: 'store',
+      name: 'STORE',
+      width: 84,
+      card: 'line',
+      cell: ({ store }) =>
+        store === null ? (
+          <span className={classes.muted}>all stores</span>
+        ) : (
+          <CutText text={store} />
+        ),
+      value: ({ store }) => store ?? 'all stores',
+    },
+    {
+      id: 'days',
+      name: 'DAYS',
+      width: 176,
+      isMain: true,
+      card: 'line',
+      cell: ({ from, to }) => windowText(from, to),
+      value: ({ from, to }) => windowText(from, to),
+    },
+    {
+      id: 'records',
+      name: 'RECORDS',
+      width: 84,
+      isFigure: true,
+      card: 'fact',
+      cell: ({ count }) => formatCount(count),
+      value: ({ count }) => count,
+    },
+    {
+      id: 'created_by',
+      name: 'BY',
+      width: 104,
+      rank: 1,
+      card: 'fact',
+      cell: ({ created_by, created_at }) => (
+        <span title={`${formatInstant(created_at, zone)} ${zoneName(zone)}`}>{created_by}</span>
+      ),
+      value: ({ created_by }) => created_by,
+    },
+    {
+      id: 'note',
+      name: 'NOTE',
+      width: 96,
+      grow: 1,
+      rank: 2,
+      card: 'note',
+      cell: ({ note }) => <CutText text={note ?? '–'} />,
+      value: ({ note }) => note,
+    },
+  ];
+}
+
+function untagColumn(onUntag: (tag: Tag) => void): Column<Tag> {
+  return {
+    id: 'action',
+    name: 'ACTION',
+    width: 92,
+    isAction: true,
+    cell: (tag, tabIndex) => (
+      <Button
+        size="compact-xs"
+        tabIndex={tabIndex}
+        aria-label={`UNTAG ${datasetWords[tag.dataset]}, ${tag.store ?? 'all stores'}, ${windowText(tag.from, tag.to)}`}
+        onClick={() => onUntag(tag)}
+      >
+        UNTAG
+      </Button>
+    ),
+  };
 }
 
 /** The question before a tag is removed: how many records lose it. */

@@ -1,7 +1,8 @@
-import { TextInput } from '@mantine/core';
+import { ActionIcon, TextInput } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
+import { CloseIcon } from '../../ui/icons.tsx';
 import { totalsOf } from './branch-pages.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
@@ -10,14 +11,31 @@ import type { Tree } from './use-tree.ts';
 
 const typingPauseMillis = 200;
 
-export type TreePanelProps = TreeListProps & { q: string; onSearch: (q: string) => void };
+export type TreePanelProps = TreeListProps & {
+  q: string;
+  onSearch: (q: string) => void;
+  /** Goes back to the chosen node, where a narrow screen has only the tree; undefined while none is chosen. */
+  onClose?: () => void;
+};
 
 /** The panel with the search field, the tree, and the totals. */
 export function TreePanel(props: TreePanelProps): ReactNode {
-  const { tree, q, onSearch } = props;
+  const { tree, q, onSearch, onClose } = props;
   return (
     <section className={classes.panel} aria-label="Where the records are">
-      <TreeSearch q={q} onSearch={onSearch} />
+      <div className={classes.top}>
+        <TreeSearch q={q} onSearch={onSearch} />
+        {onClose !== undefined && (
+          <ActionIcon
+            className={classes.close}
+            size={40}
+            aria-label="Back to the chosen records"
+            onClick={onClose}
+          >
+            <CloseIcon />
+          </ActionIcon>
+        )}
+      </div>
       <div className={classes.heads} aria-hidden="true">
         <span className={classes.name}>
           TENANT › STORE<span className={classes.wide}> › MONTH</span>

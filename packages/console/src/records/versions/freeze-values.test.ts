@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstValues, shareFaultOf, versionOf } from './freeze-dialog.tsx';
+import { firstValues, shareFaultOf, versionOf } from './freeze-panel.tsx';
 
 const withShares = (train: string, validation: string, test: string) => ({
   ...firstValues,

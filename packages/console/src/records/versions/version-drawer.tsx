@@ -5,12 +5,14 @@ import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
-import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import lineClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
+import { Panel } from '../../ui/panel.tsx';
+import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import pageClasses from '../page.module.css';
@@ -19,24 +21,48 @@ import tagClasses from '../tags/tags.module.css';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import { useDeleteVersion, useVersion } from './use-versions.ts';
 import classes from './versions.module.css';
-import { sharesText, VersionState } from './versions-view.tsx';
+import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
-export type VersionDrawerProps = { id: string; mayDelete: boolean; onClose: () => void };
+export type VersionDrawerProps = {
+  id: string;
+  mayDelete: boolean;
+  onExport: () => void;
+  onClose: () => void;
+};
 
 /** The drawer of one dataset version: what is in it, how it is proved, how to export it. */
-export function VersionDrawer({ id, mayDelete, onClose }: VersionDrawerProps): ReactNode {
+export function VersionDrawer(props: VersionDrawerProps): ReactNode {
+  const { id, mayDelete, onClose } = props;
+  const mayExport = useSession().hasScope('analytics:read');
   const query = useVersion(id);
   const failure = useFailure(query);
   const [isAsking, setAsking] = useState(false);
   const version = query.data;
   return (
-    <DrawerShell
+    <Panel
       kind="VERSION"
       title={version?.name ?? ''}
       id={id}
       closeLabel="Close version"
       onClose={onClose}
     >
+      {version !== undefined && (
+        <div className={lineClasses.actions}>
+          {mayExport ? (
+            <ExportButton version={version} onExport={props.onExport} />
+          ) : (
+            <span className={pageClasses.lacks}>EXPORT needs analytics:read</span>
+          )}
+          <span className={lineClasses.spring} />
+          {mayDelete ? (
+            <Button className={lineClasses.danger} onClick={() => setAsking(true)}>
+              DELETE…
+            </Button>
+          ) : (
+            <span className={pageClasses.lacks}>DELETE needs datasets:write</span>
+          )}
+        </div>
+      )}
       <section
         className={drawerClasses.body}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
@@ -55,18 +81,13 @@ export function VersionDrawer({ id, mayDelete, onClose }: VersionDrawerProps): R
             <Export version={version} />
             <Splits version={version} />
             <Slices version={version} />
-            {mayDelete ? (
-              <Button onClick={() => setAsking(true)}>DELETE…</Button>
-            ) : (
-              <span className={pageClasses.lacks}>DELETE needs datasets:write</span>
-            )}
           </>
         )}
       </section>
       {isAsking && version !== undefined && (
         <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
       )}
-    </DrawerShell>
+    </Panel>
   );
 }
 
@@ -128,7 +149,7 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
   ]);
   return (
     <>
-      <h3 className={drawerClasses.title}>EXPORT IT</h3>
+      <h3 className={drawerClasses.title}>EXPORT IT ON THE COMMAND LINE</h3>
       <div className={pageClasses.command}>
         <code>{line}</code>
         <CopyButton value={line} label="Copy command" />

@@ -1,17 +1,19 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
-import { formatCount, formatInstant } from '../../ui/format.ts';
+import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
+import { CutText } from '../../ui/marks.tsx';
+import type { Column } from '../../ui/table/column.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { NeedsScope } from '../node-actions.tsx';
 import tagClasses from '../tags/tags.module.css';
 import { DatasetMark } from '../tags/tags-view.tsx';
-import { FreezeDialog } from './freeze-dialog.tsx';
 import classes from './versions.module.css';
 
 type VersionsViewProps = {
@@ -20,14 +22,16 @@ type VersionsViewProps = {
   /** Id of the version that the drawer shows. */
   open: string | undefined;
   mayFreeze: boolean;
+  mayExport: boolean;
   onOpen: (id: string) => void;
+  onExport: (id: string) => void;
+  onFreeze: () => void;
 };
 
 /** The list of versions of the chosen tenant, latest first. */
 export function VersionsView(props: VersionsViewProps): ReactNode {
   const { tenant, versions, mayFreeze } = props;
   const failure = useFailure(versions);
-  const [isFreezing, setFreezing] = useState(false);
   const page = versions.data;
   return (
     <div className={tagClasses.view}>
@@ -38,7 +42,7 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
             <Button
               leftSection={<FreezeIcon />}
               {...refused}
-              onClick={() => mayFreeze && setFreezing(true)}
+              onClick={() => mayFreeze && props.onFreeze()}
             >
               FREEZE…
             </Button>
@@ -49,19 +53,7 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
       {page === undefined && failure !== null && (
         <FailurePanel error={failure} onRetry={() => void versions.refetch()} />
       )}
-      {page !== undefined && page.data.length > 0 && (
-        <VersionsTable versions={page.data} open={props.open} onOpen={props.onOpen} />
-      )}
-      {isFreezing && (
-        <FreezeDialog
-          tenant={tenant}
-          onFrozen={(version) => {
-            setFreezing(false);
-            props.onOpen(version.id);
-          }}
-          onClose={() => setFreezing(false)}
-        />
-      )}
+      {page !== undefined && page.data.length > 0 && <VersionsTable {...props} rows={page.data} />}
     </div>
   );
 }
@@ -77,64 +69,138 @@ function headText(tenant: string, { data, next_cursor }: Page<DatasetVersion>): 
 }
 
 /** The versions as a table; a click opens one in the drawer. */
-function VersionsTable(props: {
-  versions: readonly DatasetVersion[];
-  open: string | undefined;
-  onOpen: (id: string) => void;
-}): ReactNode {
+function VersionsTable(props: VersionsViewProps & { rows: readonly DatasetVersion[] }): ReactNode {
+  const { mayExport, onExport } = props;
   const [zone] = useZone();
+  const columns = useMemo(
+    () => (mayExport ? [...columnsFor(zone), exportColumn(onExport)] : columnsFor(zone)),
+    [zone, mayExport, onExport],
+  );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-    <section className={tagClasses.scroll} tabIndex={0} aria-label="Dataset versions">
-      <table className={tagClasses.table}>
-        <thead>
-          <tr>
-            <th scope="col">NAME</th>
-            <th scope="col">DATASET</th>
-            <th scope="col" className={tagClasses.number}>
-              RECORDS
-            </th>
-            <th scope="col">SPLIT</th>
-            <th scope="col">STATE</th>
-            <th scope="col">FROZEN ({zoneName(zone)})</th>
-            <th scope="col">BY</th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.versions.map((version) => (
-            <tr
-              key={version.id}
-              className={classes.row}
-              aria-current={version.id === props.open ? 'true' : undefined}
-              onClick={() => props.onOpen(version.id)}
-            >
-              <td>
-                <button
-                  type="button"
-                  className={classes.name}
-                  onClick={(event) => {
-                    event.stopPropagation();
-                    props.onOpen(version.id);
-                  }}
-                >
-                  {version.name}
-                </button>
-              </td>
-              <td>
-                <DatasetMark dataset={version.dataset} />
-              </td>
-              <td className={tagClasses.number}>{recordsText(version)}</td>
-              <td>{sharesText(version)}</td>
-              <td>
-                <VersionState version={version} />
-              </td>
-              <td>{formatInstant(version.created_at, zone).slice(0, 16)}</td>
-              <td>{version.created_by}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <DataTable
+      list="versions"
+      label="Dataset versions"
+      columns={columns}
+      rows={props.rows}
+      keyOf={keyOf}
+      open={props.open}
+      place="versions"
+      isWaiting={false}
+      onOpen={props.onOpen}
+    />
+  );
+}
+
+const keyOf = ({ id }: DatasetVersion) => id;
+
+function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
+  return [
+    {
+      id: 'name',
+      name: 'NAME',
+      width: 120,
+      isMain: true,
+      card: 'title',
+      cell: ({ name }) => (
+        <strong className={classes.name}>
+          <CutText text={name} />
+        </strong>
+      ),
+      value: ({ name }) => name,
+    },
+    {
+      id: 'dataset',
+      name: 'DATASET',
+      width: 112,
+      card: 'line',
+      cell: ({ dataset }) => <DatasetMark dataset={dataset} />,
+      value: ({ dataset }) => dataset,
+    },
+    {
+      id: 'records',
+      name: 'RECORDS',
+      width: 96,
+      isFigure: true,
+      card: 'fact',
+      cell: recordsText,
+      value: leftOf,
+    },
+    {
+      id: 'shares',
+      name: 'SPLIT',
+      width: 88,
+      rank: 2,
+      card: 'fact',
+      cell: sharesText,
+      value: (version) => (version.shares === null ? null : sharesText(version)),
+    },
+    {
+      id: 'state',
+      name: 'STATE',
+      width: 104,
+      card: 'line',
+      cell: (version) => <VersionState version={version} />,
+      value: ({ state }) => state,
+    },
+    {
+      id: 'created_at',
+      name: `FROZEN (${zoneName(zone)})`,
+      width: 136,
+      rank: 1,
+      card: 'note',
+      cell: ({ created_at }) => formatInstant(created_at, zone),
+      value: ({ created_at }) => created_at,
+    },
+    {
+      id: 'created_by',
+      name: 'BY',
+      width: 96,
+      rank: 3,
+      card: 'fact',
+      cell: ({ created_by }) => <CutText text={created_by} />,
+      value: ({ created_by }) => created_by,
+    },
+  ];
+}
+
+function exportColumn(onExport: (id: string) => void): Column<DatasetVersion> {
+  return {
+    id: 'action',
+    name: 'ACTION',
+    width: 96,
+    isAction: true,
+    cell: (version, tabIndex) => (
+      <ExportButton
+        version={version}
+        size="compact-xs"
+        tabIndex={tabIndex}
+        onExport={() => onExport(version.id)}
+      />
+    ),
+  };
+}
+
+/** The button that exports a version. One that could not be counted has nothing that proves its file. */
+export function ExportButton(props: {
+  version: DatasetVersion;
+  size?: string;
+  tabIndex?: number;
+  onExport: () => void;
+}): ReactNode {
+  const { name, state } = props.version;
+  const hasFailed = state === 'failed';
+  return (
+    <Button
+      {...(props.size !== undefined && { size: props.size })}
+      tabIndex={props.tabIndex ?? 0}
+      aria-label={`EXPORT ${name}`}
+      aria-disabled={hasFailed}
+      {...(hasFailed && { 'data-disabled': true })}
+      title={hasFailed ? 'It could not be counted, so nothing would prove the file' : undefined}
+      onClick={() => !hasFailed && props.onExport()}
+    >
+      EXPORT
+    </Button>
   );
 }
 

@@ -3,18 +3,18 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RetentionPolicy, TenantState } from '../../api/types.ts';
 import drawerClasses from '../../ui/drawer.module.css';
-import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import deliveryClasses from '../../ui/lines.module.css';
 import { SkeletonRows, SkeletonText } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
+import { Panel } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
 import { NeedsAdmin, VerifyButton } from '../head.tsx';
 import { HoldMark, ShareBar, Stepper, TierWord } from '../marks.tsx';
-import { PlanTable } from '../run-dialog.tsx';
-import { drawerHref } from '../search.ts';
+import { PlanTable } from '../plan-table.tsx';
+import { retentionHref } from '../search.ts';
 import { daysText, storedText } from '../words.ts';
 import { PolicyForm } from './policy-form.tsx';
 import classes from './tenant.module.css';
@@ -36,7 +36,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
   const { tenant } = props;
   const isDefault = tenant === '*';
   return (
-    <DrawerShell
+    <Panel
       kind={isDefault ? 'DEFAULT POLICY' : 'TENANT'}
       title={isDefault ? '' : tenant}
       id={tenant}
@@ -59,7 +59,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
           </>
         )}
       </section>
-    </DrawerShell>
+    </Panel>
   );
 }
 
@@ -204,7 +204,7 @@ function LastMoves({ tenant }: { tenant: string }): ReactNode {
         <ul className={classes.moves}>
           {rows?.map((move) => (
             <li key={move.id}>
-              <a href={drawerHref({ kind: 'move', id: move.id })}>
+              <a href={retentionHref('move', move.id)}>
                 {move.kind} {daysText(move.first_day, move.last_day)}
               </a>
               <Stepper move={move} />

@@ -2,50 +2,89 @@ import type { ReactNode } from 'react';
 import type { TenantState } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { CutText, Moment } from '../../ui/marks.tsx';
-import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
+import type { Column } from '../../ui/table/column.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';
 
 const columns: readonly Column<TenantState>[] = [
   {
+    id: 'tenant',
     name: 'TENANT',
-    className: classes.tenant,
+    width: 96,
+    card: 'title',
     cell: ({ tenant }) => <CutText text={tenant} />,
+    value: ({ tenant }) => tenant,
   },
   {
+    id: 'hot_days',
     name: 'HOT FOR',
-    className: classes.hotFor,
+    width: 76,
+    isFigure: true,
+    card: 'fact',
     cell: ({ policy }) => <PolicyText tenant={policy} text={`${policy.hot_days} d`} />,
+    value: ({ policy }) => policy.hot_days,
   },
   {
+    id: 'delete_days',
     name: 'DELETED AFTER',
-    className: classes.deleted,
+    width: 116,
+    isFigure: true,
+    rank: 2,
+    card: 'fact',
     cell: ({ policy }) => <PolicyText tenant={policy} text={deleteText(policy.delete_days)} />,
+    value: ({ policy }) => policy.delete_days,
   },
   {
+    id: 'policy',
     name: 'POLICY',
-    className: classes.policy,
+    width: 80,
+    rank: 1,
     cell: ({ policy }) =>
       policy.hold ? <HoldMark /> : <PolicyText tenant={policy} text={originOf(policy)} />,
+    value: ({ policy }) => (policy.hold ? 'hold' : originOf(policy)),
   },
   {
+    id: 'share',
     name: 'HOT | COLD',
+    width: 160,
+    isMain: true,
+    card: 'line',
     cell: (row, tabIndex) => <ShareBar share={row} tabIndex={tabIndex} />,
+    value: ({ hot_count }) => hot_count,
   },
-  { name: 'RECORDS', className: classes.count, cell: ({ count }) => formatCount(count) },
   {
+    id: 'records',
+    name: 'RECORDS',
+    width: 96,
+    isFigure: true,
+    card: 'title',
+    cell: ({ count }) => formatCount(count),
+    value: ({ count }) => count,
+  },
+  {
+    id: 'cold_stored_bytes',
     name: 'COLD, STORED IN',
-    className: classes.stored,
+    width: 144,
+    isFigure: true,
+    rank: 3,
     cell: (row) => <Stored row={row} />,
+    value: ({ cold_stored_bytes }) => cold_stored_bytes,
   },
   {
+    id: 'segments',
     name: 'SEGMENTS',
-    className: classes.segments,
+    width: 88,
+    isFigure: true,
+    rank: 4,
     cell: ({ segments }) => formatCount(segments),
+    value: ({ segments }) => segments,
   },
   {
+    id: 'last_move',
     name: 'LAST MOVE',
-    className: classes.lastMove,
+    width: 156,
+    card: 'note',
     cell: ({ last_move: last }) =>
       last === null ? (
         <span className={classes.muted}>–</span>
@@ -57,6 +96,7 @@ const columns: readonly Column<TenantState>[] = [
           </span>
         </span>
       ),
+    value: ({ last_move: last }) => last?.at ?? null,
   },
 ];
 
@@ -98,12 +138,12 @@ export function TenantsTable(props: {
   onOpen: (tenant: string) => void;
 }): ReactNode {
   return (
-    <RowsTable
+    <DataTable
+      list="tenants"
       label="Tenants"
       columns={columns}
-      groups={[{ id: 'all', rows: props.rows }]}
+      rows={props.rows}
       keyOf={keyOf}
-      className={classes.table}
       open={props.open}
       place={props.place}
       isWaiting={props.isWaiting}

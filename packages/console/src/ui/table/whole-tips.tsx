@@ -8,7 +8,7 @@ import {
 } from 'react';
 import { CheckIcon, CopyIcon } from '../icons.tsx';
 import { shortId } from '../words.ts';
-import classes from './table.module.css';
+import classes from './whole-tips.module.css';
 
 type Tip = { text: string; left: number; top: number };
 

@@ -13,7 +13,7 @@ import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
 import { Target } from '../marks.tsx';
-import { jobsKey, webhooksKey } from '../use-delivery.ts';
+import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { failureWords } from '../words.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 

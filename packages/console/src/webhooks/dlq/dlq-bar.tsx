@@ -3,15 +3,15 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
 import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
-import { ChoiceFilter, TextFilter } from '../../ui/filters.tsx';
+import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import classes from '../../ui/list-page.module.css';
 import { PollNote } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
 import { StatusMark } from '../marks.tsx';
+import { endpointsKey } from '../query-keys.ts';
 import { type DlqSearch, shownStatuses } from '../search.ts';
-import { endpointsKey } from '../use-delivery.ts';
 import { failureWords } from '../words.ts';
 
 export type DlqBarProps = {
@@ -55,7 +55,10 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         <PollNote queries={props.asked} />
       </div>
       <div className={classes.bar}>
-        <fieldset className={classes.filters} aria-label="Filters of the dead-letter queue">
+        <Filters
+          label="Filters of the dead-letter queue"
+          values={[search.q, search.tenant, search.endpoint, search.failure]}
+        >
           {!isGroups && (
             <TextFilter
               label="Part of the target or the error, or the beginning of an id or key"
@@ -86,7 +89,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
               Clear filters
             </Button>
           )}
-        </fieldset>
+        </Filters>
         <div className={classes.actions}>
           <ViewSwitch
             isGroups={isGroups}

@@ -1,18 +1,23 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
-import type { DeliveryGroup, Page, RetryRequest } from '../../api/types.ts';
+import type { DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus, FailureClass } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
 import { Empty, List } from '../../ui/list.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
-import { type Column, RowsTable } from '../../ui/table/rows-table.tsx';
-import tableClasses from '../../ui/table/table.module.css';
+import type { Column } from '../../ui/table/column.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
+import { HoursChart, hoursText } from '../hours.tsx';
 import { StatusMark, Target } from '../marks.tsx';
 import { type DlqSearch, shownStatuses } from '../search.ts';
 import { failureWords } from '../words.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
+
+/** What names a group of dead letters. */
+export type DeadLetterGroup = Pick<Group, 'status' | 'endpoint_id' | 'failure_class'>;
+
 type Groups = UseQueryResult<Page<DeliveryGroup>>;
 
 export type GroupsTableProps = {
@@ -22,7 +27,7 @@ export type GroupsTableProps = {
   /** Filter: only groups of this failure class. */
   failure: FailureClass | undefined;
   onOpen: (rowsOf: Pick<DlqSearch, 'status' | 'endpoint' | 'failure'>) => void;
-  onRetry: (request: RetryRequest) => void;
+  onRetry: (group: DeadLetterGroup) => void;
 };
 
 /** The dead-letter queue by endpoint and failure class: what is broken, and how many deliveries wait for it. */
@@ -48,10 +53,11 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
         </Empty>
       }
     >
-      <RowsTable
+      <DataTable
+        list="dead-letter-groups"
         label="Groups of dead letters"
         columns={columns}
-        groups={[{ id: 'all', rows: shown }]}
+        rows={shown}
         keyOf={keyOf}
         place="groups"
         isWaiting={abandoned.isPlaceholderData || pending.isPlaceholderData}
@@ -76,48 +82,87 @@ const keyOf = (group: Group) => `${group.status} ${group.endpoint_id} ${group.fa
 
 const columns: readonly Column<Group>[] = [
   {
+    id: 'count',
     name: 'COUNT',
-    className: tableClasses.count,
+    width: 68,
+    isFigure: true,
+    card: 'title',
     cell: ({ count }) => <strong>{formatCount(count)}</strong>,
+    value: ({ count }) => count,
   },
   {
+    id: 'status',
     name: 'STATUS',
-    className: tableClasses.state,
+    width: 112,
+    card: 'note',
     cell: ({ status }) => <StatusMark status={status} />,
+    value: ({ status }) => status,
   },
   {
+    id: 'failure_class',
     name: 'FAILURE',
-    className: tableClasses.failure,
+    width: 140,
+    card: 'title',
     cell: ({ failure_class: failure }) => <span title={failure}>{failureWords[failure]}</span>,
+    value: ({ failure_class: failure }) => failure,
   },
   {
+    id: 'target',
     name: 'ENDPOINT',
-    className: tableClasses.url,
+    width: 150,
+    isMain: true,
+    card: 'line',
     cell: ({ target }) => <Target target={target} />,
+    value: ({ target }) => target,
   },
   {
+    id: 'hours',
+    name: '24 H',
+    width: 116,
+    rank: 2,
+    card: 'fact',
+    cell: ({ hours }) => <HoursChart hours={hours} />,
+    value: ({ hours }) => (hours === undefined ? null : hoursText(hours)),
+  },
+  {
+    id: 'tenant',
     name: 'TENANT',
-    className: tableClasses.tenant,
+    width: 72,
+    card: 'line',
     cell: ({ tenant }) => <CutText text={tenant} />,
+    value: ({ tenant }) => tenant,
   },
   {
+    id: 'first_seen',
     name: 'FIRST SEEN',
-    className: tableClasses.when,
+    width: 92,
+    rank: 2,
     cell: ({ first_seen: at }) => <Moment at={at} />,
+    value: ({ first_seen: at }) => at,
   },
   {
+    id: 'last_seen',
     name: 'LAST SEEN',
-    className: tableClasses.when,
+    width: 92,
+    card: 'note',
     cell: ({ last_seen: at }) => <Moment at={at} />,
+    value: ({ last_seen: at }) => at,
   },
   {
+    id: 'error',
     name: 'NEWEST ERROR',
-    className: tableClasses.error,
+    width: 172,
+    grow: 0.6,
+    rank: 1,
+    card: 'note',
     cell: ({ error }) => <CutText text={error ?? '–'} />,
+    value: ({ error }) => error,
   },
   {
+    id: 'action',
     name: 'ACTION',
-    className: tableClasses.groupAction,
+    width: 136,
+    isAction: true,
     cell: (_, tabIndex) => (
       <Button size="compact-xs" data-retry tabIndex={tabIndex}>
         Retry group …

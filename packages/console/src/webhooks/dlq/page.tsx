@@ -1,26 +1,25 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { type ReactNode, useCallback, useMemo } from 'react';
 import type { DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
-import type { DeadLetterStatus } from '../../api/values.ts';
+import type { DeadLetterStatus, DeliveryStatus } from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
 import { FreshnessBanner } from '../../ui/freshness.tsx';
 import { Empty, List } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { type RowGroup, RowsTable } from '../../ui/table/rows-table.tsx';
-import tableClasses from '../../ui/table/table.module.css';
+import { DataTable } from '../../ui/table/data-table.tsx';
 import { useSelection } from '../../ui/table/use-selection.ts';
-import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
+import { usePageSearch, usePanel } from '../../ui/use-search.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { dlqColumns } from '../delivery-columns.tsx';
 import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark } from '../marks.tsx';
-import { type DlqSearch, shownStatuses, validateDlqSearch } from '../search.ts';
+import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../search.ts';
 import { useDelivery, useRetries } from '../use-delivery.ts';
 import { statusWords } from '../words.ts';
 import { JobsStrip, RetryAll } from './bulk-retry.tsx';
 import { DlqBar, hasFilter, noFilter } from './dlq-bar.tsx';
-import { GroupsTable } from './groups-table.tsx';
+import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
 import { mostRows, useDeadLetterGroups, useDeadLetters, useJobs } from './use-dead-letters.ts';
 
 type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
@@ -37,25 +36,25 @@ export function DlqPage(): ReactNode {
     pending: useDeadLetterGroups('pending', search),
   };
   const jobs = useJobs();
-  const delivery = useDelivery(search.delivery);
-  const drawer = useDrawerStep(search.delivery, (next, options) =>
-    update({ delivery: next }, options),
+  const panel = usePanel(search.panel, dlqPanels, (next, options) =>
+    update({ panel: next }, options),
   );
+  const open = panel.idOf('delivery');
+  const delivery = useDelivery(open);
   const retries = useRetries(
     (id) =>
       findRow(lists, id)?.endpoint_id ??
       (delivery.data?.id === id ? delivery.data.endpoint_id : undefined),
   );
-  const rowGroups = useRowGroups(lists, search.status, retries.leaving);
-  const keys = useMemo(() => rowGroups.flatMap(({ rows }) => rows.map(keyOf)), [rowGroups]);
+  const rows = useRows(lists, search.status, retries.leaving);
+  const keys = useMemo(() => rows.map(keyOf), [rows]);
   const selection = useSelection(keys);
-  const [asked, setAsked] = useState<RetryRequest | null>(null);
   const retryOne = useCallback((id: string) => void retries.retry([id]), [retries.retry]);
   const isGroups = search.view === 'groups';
   const main: UseQueryResult[] = [lists.abandoned, lists.pending];
   if (isGroups) main.push(groups.abandoned, groups.pending);
   const watched: UseQueryResult[] = [...main, jobs.query];
-  if (search.delivery !== undefined) watched.push(delivery);
+  if (open !== undefined) watched.push(delivery);
   return (
     <NowProvider>
       <div className={classes.page}>
@@ -72,7 +71,7 @@ export function DlqPage(): ReactNode {
           asked={main}
           selected={selection.keys.size}
           onRetrySelected={() => void retries.retry([...selection.keys])}
-          onRetryAll={() => setAsked(requestOf(search))}
+          onRetryAll={() => panel.open('retry')}
         />
         {isGroups ? (
           <GroupsTable
@@ -80,7 +79,7 @@ export function DlqPage(): ReactNode {
             status={search.status}
             failure={search.failure}
             onOpen={(change) => update({ ...change, view: undefined })}
-            onRetry={setAsked}
+            onRetry={(group) => panel.open('retry', groupText(group))}
           />
         ) : (
           <List
@@ -95,29 +94,29 @@ export function DlqPage(): ReactNode {
               )
             }
           >
-            <RowsTable
+            <DataTable
+              list="dead-letters"
               label="Dead letters"
               columns={dlqColumns}
-              groups={rowGroups}
+              rows={rows}
+              groups={{
+                of: ({ status }) => status,
+                title: ({ status }) => <GroupTitle status={status} lists={lists} />,
+              }}
               keyOf={keyOf}
-              open={search.delivery}
-              place={JSON.stringify({ ...search, delivery: undefined })}
+              open={open}
+              place={JSON.stringify({ ...search, panel: undefined })}
               isWaiting={lists.abandoned.isPlaceholderData || lists.pending.isPlaceholderData}
-              onOpen={drawer.open}
+              onOpen={(id) => panel.open('delivery', id)}
               onRetry={retryOne}
               selection={selection}
             />
           </List>
         )}
-        {search.delivery !== undefined && (
-          <DeliveryDrawer
-            id={search.delivery}
-            delivery={delivery}
-            retries={retries}
-            onClose={drawer.close}
-          />
+        {open !== undefined && (
+          <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
         )}
-        <RetryAll request={asked} onClose={() => setAsked(null)} />
+        <RetryAll request={requestOf(search, panel.idOf('retry'))} onClose={panel.close} />
       </div>
     </NowProvider>
   );
@@ -141,31 +140,30 @@ function Clean({ at }: { at: number }): ReactNode {
 
 const keyOf = ({ id }: Delivery) => id;
 
-/** The rows by status. Rows whose retry is under way are left out. */
-function useRowGroups(
+/** The rows, those that are abandoned first. Rows whose retry is under way are left out. */
+function useRows(
   lists: Lists,
   only: DeadLetterStatus | undefined,
   leaving: ReadonlySet<string>,
-): RowGroup<Delivery>[] {
+): Delivery[] {
   const { abandoned, pending } = lists;
   return useMemo(() => {
     const data = { abandoned: abandoned.data, pending: pending.data };
-    return shownStatuses.flatMap((status) => {
-      const list = data[status];
-      if (list === undefined || (only !== undefined && only !== status)) return [];
-      const rows = list.data.filter(({ id }) => !leaving.has(id));
-      if (rows.length === 0) return [];
-      const note = list.next_cursor === null ? statusWords[status] : mostText(list);
-      return [{ id: status, title: <GroupTitle status={status} note={note} />, rows }];
-    });
+    return shownStatuses
+      .filter((status) => only === undefined || only === status)
+      .flatMap((status) => data[status]?.data ?? [])
+      .filter(({ id }) => !leaving.has(id));
   }, [abandoned.data, pending.data, only, leaving]);
 }
 
-function GroupTitle({ status, note }: { status: DeadLetterStatus; note: string }): ReactNode {
+/** Stands above the rows of a status: what it means, or that not all of them are shown. */
+function GroupTitle({ status, lists }: { status: DeliveryStatus; lists: Lists }): ReactNode {
+  const list = lists[status === 'pending' ? 'pending' : 'abandoned'].data;
+  const isWhole = list === undefined || list.next_cursor === null;
   return (
-    <span className={tableClasses.groupTitle}>
-      <StatusMark status={status} /> <span>{note}</span>
-    </span>
+    <>
+      <StatusMark status={status} /> <span>{isWhole ? statusWords[status] : mostText(list)}</span>
+    </>
   );
 }
 
@@ -189,8 +187,22 @@ function findRow(lists: Lists, id: string): Delivery | undefined {
   return rows.find((row) => row.id === id);
 }
 
+/** A group as the id of its retry. */
+function groupText({ status, endpoint_id, failure_class }: DeadLetterGroup): string {
+  return [status, endpoint_id, failure_class].join('/');
+}
+
+/** The bulk retry that the panel asks about: of a group, or of all that the filters find; null for none. */
+function requestOf(search: DlqSearch, panelId: string | undefined): RetryRequest | null {
+  if (panelId === undefined) return null;
+  const [status, endpoint, failure] = panelId.split('/');
+  if (!endpoint) return filtersOf(search);
+  const group = validateDlqSearch({ tenant: search.tenant, status, endpoint, failure });
+  return filtersOf(group);
+}
+
 /** The filters of the page as those of a bulk retry. */
-function requestOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
+function filtersOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
   return {
     ...(status && { status }),
     ...(tenant && { tenant }),

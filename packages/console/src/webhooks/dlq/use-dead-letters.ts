@@ -5,8 +5,8 @@ import type { DeadLetters, DeliveryGroup, Page, RetryJob } from '../../api/types
 import type { DeadLetterStatus } from '../../api/values.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { pollMillis } from '../../ui/poll.tsx';
+import { deadLettersKey, dlqKey, jobsKey } from '../query-keys.ts';
 import type { DlqSearch } from '../search.ts';
-import { dlqKey, jobsKey } from '../use-delivery.ts';
 
 /** At most this many rows of each status are on the page. */
 export const mostRows = 200;
@@ -19,7 +19,7 @@ export function useDeadLetters(
   const { tenant, endpoint, failure, q } = search;
   const filters = { status, tenant, endpoint_id: endpoint, failure_class: failure, q };
   return useQuery<DeadLetters>({
-    queryKey: [...dlqKey, 'rows', filters],
+    queryKey: deadLettersKey(filters),
     refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
       api.get<DeadLetters>('/webhook/dlq', { ...filters, limit: mostRows }, signal),
@@ -38,7 +38,11 @@ export function useDeadLetterGroups(
     enabled: search.view === 'groups',
     refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
-      api.get<Page<DeliveryGroup>>('/webhook/dlq/groups', { ...filters, limit: 200 }, signal),
+      api.get<Page<DeliveryGroup>>(
+        '/webhook/dlq/groups',
+        { ...filters, limit: 200, include: 'hours' },
+        signal,
+      ),
   });
 }
 

@@ -1,42 +1,84 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
-import { AbandonedIcon, DeliveredIcon, DiscardedIcon, PendingIcon } from '../../ui/icons.tsx';
+import { AbandonedIcon, FailingIcon, OkIcon, PendingIcon, RunningIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
-import type { Column } from '../../ui/table/rows-table.tsx';
-import classes from '../../ui/table/table.module.css';
+import type { Column } from '../../ui/table/column.ts';
+import { HoursChart, hoursText, OkShare, okShareOf } from '../hours.tsx';
 import markClasses from '../marks.module.css';
 import { Target } from '../marks.tsx';
-import { backlogText } from '../words.ts';
+import { backlogText, healthOf } from '../words.ts';
 
 /** The columns of the page ENDPOINTS. */
 export const endpointColumns: readonly Column<Endpoint>[] = [
   {
+    id: 'tenant',
     name: 'TENANT',
-    className: classes.tenant,
+    width: 88,
+    card: 'line',
     cell: ({ tenant }) => <CutText text={tenant} />,
+    value: ({ tenant }) => tenant,
   },
-  { name: 'URL', className: classes.url, cell: ({ url }) => <Target target={url} /> },
   {
+    id: 'url',
+    name: 'URL',
+    width: 224,
+    isMain: true,
+    card: 'title',
+    cell: ({ url }) => <Target target={url} />,
+    value: ({ url }) => url,
+  },
+  {
+    id: 'event_types',
     name: 'EVENT TYPES',
-    className: classes.event,
+    width: 144,
+    rank: 3,
+    card: 'line',
     cell: ({ event_types: types }) => {
       const text = types.includes('*') ? 'all' : types.join(', ');
       return <CutText text={text} />;
     },
+    value: ({ event_types: types }) => types.join(' '),
   },
   {
-    name: 'STATE',
-    className: classes.endpointState,
-    cell: (endpoint) => <EndpointState endpoint={endpoint} />,
+    id: 'health',
+    name: 'HEALTH',
+    width: 176,
+    card: 'note',
+    cell: (endpoint) => <EndpointHealth endpoint={endpoint} />,
+    value: healthOf,
   },
   {
+    id: 'hours',
+    name: '24 H',
+    width: 116,
+    card: 'fact',
+    cell: ({ hours }) => <HoursChart hours={hours} />,
+    value: ({ hours }) => (hours === undefined ? null : hoursText(hours)),
+  },
+  {
+    id: 'ok',
+    name: 'OK',
+    width: 60,
+    isFigure: true,
+    card: 'fact',
+    cell: ({ hours }) => <OkShare hours={hours} />,
+    value: ({ hours }) => okShareOf(hours),
+  },
+  {
+    id: 'breaker',
     name: 'BREAKER',
-    className: classes.breaker,
+    width: 200,
+    rank: 2,
+    card: 'fact',
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
+    value: ({ breaker }) => breaker.state,
   },
   {
+    id: 'backlog',
     name: 'BACKLOG',
-    className: classes.rate,
+    width: 84,
+    isFigure: true,
+    card: 'fact',
     cell: ({ backlog }) => (
       <span
         className={backlog.count === 0 ? markClasses.none : undefined}
@@ -45,40 +87,43 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
         {backlogText(backlog)}
       </span>
     ),
+    value: ({ backlog }) => backlog.count,
   },
   {
+    id: 'rate_limit',
     name: 'RATE',
-    className: classes.rate,
+    width: 84,
+    isFigure: true,
+    rank: 1,
     cell: ({ rate_limit: rate }) =>
       rate === null ? <span className={markClasses.none}>no limit</span> : `${rate} / s`,
+    value: ({ rate_limit: rate }) => rate,
   },
 ];
 
-/** Whether deliveries are sent to an endpoint, as a word with a shape and a colour. */
-export function EndpointState({ endpoint }: { endpoint: Endpoint }): ReactNode {
-  if (endpoint.enabled) {
-    return (
-      <span className={markClasses.status} data-status="delivered">
-        <DeliveredIcon />
-        enabled
-      </span>
-    );
-  }
-  if (endpoint.backlog.is_discarding) {
-    return (
-      <span className={markClasses.status} data-status="pending">
-        <PendingIcon />
-        discarding its backlog
-      </span>
-    );
-  }
-  const isGone = endpoint.disabled_reason === 'gone';
+const healthIcons = {
+  ok: OkIcon,
+  degraded: RunningIcon,
+  failing: FailingIcon,
+  disabled: AbandonedIcon,
+} as const;
+
+/** How an endpoint fares, as a word with a shape and a colour. */
+export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode {
+  const health = healthOf(endpoint);
+  const Icon = healthIcons[health];
   return (
-    <span className={markClasses.status} data-status={isGone ? 'abandoned' : 'discarded'}>
-      {isGone ? <AbandonedIcon /> : <DiscardedIcon />}
-      {isGone ? 'disabled: gone (410)' : 'disabled'}
+    <span className={markClasses.status} data-health={health}>
+      <Icon />
+      {health}
+      {health === 'disabled' && whyDisabled(endpoint)}
     </span>
   );
+}
+
+function whyDisabled({ backlog, disabled_reason: reason }: Endpoint): string {
+  if (backlog.is_discarding) return ': discards its backlog';
+  return reason === 'gone' ? ': gone (410)' : '';
 }
 
 /** Whether the endpoint is paused after many failures in a row. */

@@ -5,20 +5,20 @@ import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
-import { DrawerShell } from '../../ui/drawer-shell.tsx';
 import classes from '../../ui/form.module.css';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
 import deliveryClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
+import { Panel } from '../../ui/panel.tsx';
 import { pollMillis } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { endpointsKey, webhooksKey } from '../query-keys.ts';
 import { deliveryHref, newEndpoint } from '../search.ts';
-import { endpointsKey, webhooksKey } from '../use-delivery.ts';
 import { backlogText } from '../words.ts';
-import { Breaker, EndpointState } from './columns.tsx';
+import { Breaker, EndpointHealth } from './columns.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 
 type EndpointDrawerProps = {
@@ -52,7 +52,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
     if (isNew && secret !== null) props.onMade(secret.id);
   };
   return (
-    <DrawerShell
+    <Panel
       kind={isNew ? 'NEW ENDPOINT' : 'ENDPOINT'}
       title={isNew ? '' : id}
       id={id}
@@ -75,19 +75,19 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         )}
       </div>
       <SecretDialog endpoint={secret} onClose={closeSecret} />
-    </DrawerShell>
+    </Panel>
   );
 }
 
 function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const [zone] = useZone();
-  const when = (at: string) => `${formatInstant(at, zone).slice(0, 19)} ${zoneName(zone)}`;
+  const when = (at: string) => `${formatInstant(at, zone)} ${zoneName(zone)}`;
   return (
     <dl className={drawerClasses.fields}>
       <div>
-        <dt>state</dt>
+        <dt>health</dt>
         <dd>
-          <EndpointState endpoint={endpoint} />
+          <EndpointHealth endpoint={endpoint} />
         </dd>
       </div>
       <div>

@@ -13,7 +13,7 @@ import { CopyButton } from '../../ui/copy-button.tsx';
 import classes from '../../ui/form.module.css';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
-import { endpointsKey } from '../use-delivery.ts';
+import { endpointsKey } from '../query-keys.ts';
 
 type FieldProps = { label: string; description?: string; placeholder?: string; maxLength?: number };
 

@@ -1,18 +1,23 @@
 import { Button } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useMemo } from 'react';
+import type { ReactNode } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, Page } from '../../api/types.ts';
-import { TextFilter } from '../../ui/filters.tsx';
+import { Filters, TextFilter } from '../../ui/filters.tsx';
 import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
 import { Empty, List } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
 import { PollNote, pollMillis } from '../../ui/poll.tsx';
-import { RowsTable } from '../../ui/table/rows-table.tsx';
-import { useDrawerStep, usePageSearch } from '../../ui/use-search.ts';
-import { type EndpointsSearch, newEndpoint, validateEndpointsSearch } from '../search.ts';
-import { endpointsKey } from '../use-delivery.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
+import { usePageSearch, usePanel } from '../../ui/use-search.ts';
+import { endpointsKey } from '../query-keys.ts';
+import {
+  type EndpointsSearch,
+  endpointsPanels,
+  newEndpoint,
+  validateEndpointsSearch,
+} from '../search.ts';
 import { endpointColumns } from './columns.tsx';
 import { EndpointDrawer } from './endpoint-drawer.tsx';
 
@@ -20,26 +25,28 @@ import { EndpointDrawer } from './endpoint-drawer.tsx';
 export function EndpointsPage(): ReactNode {
   const [search, update] = usePageSearch('/endpoints', validateEndpointsSearch);
   const list = useEndpoints(search);
-  const drawer = useDrawerStep(search.edit, (next, options) => update({ edit: next }, options));
+  const panel = usePanel(search.panel, endpointsPanels, (next, options) =>
+    update({ panel: next }, options),
+  );
+  const open = panel.idOf('endpoint');
   const rows = list.data?.data;
-  const groups = useMemo(() => [{ id: 'all', rows: rows ?? [] }], [rows]);
   const next = list.data?.next_cursor ?? null;
   return (
     <NowProvider>
       <div className={classes.page}>
         <FreshnessBanner queries={[list]} isAgeElsewhere />
         <div className={classes.bar}>
-          <fieldset className={classes.filters} aria-label="Filters of the endpoints">
+          <Filters label="Filters of the endpoints" values={[search.tenant]}>
             <TextFilter
               label="Tenant, exactly"
               placeholder="Tenant ="
               value={search.tenant}
               onChange={(tenant) => update({ tenant, cursor: undefined })}
             />
-          </fieldset>
+          </Filters>
           <div className={classes.actions}>
             <PollNote queries={[list]} />
-            <Button variant="filled" onClick={() => drawer.open(newEndpoint)}>
+            <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
               New endpoint
             </Button>
           </div>
@@ -59,15 +66,16 @@ export function EndpointsPage(): ReactNode {
             </Empty>
           }
         >
-          <RowsTable
+          <DataTable
+            list="endpoints"
             label="Endpoints"
             columns={endpointColumns}
-            groups={groups}
+            rows={rows ?? []}
             keyOf={keyOf}
-            open={search.edit}
+            open={open}
             place={JSON.stringify([search.tenant, search.cursor])}
             isWaiting={list.isPlaceholderData}
-            onOpen={drawer.open}
+            onOpen={(id) => panel.open('endpoint', id)}
           />
         </List>
         {(next !== null || search.cursor !== undefined) && (
@@ -83,14 +91,13 @@ export function EndpointsPage(): ReactNode {
             </Button>
           </div>
         )}
-        {search.edit !== undefined && (
+        {open !== undefined && (
           <EndpointDrawer
-            key={search.edit}
-            id={search.edit}
-            known={rows?.find(({ id }) => id === search.edit)}
+            id={open}
+            known={rows?.find(({ id }) => id === open)}
             tenant={search.tenant}
-            onClose={drawer.close}
-            onMade={(id) => update({ edit: id }, { replace: true })}
+            onClose={panel.close}
+            onMade={(id) => panel.open('endpoint', id)}
           />
         )}
       </div>
@@ -103,7 +110,11 @@ function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<
     queryKey: [...endpointsKey, 'list', { tenant, cursor }],
     refetchInterval: usePolling(pollMillis),
     queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, cursor, limit: 200 }, signal),
+      api.get<Page<Endpoint>>(
+        '/webhook/endpoints',
+        { tenant, cursor, limit: 200, include: 'hours' },
+        signal,
+      ),
   });
 }
 

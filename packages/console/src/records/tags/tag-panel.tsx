@@ -1,18 +1,21 @@
-import { Button, Modal, Radio, Textarea, TextInput } from '@mantine/core';
+import { Button, Radio, Textarea, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
+import contentClasses from '../../ui/drawer.module.css';
 import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
+import { Panel } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import {
   datasetWords,
   faultOf,
+  quartersOf,
   type TagPlace,
   type TagValues,
   tagOf,
@@ -22,31 +25,26 @@ import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
 import { useCreateTag, useTagPreview } from './use-tags.ts';
 
-export type TagDialogProps = { place: TagPlace; onClose: () => void };
+export type TagPanelProps = { place: TagPlace; onClose: () => void };
 
 /**
- * The dialog that tags: it asks which dataset and which days, and shows how many records that is, and whether some
- * would be in both datasets.
+ * The panel that tags: it asks which dataset and which days, and shows how many records that is, and whether some would
+ * be in both datasets.
  */
-export function TagDialog({ place, onClose }: TagDialogProps): ReactNode {
+export function TagPanel({ place, onClose }: TagPanelProps): ReactNode {
   const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={520}
-      lockScroll={false}
-      title={`Tag days of ${name}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <TagForm place={place} onClose={onClose} />
-    </Modal>
+    <Panel kind="TAG DAYS OF" title={name} id="tag" closeLabel="Close tag" onClose={onClose}>
+      <div className={contentClasses.body}>
+        <TagForm place={place} onClose={onClose} />
+      </div>
+    </Panel>
   );
 }
 
-/** The form of the dialog. It can be sent once the preview of these very days is there. */
-function TagForm({ place, onClose }: TagDialogProps): ReactNode {
-  const [values, setValues] = useState(() => valuesOf(place));
+/** The form of the panel. It can be sent once the preview of these very days is there. */
+function TagForm({ place, onClose }: TagPanelProps): ReactNode {
+  const [values, setValues] = useTagValues(place);
   const fault = faultOf(values);
   const preview = useTagPreview(fault === null ? tagOf(place, values) : null);
   const create = useCreateTag(onClose);
@@ -96,6 +94,20 @@ function TagForm({ place, onClose }: TagDialogProps): ReactNode {
   );
 }
 
+/** The values of the form. When another node or other days are chosen, the days follow, and the rest stays as typed. */
+function useTagValues(place: TagPlace) {
+  const [values, setValues] = useState(() => valuesOf(place));
+  const { tenant, store, month, from, to, months } = place;
+  // The months of a node may grow while the form is open: that must not change days that were typed.
+  const key = JSON.stringify([tenant, store, month, from, to, months !== undefined]);
+  const [keyBefore, setKeyBefore] = useState(key);
+  if (key !== keyBefore) {
+    setKeyBefore(key);
+    setValues(({ dataset, note }) => ({ ...valuesOf(place), dataset, note }));
+  }
+  return [values, setValues] as const;
+}
+
 /** The choice of days: all, the month of the node, or a range. */
 function WindowChoice(props: {
   place: TagPlace;
@@ -122,6 +134,20 @@ function WindowChoice(props: {
             onChange={(to) => set({ to, window: 'range' })}
           />
         </div>
+        {place.months !== undefined && place.month === undefined && (
+          <fieldset className={classes.quarters} aria-label="Quarters">
+            {quartersOf(place.months).map(({ name, from, to }) => (
+              <Button
+                key={name}
+                size="compact-xs"
+                aria-pressed={values.window === 'range' && values.from === from && values.to === to}
+                onClick={() => set({ from, to, window: 'range' })}
+              >
+                {name}
+              </Button>
+            ))}
+          </fieldset>
+        )}
       </div>
     </Radio.Group>
   );

@@ -1,38 +1,41 @@
-import { Button, Modal, Textarea, TextInput } from '@mantine/core';
+import { Button, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
 import { type DatasetName, splitNames } from '../../api/values.ts';
+import contentClasses from '../../ui/drawer.module.css';
 import formClasses from '../../ui/form.module.css';
 import { reasonOf } from '../../ui/outage.ts';
+import { Panel } from '../../ui/panel.tsx';
 import tagClasses from '../tags/tags.module.css';
 import { DatasetChoice } from '../tags/tags-view.tsx';
 import { useFreeze } from './use-versions.ts';
 import classes from './versions.module.css';
 
-type FreezeDialogProps = {
+export type FreezePanelProps = {
   tenant: string;
   onFrozen: (version: DatasetVersion) => void;
   onClose: () => void;
 };
 
-/** The dialog that freezes what is tagged now as a version, which never changes. */
-export function FreezeDialog(props: FreezeDialogProps): ReactNode {
+/** The panel that freezes what is tagged now as a version, which never changes. */
+export function FreezePanel(props: FreezePanelProps): ReactNode {
   return (
-    <Modal
-      opened
+    <Panel
+      kind="FREEZE A DATASET OF"
+      title={props.tenant}
+      id="freeze"
+      closeLabel="Close freeze"
       onClose={props.onClose}
-      size={520}
-      lockScroll={false}
-      title={`Freeze a dataset of ${props.tenant}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <FreezeForm {...props} />
-    </Modal>
+      <div className={contentClasses.body}>
+        <FreezeForm {...props} />
+      </div>
+    </Panel>
   );
 }
 
-/** The form of the dialog. */
-function FreezeForm({ tenant, onFrozen, onClose }: FreezeDialogProps): ReactNode {
+/** The form of the panel. */
+function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode {
   const [values, setValues] = useState(firstValues);
   const freeze = useFreeze(onFrozen);
   const set = (change: Partial<FreezeValues>) => {
@@ -133,7 +136,7 @@ type FreezeValues = {
   readonly note: string;
 };
 
-/** The fields of the dialog when it opens. */
+/** The fields of the form when it opens. */
 export const firstValues: FreezeValues = {
   dataset: 'training',
   name: '',

@@ -1,0 +1,137 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  confirm,
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows as rowsOf,
+  signIn,
+} from './lib/browser.ts';
+import { type FilledService, startFilled } from './lib/filled-service.ts';
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+/** The first answer to what asks for the access token once more. */
+const stepUp = /403 \(Forbidden\)/;
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+
+async function openAccess(page: Page, place = '/access'): Promise<void> {
+  await page.goto(`/#${place}`);
+  await signIn(page, filled.service.token);
+  await rowsOf(page).first().waitFor();
+}
+
+const entryOf = (page: Page, action: string) => rowsOf(page).filter({ hasText: action }).first();
+
+test('a token is made for a colleague, who uses it, found in the log, and revoked', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openAccess(page);
+  await button(page, 'New token').click();
+  await drawerOf(page).getByLabel('Name').fill('Kim');
+  await drawerOf(page).getByLabel('Tenants').fill('TX, CA');
+  await button(page, 'Make the token').click();
+  await confirm(page, service.token);
+  const secret = drawerOf(page).locator('code').first();
+  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
+  const token = await secret.innerText();
+  await button(page, 'I have kept it').click();
+  const row = rowsOf(page).filter({ hasText: 'Kim' });
+  await row.getByText('support-readonly').waitFor();
+  await row.getByText('TX, CA').waitFor();
+  const slice = { tenant: 'TX', month: '2001-02' };
+  const answer = await service.call('POST', '/exports/csv', { token, body: slice });
+  expect(answer.status).toBe(200);
+
+  await row.getByRole('button', { name: 'LOG of Kim' }).click();
+  await entryOf(page, 'export.csv').click();
+  await drawerOf(page).getByText('place in the chain').waitFor();
+  expect(await drawerOf(page).innerText()).toMatch(/Kim[\s\S]*127\.0\.0\.1/);
+  const link = page.url();
+  await button(page, 'TOKENS').click();
+  await row.getByRole('button', { name: 'REVOKE Kim' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByText('Revoked: Kim').waitFor();
+  await row.waitFor({ state: 'detached' });
+  expect((await service.call('GET', '/me', { token })).json.code).toBe('token_revoked');
+
+  await page.goto('about:blank');
+  await page.goto(link);
+  await drawerOf(page).getByText('place in the chain').waitFor();
+  expectQuiet([stepUp]);
+  await close();
+});
+
+test('a fault of a new token stands at its field', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openAccess(page, '/access?panel=new-token');
+  await button(page, 'Make the token').click();
+  await confirm(page, filled.service.token);
+  await drawerOf(page).locator('[id$="-error"]').first().waitFor();
+  expect(await drawerOf(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+  expectQuiet([stepUp, /400 \(Bad Request\)/]);
+  await close();
+});
+
+test('a session that is ended asks to sign in again, wherever it is', async () => {
+  const { service } = filled;
+  const { token } = (
+    await service.call('POST', '/tokens', { body: { name: 'guest', preset: 'curator' } })
+  ).json;
+  const guest = await openPage(browser, service);
+  await openSignedIn(guest.page, { ...service, token }, '/records');
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openAccess(page, '/access?view=sessions');
+  await page.getByText('· this session').waitFor();
+  await button(page, 'END the session of guest').click();
+  await page.getByText('Session ended: guest').waitFor();
+  await guest.page.reload();
+  await guest.page.getByLabel('Access token').waitFor();
+  await guest.close();
+
+  await button(page, 'Sign out everywhere').click();
+  await page.getByLabel('Access token').waitFor();
+  expectQuiet([/401 \(Unauthorized\)/]);
+  await close();
+});
+
+test('the log is verified, and filtered by act', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openAccess(page, '/access?view=audit');
+  await button(page, 'Verify the log').click();
+  await page.getByText(/^Chain verified, \d+ entries$/).waitFor();
+  await page.getByLabel('What', { exact: true }).selectOption('sign-ins and sessions');
+  await entryOf(page, 'session.open').waitFor();
+  expect(await rowsOf(page).filter({ hasText: 'token.' }).count()).toBe(0);
+  expectQuiet();
+  await close();
+});
+
+test('gives axe nothing to find', async () => {
+  const axe = await readAxe();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, expectQuiet, close } = await openPage(browser, filled.service, { colorScheme });
+    await openAccess(page);
+    await page.evaluate(axe);
+    for (const place of ['', '?panel=new-token', '?view=sessions', '?view=audit']) {
+      await page.goto(`/#/access${place}`);
+      await rowsOf(page).first().waitFor();
+      expect(await listFindings(page), place).toEqual([]);
+    }
+    expectQuiet();
+    await close();
+  }
+});

@@ -1,0 +1,260 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readCsv } from '../lib/csv.ts';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  keepScreen,
+  launchBrowser,
+  openPage,
+  type PageOptions,
+  patient,
+  recordRows as rowsOf,
+} from './lib/browser.ts';
+import { openWebhooks, startWebhookService, type WebhookService } from './lib/webhook-service.ts';
+
+let webhooks: WebhookService;
+let browser: Browser;
+beforeAll(async () => {
+  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await webhooks?.remove();
+});
+
+/** Opens the dead-letter queue in a window where all its columns have room. */
+async function openQueue(options: PageOptions = {}) {
+  const size = { width: 1600, height: 900 };
+  const opened = await openPage(browser, webhooks.service, { viewport: size, ...options });
+  await openWebhooks(opened.page, webhooks.service, '/dlq');
+  await rowsOf(opened.page).first().waitFor();
+  return opened;
+}
+
+const head = (page: Page, name: string) => page.getByRole('columnheader', { name, exact: true });
+
+/** The names of the columns as they stand. */
+const namesOf = (page: Page) => page.locator('thead th[data-column]').allInnerTexts();
+
+const ownNames = [
+  ...['ID', 'IDEMPOTENCY KEY', 'TARGET', 'ATTEMPTS', 'LAST STATUS', 'NEXT RETRY', 'ERROR'],
+  ...['TENANT', 'EVENT', 'FAILED'],
+];
+
+const widthOf = async (place: Locator) => Math.round((await place.boundingBox())?.width ?? 0);
+
+const openMenu = (page: Page) => page.getByRole('button', { name: 'Columns', exact: true }).click();
+const menuOf = (page: Page) => page.getByRole('dialog', { name: 'Columns', exact: true });
+
+/** The box in the menu that shows or hides a column. */
+const boxOf = (page: Page, name: string) =>
+  menuOf(page).getByRole('checkbox', { name, exact: true });
+
+/** Drags the edge of a column by so many pixels. */
+async function dragEdge(page: Page, name: string, px: number): Promise<void> {
+  const box = await head(page, name).locator('[data-side]').boundingBox();
+  if (box === null) throw new Error(`${name} has no edge`);
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x + px / 2, y);
+  await page.mouse.move(x + px, y);
+  await page.mouse.up();
+}
+
+async function reload(page: Page): Promise<void> {
+  await page.reload();
+  await rowsOf(page).first().waitFor();
+}
+
+test('resizes a column by its edge, which stays under the mouse, and remembers the width', async () => {
+  const { page, expectQuiet, close } = await openQueue();
+  const [id, status] = [head(page, 'ID'), head(page, 'LAST STATUS')];
+  const before = [await widthOf(id), await widthOf(status)] as const;
+  await dragEdge(page, 'ID', 40);
+  // Behind the main column, which gives the room, the edge is at the other side.
+  await dragEdge(page, 'LAST STATUS', -30);
+  const after = [before[0] + 40, before[1] + 30];
+  expect([await widthOf(id), await widthOf(status)]).toEqual(after);
+  const cell = rowsOf(page).first().getByRole('cell').nth(1);
+  expect(await widthOf(cell)).toBe(after[0]);
+  await reload(page);
+  expect([await widthOf(id), await widthOf(status)]).toEqual(after);
+  await id.locator('[data-side]').dblclick();
+  await expect.poll(() => widthOf(id), patient).toBe(before[0]);
+  expectQuiet();
+  await close();
+});
+
+test('goes through the head by arrow keys, which also change widths and places', async () => {
+  const { page, expectQuiet, close } = await openQueue();
+  await head(page, 'ID').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.locator('th[data-column="attempts"]:focus').waitFor();
+  const before = await widthOf(head(page, 'ATTEMPTS'));
+  await page.keyboard.press('Shift+ArrowRight');
+  await page.keyboard.press('Shift+ArrowRight');
+  await page.keyboard.press('Shift+ArrowLeft');
+  expect(await widthOf(head(page, 'ATTEMPTS'))).toBe(before + 16);
+  await page.getByText(`ATTEMPTS: ${before + 16} pixels wide`).waitFor({ state: 'attached' });
+  await page.keyboard.press('Alt+ArrowRight');
+  const moved = ownNames.toSpliced(3, 2, 'LAST STATUS', 'ATTEMPTS');
+  expect(await namesOf(page)).toEqual(moved);
+  await page.locator('th[data-column="attempts"]:focus').waitFor();
+  // The head is one tab stop, and the button for the columns is the next.
+  await page.keyboard.press('Tab');
+  await page
+    .getByRole('button', { name: 'Columns', exact: true })
+    .and(page.locator(':focus'))
+    .waitFor();
+  await reload(page);
+  expect(await namesOf(page)).toEqual(moved);
+  expectQuiet();
+  await close();
+});
+
+test('hides and moves columns in the menu, remembers that, and restores its own', async () => {
+  const { page, expectQuiet, close } = await openQueue();
+  expect(await namesOf(page)).toEqual(ownNames);
+  await openMenu(page);
+  const menu = menuOf(page);
+  await boxOf(page, 'IDEMPOTENCY KEY').uncheck();
+  expect(await boxOf(page, 'TARGET').isDisabled()).toBe(true);
+  const up = menu.getByRole('button', { name: 'Move FAILED up' });
+  await up.click();
+  await up.press('Enter');
+  const changed = [...ownNames.slice(0, 1), ...ownNames.slice(2, 7), 'FAILED', 'TENANT', 'EVENT'];
+  await expect.poll(() => namesOf(page), patient).toEqual(changed);
+  await page.keyboard.press('Escape');
+  await reload(page);
+  expect(await namesOf(page)).toEqual(changed);
+  await openMenu(page);
+  await menu.getByRole('button', { name: 'Reset columns' }).click();
+  await expect.poll(() => namesOf(page), patient).toEqual(ownNames);
+  await reload(page);
+  expect(await namesOf(page)).toEqual(ownNames);
+  expectQuiet();
+  await close();
+});
+
+test('moves a column that is dragged by its name', async () => {
+  const { page, expectQuiet, close } = await openQueue();
+  await head(page, 'TENANT').dragTo(head(page, 'ID'));
+  await expect
+    .poll(() => namesOf(page), patient)
+    .toEqual(['TENANT', ...ownNames.filter((name) => name !== 'TENANT')]);
+  expectQuiet();
+  await close();
+});
+
+test('keeps what is stored for columns that it does not have', async () => {
+  const stored = {
+    version: 1,
+    order: ['later', 'error', 'id'],
+    shown: { later: false },
+    widths: {},
+  };
+  const content = `localStorage.setItem('svcctl.table.dead-letters', '${JSON.stringify(stored)}')`;
+  const { page, expectQuiet, close } = await openQueue({ initScripts: [content] });
+  expect((await namesOf(page))[0]).toBe('ERROR');
+  await head(page, 'ERROR').focus();
+  await page.keyboard.press('Shift+ArrowRight');
+  const text = await page.evaluate<string>(`localStorage.getItem('svcctl.table.dead-letters')`);
+  expect(JSON.parse(text)).toMatchObject({ order: stored.order, shown: stored.shown });
+  expectQuiet();
+  await close();
+});
+
+test('copies and downloads what is shown as CSV', async () => {
+  const { page, expectQuiet, close } = await openQueue();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await openMenu(page);
+  await boxOf(page, 'LAST STATUS').uncheck();
+  await menuOf(page).getByRole('button', { name: 'Copy as CSV' }).click();
+  await page.getByText(/^Copied \d+ rows as CSV/).waitFor();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  const [names, ...rows] = readCsv(copied, '\r\n').map((row) => row.map((cell) => cell?.text));
+  expect(names).toEqual(ownNames.filter((name) => name !== 'LAST STATUS'));
+  expect(rows).toHaveLength(await rowsOf(page).count());
+  const { json } = await webhooks.service.call('GET', '/webhook/dlq?status=abandoned');
+  const [first] = json.data;
+  expect(rows[0]).toEqual([
+    ...[first.id, first.idempotency_key, first.target, '1 of 1', 'parked', first.error],
+    ...[first.tenant, first.event_type, first.last_attempt_at],
+  ]);
+  const coming = page.waitForEvent('download');
+  await menuOf(page).getByRole('button', { name: 'Download CSV' }).click();
+  const download = await coming;
+  expect(download.suggestedFilename()).toMatch(/^dead-letters-\d{4}-\d\d-\d\d\.csv$/);
+  expect(await readFile(await download.path(), 'utf8')).toBe(`\ufeff${copied}`);
+  expectQuiet();
+  await close();
+});
+
+test('selects by Space, and keeps actions in sight when columns need more room', async () => {
+  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 1024, height: 768 } });
+  expect(await namesOf(page)).toEqual(ownNames.slice(0, 7));
+  await rowsOf(page).first().focus();
+  await page.keyboard.press('Space');
+  await page.getByRole('button', { name: 'Retry 1 selected' }).waitFor();
+  await openMenu(page);
+  for (const name of ['TENANT', 'EVENT', 'FAILED']) await boxOf(page, name).check();
+  await page.keyboard.press('Escape');
+  const table = page.getByRole('region', { name: 'Dead letters' });
+  expect(await table.evaluate((at) => at.scrollWidth > at.clientWidth)).toBe(true);
+  const retry = rowsOf(page).first().getByRole('button', { name: 'RETRY' });
+  const box = await retry.boundingBox();
+  expect((box?.x ?? 1024) + (box?.width ?? 0)).toBeLessThan(1024);
+  expectQuiet();
+  await close();
+});
+
+test('shows its lists as cards on a phone, none of them wider than the page', async () => {
+  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 390, height: 844 } });
+  for (const place of ['/dlq', '/dlq?view=groups', '/deliveries', '/endpoints']) {
+    await page.goto(`/#${place}`);
+    const list = page.locator('section[data-cards="true"]');
+    await list.waitFor();
+    await rowsOf(page).first().waitFor();
+    expect(await list.evaluate((at) => at.scrollWidth <= at.clientWidth), place).toBe(true);
+  }
+  expectQuiet();
+  await close();
+});
+
+test('shows the filters of a phone once they are asked for, and how many are set', async () => {
+  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 390, height: 844 } });
+  const tenant = page.getByLabel('Tenant, exactly');
+  expect(await tenant.isVisible()).toBe(false);
+  const bar = page.getByRole('button', { name: 'Filter', exact: true });
+  const all = page.getByRole('button', { name: 'Retry all …' });
+  expect((await bar.boundingBox())?.y).toBe((await all.boundingBox())?.y);
+  await bar.click();
+  await tenant.fill('acme');
+  await page.getByRole('button', { name: 'Filter · 1' }).click();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(15);
+  expect(await tenant.isVisible()).toBe(false);
+  expectQuiet();
+  await close();
+});
+
+test.each(['light', 'dark'] as const)('gives axe nothing to find, %s', async (colorScheme) => {
+  const { page, expectQuiet, close } = await openQueue({
+    colorScheme,
+    initScripts: [await readAxe()],
+  });
+  await head(page, 'ID').focus();
+  await openMenu(page);
+  await menuOf(page).waitFor();
+  await keepScreen(page, `columns-${colorScheme}`);
+  expect(await listFindings(page)).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await openMenu(page);
+  await page.locator('[data-cards="true"]').waitFor();
+  expect(await listFindings(page)).toEqual([]);
+  expectQuiet();
+  await close();
+});

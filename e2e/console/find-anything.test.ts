@@ -1,0 +1,287 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  signIn,
+  treeNode,
+} from './lib/browser.ts';
+import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
+import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { quietRetention } from './lib/retention.ts';
+
+let filled: FilledService;
+let browser: Browser;
+let ids: EveryKind;
+beforeAll(async () => {
+  const settings = { ...quietRetention, ...everyKindSettings };
+  [filled, browser] = await Promise.all([startFilled(settings), launchBrowser()]);
+  ids = await makeEveryKind(filled.service);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+const palette = (page: Page) => page.getByRole('dialog', { name: 'Find anything' });
+const options = (page: Page) => palette(page).getByRole('option');
+const group = (page: Page, name: string) => palette(page).getByRole('group', { name });
+const hashOf = (page: Page) => decodeURIComponent(new URL(page.url()).hash);
+
+async function find(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await palette(page).waitFor();
+  await page.keyboard.insertText(text);
+}
+
+async function leave(page: Page): Promise<void> {
+  await page.keyboard.press('Escape');
+  await palette(page).waitFor({ state: 'detached' });
+}
+
+/** Opens RECORDS with a token that has these scopes. */
+async function openAs(page: Page, scopes: readonly string[]): Promise<void> {
+  const body = { name: `with ${scopes.join()}`, scopes };
+  const { token } = (await filled.service.call('POST', '/tokens', { body })).json;
+  await page.goto('/#/records?tenant=TX');
+  await signIn(page, token);
+  await page.getByRole('tree').waitFor();
+}
+
+/** Every kind has a page of its own, which is loaded anew. */
+const longMillis = 240_000;
+
+test(
+  'every kind of id leads to the page that shows it, or to the command that does',
+  async () => {
+    const context = { permissions: ['clipboard-read', 'clipboard-write'] };
+    const { page, expectQuiet, close } = await openPage(browser, filled.service, context);
+    await openSignedIn(page, filled.service, '/records?tenant=TX');
+    const [entry] = (await filled.service.call('GET', '/audit?limit=1')).json.data;
+    const places: readonly (readonly [string, RegExp, string])[] = [
+      [
+        ids.delivery,
+        /^http:.*delivery of TX, abandoned/,
+        `#/deliveries?panel=delivery/${ids.delivery}`,
+      ],
+      [ids.key, /^http:.*delivery of TX, abandoned/, `#/deliveries?panel=delivery/${ids.delivery}`],
+      [
+        ids.incident,
+        /^incident.created of TX.*1 delivery/,
+        `#/deliveries?incident=${ids.incident}`,
+      ],
+      [ids.endpoint, /^http:.*endpoint of TX/, `#/endpoints?panel=endpoint/${ids.endpoint}`],
+      [ids.export, /^TX_AUS.*export/, `#/exports?panel=export/${ids.export}`],
+      [
+        ids.version,
+        /^spring.*version of TX, 200 records/,
+        `#/records?tenant=TX&view=versions&panel=version/${ids.version}`,
+      ],
+      [ids.tag, /^TX › IAH.*tag of 200 records/, '#/records?tenant=TX&store=IAH&view=tags'],
+      [ids.move, /^move of CA.*move, /, `#/retention?view=journal&panel=move/${ids.move}`],
+      [ids.run, /^Its moves.*retention run, completed/, `#/retention?view=journal&run=${ids.run}`],
+      [
+        ids.verification,
+        /^Verification of CA.*completed/,
+        `#/retention?panel=verification/${ids.verification}`,
+      ],
+      [ids.token, /^Access token “night shift”/, `#/access?view=audit&actor=${ids.token}`],
+      [
+        entry.request_id,
+        /^session.open.*by first admin/,
+        `#/access?view=audit&panel=entry/${entry.place}`,
+      ],
+      ['seg_0123456789abcdef', /^RETENTION/, '#/retention'],
+    ];
+    for (const [id, line, place] of places) {
+      await page.goto('/#/records?tenant=TX');
+      await page.getByRole('heading', { name: 'TX', exact: true }).waitFor();
+      await find(page, ` ${id} `);
+      await options(page).filter({ hasText: line }).first().waitFor();
+      await page.keyboard.press('Enter');
+      await palette(page).waitFor({ state: 'detached' });
+      // RECORDS writes the open branches of its tree into the hash by itself.
+      await expect.poll(() => hashOf(page).replace(/&open=[^&]*/, ''), patient).toBe(place);
+    }
+    await find(page, ids.retry);
+    await options(page)
+      .filter({ hasText: /^Bulk retry, completed/ })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('Copied: svcctl dlq retries').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('svcctl dlq retries');
+    expectQuiet();
+    await close();
+  },
+  longMillis,
+);
+
+test('finds a dead letter by the beginning of its id, and Enter waits for the answer', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  await find(page, ids.delivery.slice(0, 12));
+  await page.keyboard.press('Enter');
+  await drawerOf(page)
+    .getByRole('heading', { name: `DELIVERY ${ids.delivery}` })
+    .waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('says what it cannot look up, and why', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  const state = palette(page).getByRole('status');
+  await find(page, 'mov_0123456789abcdef');
+  await state.getByText('There is no move mov_0123456789abcdef').waitFor();
+  expect(asked.join()).toContain('/retention/moves/mov_');
+  await leave(page);
+  asked.length = 0;
+  await find(page, filled.service.token);
+  await state.getByText('This is a secret: it is not looked up.').waitFor();
+  await leave(page);
+  await find(page, 'dlv…7Kq2');
+  await state.getByText('This id was cut.').waitFor();
+  expect(asked.filter((url) => /datasets|dlv|svc_/.test(url))).toEqual([]);
+  await leave(page);
+  await find(page, 'no such thing');
+  await state.getByText('Nothing is found for “no such thing”.').waitFor();
+  await palette(page).getByText('dlv_ delivery').waitFor();
+  await palette(page).getByText('by how their names begin').waitFor();
+  expect(await palette(page).getByRole('combobox').getAttribute('aria-expanded')).toBe('false');
+  expectQuiet([/404 \(Not Found\)/]);
+  await close();
+});
+
+test('finds stores of any tenant, and goes through the lines by key', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  await find(page, 'df');
+  const found = group(page, 'FOUND').getByRole('option');
+  await expect.poll(() => found.count(), patient).toBe(2);
+  await found.filter({ hasText: 'CA › DFW' }).waitFor();
+  const active = () =>
+    page.evaluate<string>(
+      `document.getElementById(document.querySelector('[role="combobox"]')
+        .getAttribute('aria-activedescendant')).textContent`,
+    );
+  expect(await active()).toContain('CA › DFW');
+  await page.keyboard.press('ArrowUp');
+  expect(await active()).toBe(await options(page).last().textContent());
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  expect(await active()).toContain('TX › DFW');
+  expect(await palette(page).locator('[aria-selected="true"]').count()).toBe(1);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'DFW', exact: true }).waitFor();
+  expect(hashOf(page)).toContain('tenant=TX&store=DFW');
+
+  await page.keyboard.press('Control+k');
+  await options(page).first().waitFor();
+  await page.keyboard.press('PageDown');
+  expect(await active()).toBe(await options(page).nth(8).textContent());
+  await page.keyboard.press('PageUp');
+  expect(await active()).toBe(await options(page).first().textContent());
+  expectQuiet();
+  await close();
+});
+
+test('does things with what is chosen, and with what is found by its path', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, `${bigLeaf}&from=2001-03-02&to=2001-03-04`);
+  await find(page, 'tag days of TX');
+  await page.keyboard.press('Enter');
+  await drawerOf(page).getByRole('heading', { name: 'TAG DAYS OF TX › DFW' }).waitFor();
+  expect(await drawerOf(page).getByLabel('First day').inputValue()).toBe('2001-03-02');
+
+  await find(page, 'export ca/df');
+  await options(page).filter({ hasText: 'Export CA › DFW …' }).waitFor();
+  await page.keyboard.press('Enter');
+  await drawerOf(page).getByRole('heading', { name: 'EXPORT CA › DFW' }).waitFor();
+
+  // An action that needs a place asks for it in the same field.
+  await find(page, 'retry all of');
+  await page.keyboard.press('Enter');
+  const typed = () => palette(page).getByRole('combobox').inputValue();
+  await expect.poll(typed, patient).toBe('retry all of ');
+  await page.keyboard.type('TX');
+  await options(page).filter({ hasText: 'Retry all of TX …' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Retry all' }).getByText('tenant TX').waitFor();
+  await page.keyboard.press('Escape');
+
+  await find(page, 'dark theme');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('offers only what the scopes of the token allow', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openAs(page, ['enrichment:read']);
+  await page.keyboard.press('Control+k');
+  await group(page, 'ACTIONS').getByText('Sign out').waitFor();
+  for (const word of ['Export', 'Tag', 'Freeze', 'Retry', 'Run retention', 'New endpoint']) {
+    expect(await group(page, 'ACTIONS').getByText(word).count(), word).toBe(0);
+  }
+  await page.keyboard.insertText(ids.delivery);
+  await palette(page).getByRole('status').getByText('needs the scope admin').waitFor();
+  await leave(page);
+  await page.context().clearCookies();
+  await page.reload();
+  await page.getByLabel('Access token').waitFor();
+  await openAs(page, ['enrichment:read', 'analytics:read']);
+  await page.keyboard.press('Control+k');
+  await group(page, 'HERE').getByText('Export TX …').waitFor();
+  expect(await group(page, 'ACTIONS').getByText('Tag').count()).toBe(0);
+  expectQuiet([/401 \(Unauthorized\)/]);
+  await close();
+});
+
+test('knows the last places of this person, until signing out', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  await page.keyboard.press('Control+k');
+  await options(page).first().waitFor();
+  expect(await group(page, 'RECENT').count()).toBe(0);
+  await page.keyboard.insertText('CA/AUS');
+  await group(page, 'FOUND').getByText('CA › AUS').first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'AUS', exact: true }).waitFor();
+  await find(page, ids.endpoint);
+  await group(page, 'FOUND').getByText('endpoint of TX').waitFor();
+  await page.keyboard.press('Enter');
+  await drawerOf(page)
+    .getByRole('heading', { name: /^ENDPOINT/ })
+    .waitFor();
+  await page.reload();
+  await drawerOf(page)
+    .getByRole('heading', { name: /^ENDPOINT/ })
+    .waitFor();
+
+  await page.keyboard.press('Control+k');
+  const recent = group(page, 'RECENT').getByRole('option');
+  await expect
+    .poll(() => recent.allInnerTexts(), patient)
+    .toEqual([expect.stringContaining('endpoint of TX'), expect.stringContaining('CA › AUS')]);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'AUS', exact: true }).waitFor();
+  expect(hashOf(page)).toContain('tenant=CA&store=AUS');
+
+  await find(page, 'sign out');
+  await page.keyboard.press('Enter');
+  await signIn(page, filled.service.token);
+  await treeNode(page, 'TX').waitFor();
+  await page.keyboard.press('Control+k');
+  await options(page).first().waitFor();
+  expect(await group(page, 'RECENT').count()).toBe(0);
+  expectQuiet();
+  await close();
+});

@@ -1,0 +1,83 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchBrowser, openPage, openSignedIn, patient, treeNode } from './lib/browser.ts';
+import { type FilledService, startFilled } from './lib/filled-service.ts';
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+const assets = fileURLToPath(new URL('../../packages/console/dist/assets/', import.meta.url));
+const wholeLoadBytes = 250_000;
+
+/** What the page has loaded so far, with the bytes that came over the wire. */
+const readLoaded = `performance.getEntriesByType('resource').map((entry) => ({
+  path: new URL(entry.name).pathname,
+  bytes: entry.encodedBodySize,
+}))`;
+
+test('the first load takes at most 250 kB over the wire, fonts and all', async () => {
+  const { page, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  // The session is there, but nothing is cached yet.
+  const fresh = await browser.newContext({
+    baseURL: filled.service.url,
+    viewport: { width: 1440, height: 900 },
+    storageState: await page.context().storageState(),
+  });
+  const first = await fresh.newPage();
+  // A page in the background loads nothing ahead, which would not belong to the first load.
+  await first.addInitScript("Object.defineProperty(document, 'hidden', { get: () => true });");
+  await first.goto('/#/records');
+  await treeNode(first, 'TX').waitFor(patient);
+  await first.evaluate('document.fonts.ready');
+  const loaded = await first.evaluate<{ path: string; bytes: number }[]>(readLoaded);
+  const files = loaded.filter(({ path }) => path.startsWith('/assets/'));
+  expect(files.length).toBeGreaterThan(5);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  expect(bytes).toBeLessThanOrEqual(wholeLoadBytes);
+  await fresh.close();
+  await close();
+});
+
+test('the pages and dialogs that may be opened next are loaded while the first one rests', async () => {
+  const { page, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, '/records');
+  const isDone = async () => {
+    const loaded = await page.evaluate<{ path: string }[]>(readLoaded);
+    return ['key-help', 'step-up', 'deliveries-page'].every((name) =>
+      loaded.some(({ path }) => path.startsWith(`/assets/${name}-`)),
+    );
+  };
+  await expect.poll(isDone, patient).toBe(true);
+  await close();
+});
+
+test('every class of Mantine in the scripts has its styles, and there are no others', async () => {
+  const require = createRequire(new URL('../../packages/console/package.json', import.meta.url));
+  const all = await readFile(require.resolve('@mantine/core/styles.layer.css'), 'utf8');
+  const known = classesOf(all);
+  const readAssets = async (end: string) => {
+    const names = (await readdir(assets)).filter((name) => name.endsWith(end));
+    return Promise.all(names.map((name) => readFile(assets + name, 'utf8')));
+  };
+  const styled = classesOf((await readAssets('.css')).join(''));
+  const used = classesOf((await readAssets('.js')).join(''));
+  const expected = [...used].filter((name) => known.has(name)).sort();
+  expect(expected.length).toBeGreaterThan(50);
+  expect([...styled].filter((name) => known.has(name)).sort()).toEqual(expected);
+});
+
+/** Mantine names its classes by a hash. */
+function classesOf(text: string): Set<string> {
+  return new Set(text.match(/\bm_[0-9a-f]{6,8}\b/g));
+}

@@ -1,0 +1,265 @@
+import { Button } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import type { AuditEntry, AuditVerdict } from '../api/types.ts';
+import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
+import { formatCount } from '../ui/format.ts';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
+import { Empty, List, Pager } from '../ui/list.tsx';
+import classes from '../ui/list-page.module.css';
+import { CutText, Moment } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
+import { PollNote } from '../ui/poll.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
+import { notify } from '../ui/toasts.tsx';
+import type { UpdateSearch } from '../ui/use-search.ts';
+import accessClasses from './access.module.css';
+import { type AccessSearch, noAuditFilter } from './search.ts';
+import { useAudit, useTokens } from './use-access.ts';
+import { changesOf, valueText } from './words.ts';
+
+const keyOf = ({ id, place }: AuditEntry) => (place === null ? `id ${id}` : String(place));
+
+/** The audit log, newest first, with its filters and the proof that nobody changed it. */
+export function AuditView(props: {
+  views: ReactNode;
+  search: AccessSearch;
+  update: UpdateSearch<AccessSearch>;
+  /** The place of the entry that the panel shows. */
+  open: string | undefined;
+  onOpen: (place: string) => void;
+}): ReactNode {
+  const { views, search, update } = props;
+  const list = useAudit(search);
+  const rows = list.data?.data;
+  const { actor, action, tenant, from, to } = search;
+  const isFiltered = [actor, action, tenant, from, to].some((filter) => filter !== undefined);
+  const check = useCheck();
+  return (
+    <>
+      <FreshnessBanner queries={[list]} isAgeElsewhere />
+      <div className={classes.bar}>
+        {views}
+        <div className={classes.actions}>
+          <Verdict verdict={check.data} />
+          <PollNote queries={[list]} />
+          <Button loading={check.isPending} onClick={() => check.mutate()}>
+            Verify the log
+          </Button>
+        </div>
+      </div>
+      <div className={classes.bar}>
+        <AuditFilters search={search} update={update} />
+      </div>
+      {check.data?.ok === false && (
+        <ul className={accessClasses.problems}>
+          {check.data.problems.map(({ message }) => (
+            <li key={message}>{message}</li>
+          ))}
+        </ul>
+      )}
+      <List
+        queries={[list]}
+        name="entries"
+        isEmpty={rows?.length === 0}
+        empty={
+          <Empty
+            title={isFiltered ? 'No entry matches' : 'Nothing was done yet'}
+            onClear={isFiltered ? () => update(noAuditFilter) : undefined}
+          />
+        }
+      >
+        <DataTable
+          list="audit"
+          label="Audit log"
+          columns={columns}
+          rows={rows ?? []}
+          keyOf={keyOf}
+          open={props.open}
+          place={JSON.stringify([actor, action, tenant, from, to, search.cursor])}
+          isWaiting={list.isPlaceholderData}
+          onOpen={props.onOpen}
+        />
+      </List>
+      <Pager
+        list={list}
+        cursor={search.cursor}
+        onCursor={(cursor) => update({ cursor })}
+        one="entry"
+        many="entries"
+      />
+    </>
+  );
+}
+
+function useCheck() {
+  return useMutation({
+    mutationFn: () => api.post<AuditVerdict>('/audit/verify', {}),
+    onError: (error) => notify({ text: `Not verified. ${reasonOf(error)}` }),
+  });
+}
+
+/** What a verification found, in words with a shape and a colour. */
+function Verdict({ verdict }: { verdict: AuditVerdict | undefined }): ReactNode {
+  const text =
+    verdict === undefined
+      ? ''
+      : verdict.ok
+        ? `Chain verified, ${formatCount(verdict.entries)} entries`
+        : `The log differs in ${formatCount(verdict.problem_count)}`;
+  return (
+    <span
+      role="status"
+      className={accessClasses.verdict}
+      data-state={verdict === undefined ? 'none' : verdict.ok ? 'ok' : 'differs'}
+      title={verdict === undefined ? '' : `Head: ${verdict.head}`}
+    >
+      {verdict !== undefined && (verdict.ok ? <CheckIcon /> : <WarningIcon />)}
+      {text}
+    </span>
+  );
+}
+
+function AuditFilters(props: {
+  search: AccessSearch;
+  update: UpdateSearch<AccessSearch>;
+}): ReactNode {
+  const { search, update } = props;
+  const tokens = useTokens();
+  const known = tokens.data?.data ?? [];
+  const choices = known.map(({ id, name }) => ({ value: id, label: name }));
+  // A token that was revoked is in no list, but its entries stay.
+  if (search.actor !== undefined && !known.some(({ id }) => id === search.actor)) {
+    choices.push({ value: search.actor, label: search.actor });
+  }
+  const filter = (change: Partial<Record<keyof AccessSearch, string | undefined>>) =>
+    update({ ...change, cursor: undefined } as Parameters<typeof update>[0]);
+  return (
+    <Filters
+      label="Filters of the audit log"
+      values={[search.actor, search.action, search.tenant, search.from, search.to]}
+    >
+      <ChoiceFilter
+        label="Who"
+        any="anybody"
+        choices={choices}
+        value={search.actor}
+        onChange={(actor) => filter({ actor })}
+      />
+      <ChoiceFilter
+        label="What"
+        any="any act"
+        choices={actions}
+        value={search.action}
+        onChange={(action) => filter({ action })}
+      />
+      <TextFilter
+        label="Tenant, exactly"
+        placeholder="Tenant ="
+        value={search.tenant}
+        onChange={(tenant) => filter({ tenant })}
+      />
+      <TextFilter
+        label="From day, as 2026-03-05 (UTC)"
+        placeholder="From YYYY-MM-DD"
+        value={search.from}
+        onChange={(from) => filter({ from })}
+      />
+      <TextFilter
+        label="To day, as 2026-03-05 (UTC)"
+        placeholder="To YYYY-MM-DD"
+        value={search.to}
+        onChange={(to) => filter({ to })}
+      />
+    </Filters>
+  );
+}
+
+const actions = (
+  [
+    ['token.', 'tokens'],
+    ['session.', 'sign-ins and sessions'],
+    ['export.', 'exports and downloads'],
+    ['tag.', 'tags'],
+    ['version.', 'versions'],
+    ['endpoint.', 'endpoints'],
+    ['dlq.', 'dead letters'],
+    ['retention.', 'retention'],
+    ['records.', 'erasures'],
+    ['audit.', 'the log itself'],
+  ] as const
+).map(([value, label]) => ({ value: value as string, label }));
+
+const columns: readonly Column<AuditEntry>[] = [
+  {
+    id: 'at',
+    name: 'WHEN',
+    width: 96,
+    card: 'note',
+    cell: ({ at }) => <Moment at={at} />,
+    value: ({ at }) => at,
+  },
+  {
+    id: 'actor',
+    name: 'WHO',
+    width: 144,
+    card: 'line',
+    cell: ({ actor }) => <CutText text={actor.name} />,
+    value: ({ actor }) => actor.name,
+  },
+  {
+    id: 'action',
+    name: 'ACTION',
+    width: 160,
+    card: 'title',
+    cell: ({ action }) => <CutText text={action} />,
+    value: ({ action }) => action,
+  },
+  {
+    id: 'target',
+    name: 'TARGET',
+    width: 168,
+    rank: 1,
+    card: 'line',
+    cell: ({ target }) => <CutText text={target ?? '–'} />,
+    value: ({ target }) => target,
+  },
+  {
+    id: 'tenant',
+    name: 'TENANT',
+    width: 88,
+    rank: 2,
+    cell: ({ tenants }) => <CutText text={tenants === null ? '–' : tenants.join(', ')} />,
+    value: ({ tenants }) => tenants?.join(' ') ?? null,
+  },
+  {
+    id: 'change',
+    name: 'CHANGE',
+    width: 200,
+    isMain: true,
+    card: 'note',
+    cell: (entry) => <CutText text={changeText(entry)} />,
+    value: (entry) => changeText(entry),
+  },
+  {
+    id: 'address',
+    name: 'FROM',
+    width: 112,
+    rank: 3,
+    cell: ({ address }) => <CutText text={address ?? '–'} />,
+    value: ({ address }) => address,
+  },
+];
+
+/** What an act changed, as one line: `hot_days 3 → 30`. */
+function changeText({ before, after }: AuditEntry): string {
+  const changes = changesOf(before, after).map(({ name, before: old, after: now }) =>
+    old === undefined || now === undefined
+      ? `${name} ${valueText(now ?? old)}`
+      : `${name} ${valueText(old)} → ${valueText(now)}`,
+  );
+  return changes.length === 0 ? '–' : changes.join(' · ');
+}

@@ -1,0 +1,80 @@
+import type { ReactNode } from 'react';
+import classes from '../ui/list-page.module.css';
+import { NowProvider } from '../ui/marks.tsx';
+import { usePageSearch, usePanel } from '../ui/use-search.ts';
+import { AuditView } from './audit-view.tsx';
+import { EntryPanel } from './entry-panel.tsx';
+import { NewTokenPanel } from './new-token-panel.tsx';
+import {
+  type AccessView,
+  accessPanels,
+  accessViews,
+  noAuditFilter,
+  validateAccessSearch,
+} from './search.ts';
+import { SessionsView } from './sessions-view.tsx';
+import { TokensView } from './tokens-view.tsx';
+
+/** The page ACCESS: who may come in, who is in, and who did what. */
+export function AccessPage(): ReactNode {
+  const [search, update] = usePageSearch('/access', validateAccessSearch);
+  const panel = usePanel(search.panel, accessPanels, (next, options) =>
+    update({ panel: next }, options),
+  );
+  const { view = 'tokens' } = search;
+  const views = (
+    <ViewSwitch
+      view={view}
+      onView={(next) =>
+        update({
+          ...noAuditFilter,
+          view: next === 'tokens' ? undefined : next,
+          panel: undefined,
+        })
+      }
+    />
+  );
+  const entry = panel.idOf('entry');
+  return (
+    <NowProvider>
+      <div className={classes.page}>
+        {view === 'tokens' && (
+          <TokensView
+            views={views}
+            onNew={() => panel.open('new-token')}
+            onAudit={(actor) => update({ view: 'audit', actor, panel: undefined })}
+          />
+        )}
+        {view === 'sessions' && <SessionsView views={views} />}
+        {view === 'audit' && (
+          <AuditView
+            views={views}
+            search={search}
+            update={update}
+            open={entry}
+            onOpen={(place) => panel.open('entry', place)}
+          />
+        )}
+        {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
+        {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
+      </div>
+    </NowProvider>
+  );
+}
+
+function ViewSwitch(props: { view: AccessView; onView: (view: AccessView) => void }): ReactNode {
+  return (
+    <fieldset className={classes.switch} aria-label="What of the access is shown">
+      {accessViews.map((view) => (
+        <button
+          key={view}
+          type="button"
+          aria-pressed={view === props.view}
+          onClick={() => props.onView(view)}
+        >
+          {view.toUpperCase()}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,48 @@
+import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { readPanel } from '../ui/panel-place.ts';
+
+export const accessViews = ['tokens', 'sessions', 'audit'] as const;
+export type AccessView = (typeof accessViews)[number];
+
+/** View state of the page ACCESS. The filters are those of the audit log. */
+export type AccessSearch = {
+  /** Undefined means the tokens. */
+  view?: AccessView;
+  /** The id of a token. */
+  actor?: string;
+  action?: string;
+  tenant?: string;
+  from?: string;
+  to?: string;
+  cursor?: string;
+  panel?: string;
+};
+
+/** The panels of ACCESS: a new token, and an entry of the audit log by its place. */
+export const accessPanels = ['new-token', 'entry'] as const;
+
+/** No filter of the audit log, for those who clear all. */
+export const noAuditFilter = {
+  actor: undefined,
+  action: undefined,
+  tenant: undefined,
+  from: undefined,
+  to: undefined,
+  cursor: undefined,
+};
+
+const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
+
+/** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
+export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {
+  return withoutUndefined({
+    view: accessViews.find((view) => view !== 'tokens' && view === search.view),
+    actor: textOf(search.actor),
+    action: textOf(search.action),
+    tenant: textOf(search.tenant),
+    from: textOf(search.from, dayPattern),
+    to: textOf(search.to, dayPattern),
+    cursor: textOf(search.cursor),
+    panel: readPanel(search, accessPanels),
+  });
+}

@@ -1,0 +1,141 @@
+import { Button } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useMemo } from 'react';
+import { api } from '../api/client.ts';
+import type { Session } from '../api/types.ts';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { Empty, List } from '../ui/list.tsx';
+import classes from '../ui/list-page.module.css';
+import { CutText, Moment } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
+import { PollNote } from '../ui/poll.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
+import { notify } from '../ui/toasts.tsx';
+import accessClasses from './access.module.css';
+import { accessKey, useSessions } from './use-access.ts';
+import { browserText } from './words.ts';
+
+const keyOf = ({ id }: Session) => id;
+
+/** Who is signed in to a console, and the way to end that. */
+export function SessionsView({ views }: { views: ReactNode }): ReactNode {
+  const list = useSessions();
+  const client = useQueryClient();
+  const { mutate: end } = useMutation({
+    mutationFn: ({ id }: Session) => api.delete(`/sessions/${encodeURIComponent(id)}`),
+    onSuccess: (_answer, { actor }) => notify({ text: `Session ended: ${actor.name}` }),
+    onError: (error) => notify({ text: `Not ended. ${reasonOf(error)}` }),
+    onSettled: () => client.invalidateQueries({ queryKey: accessKey }),
+  });
+  const leave = useMutation({
+    mutationFn: () => api.delete('/sessions'),
+    // The session of this page has ended, too: the next call asks to sign in.
+    onSuccess: () => client.invalidateQueries(),
+    onError: (error) => notify({ text: `Not signed out. ${reasonOf(error)}` }),
+  });
+  const columns = useMemo(() => [...factColumns, actionColumn(end)], [end]);
+  const rows = list.data?.data;
+  return (
+    <>
+      <FreshnessBanner queries={[list]} isAgeElsewhere />
+      <div className={classes.bar}>
+        {views}
+        <div className={classes.actions}>
+          <PollNote queries={[list]} />
+          <Button
+            loading={leave.isPending}
+            title="Ends all sessions of your token, on every machine"
+            onClick={() => leave.mutate()}
+          >
+            Sign out everywhere
+          </Button>
+        </div>
+      </div>
+      <List
+        queries={[list]}
+        name="sessions"
+        isEmpty={rows?.length === 0}
+        empty={<Empty title="Nobody is signed in" />}
+      >
+        <DataTable
+          list="sessions"
+          label="Console sessions"
+          columns={columns}
+          rows={rows ?? []}
+          keyOf={keyOf}
+          place=""
+          isWaiting={list.isPlaceholderData}
+        />
+      </List>
+    </>
+  );
+}
+
+const factColumns: readonly Column<Session>[] = [
+  {
+    id: 'actor',
+    name: 'SIGNED IN AS',
+    width: 200,
+    isMain: true,
+    card: 'title',
+    cell: ({ actor, is_current }) => (
+      <span className={accessClasses.name}>
+        <CutText text={actor.name} />
+        {is_current && <span className={accessClasses.muted}>&nbsp;· this session</span>}
+      </span>
+    ),
+    value: ({ actor }) => actor.name,
+  },
+  {
+    id: 'address',
+    name: 'FROM',
+    width: 128,
+    card: 'line',
+    cell: ({ address }) => address ?? <span className={accessClasses.muted}>–</span>,
+    value: ({ address }) => address,
+  },
+  {
+    id: 'user_agent',
+    name: 'BROWSER',
+    width: 160,
+    grow: 1,
+    rank: 1,
+    card: 'note',
+    cell: ({ user_agent }) => (
+      <span title={user_agent ?? undefined}>{browserText(user_agent)}</span>
+    ),
+    value: ({ user_agent }) => user_agent,
+  },
+  {
+    id: 'created_at',
+    name: 'SINCE',
+    width: 96,
+    card: 'fact',
+    cell: ({ created_at }) => <Moment at={created_at} />,
+    value: ({ created_at }) => created_at,
+  },
+  {
+    id: 'expires_at',
+    name: 'UNTIL',
+    width: 96,
+    card: 'fact',
+    cell: ({ expires_at }) => <Moment at={expires_at} />,
+    value: ({ expires_at }) => expires_at,
+  },
+];
+
+function actionColumn(onEnd: (session: Session) => void): Column<Session> {
+  return {
+    id: 'action',
+    name: 'ACTION',
+    width: 80,
+    isAction: true,
+    cell: (session, tabIndex) => (
+      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onEnd(session)}>
+        END
+        <span className="visually-hidden"> the session of {session.actor.name}</span>
+      </Button>
+    ),
+  };
+}

@@ -1,0 +1,230 @@
+import { Button, Modal } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { api, isStepUp } from '../api/client.ts';
+import type { AccessToken } from '../api/types.ts';
+import formClasses from '../ui/form.module.css';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { Empty, List } from '../ui/list.tsx';
+import classes from '../ui/list-page.module.css';
+import { CutText, Moment } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
+import { PollNote } from '../ui/poll.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
+import { notify } from '../ui/toasts.tsx';
+import accessClasses from './access.module.css';
+import { accessKey, useTokens } from './use-access.ts';
+import { asTree, revokedWith, scopesText, tenantsText } from './words.ts';
+
+type TreeRow = { token: AccessToken; depth: number };
+
+const keyOf = ({ token }: TreeRow) => token.id;
+
+/** The access tokens, each below the one that made it. */
+export function TokensView(props: {
+  views: ReactNode;
+  onNew: () => void;
+  /** Shows what a token did. */
+  onAudit: (id: string) => void;
+}): ReactNode {
+  const { onAudit } = props;
+  const list = useTokens();
+  const [asked, setAsked] = useState<AccessToken | null>(null);
+  const rows = useMemo(() => asTree(list.data?.data ?? []), [list.data]);
+  const columns = useMemo(() => [...factColumns, actionColumn(setAsked, onAudit)], [onAudit]);
+  const close = useCallback(() => setAsked(null), []);
+  return (
+    <>
+      <FreshnessBanner queries={[list]} isAgeElsewhere />
+      <div className={classes.bar}>
+        {props.views}
+        <div className={classes.actions}>
+          <PollNote queries={[list]} />
+          <Button variant="filled" onClick={props.onNew}>
+            New token
+          </Button>
+        </div>
+      </div>
+      <List
+        queries={[list]}
+        name="tokens"
+        isEmpty={rows.length === 0}
+        empty={<Empty title="No token in your reach" />}
+      >
+        <DataTable
+          list="tokens"
+          label="Access tokens"
+          columns={columns}
+          rows={rows}
+          keyOf={keyOf}
+          place=""
+          isWaiting={list.isPlaceholderData}
+        />
+      </List>
+      <RevokeDialog token={asked} tokens={list.data?.data ?? []} onClose={close} />
+    </>
+  );
+}
+
+const factColumns: readonly Column<TreeRow>[] = [
+  {
+    id: 'name',
+    name: 'NAME',
+    width: 200,
+    isMain: true,
+    card: 'title',
+    cell: ({ token, depth }) => (
+      <span className={accessClasses.name} style={{ paddingLeft: depth * 16 }}>
+        {depth > 0 && <span aria-hidden="true">└ </span>}
+        <CutText text={token.name} />
+      </span>
+    ),
+    value: ({ token }) => token.name,
+  },
+  {
+    id: 'scopes',
+    name: 'SCOPES',
+    width: 160,
+    card: 'line',
+    cell: ({ token }) => <span title={token.scopes.join(', ')}>{scopesText(token)}</span>,
+    value: ({ token }) => token.scopes.join(' '),
+  },
+  {
+    id: 'tenants',
+    name: 'TENANTS',
+    width: 112,
+    card: 'line',
+    cell: ({ token }) => <CutText text={tenantsText(token.tenants)} />,
+    value: ({ token }) => tenantsText(token.tenants),
+  },
+  {
+    id: 'last_used_at',
+    name: 'LAST USED',
+    width: 96,
+    card: 'fact',
+    cell: ({ token }) => <Moment at={token.last_used_at} />,
+    value: ({ token }) => token.last_used_at,
+  },
+  {
+    id: 'expires_at',
+    name: 'EXPIRES',
+    width: 96,
+    card: 'fact',
+    cell: ({ token }) =>
+      token.expires_at === null ? (
+        <span className={accessClasses.muted}>never</span>
+      ) : (
+        <Moment at={token.expires_at} />
+      ),
+    value: ({ token }) => token.expires_at,
+  },
+  {
+    id: 'creator',
+    name: 'MADE BY',
+    width: 112,
+    rank: 2,
+    cell: ({ token }) =>
+      token.creator === null ? (
+        <span className={accessClasses.muted} title="Made on the machine of the service">
+          set-up
+        </span>
+      ) : (
+        <CutText text={token.creator.name} />
+      ),
+    value: ({ token }) => token.creator?.name ?? null,
+  },
+  {
+    id: 'created_at',
+    name: 'MADE',
+    width: 88,
+    rank: 1,
+    cell: ({ token }) => <Moment at={token.created_at} />,
+    value: ({ token }) => token.created_at,
+  },
+];
+
+function actionColumn(
+  onRevoke: (token: AccessToken) => void,
+  onAudit: (id: string) => void,
+): Column<TreeRow> {
+  return {
+    id: 'action',
+    name: 'ACTION',
+    width: 152,
+    isAction: true,
+    cell: ({ token }, tabIndex) => (
+      <span className={accessClasses.actions}>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          tabIndex={tabIndex}
+          onClick={() => onAudit(token.id)}
+        >
+          LOG
+          <span className="visually-hidden"> of {token.name}</span>
+        </Button>
+        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
+          REVOKE
+          <span className="visually-hidden"> {token.name}</span>
+        </Button>
+      </span>
+    ),
+  };
+}
+
+/** Asks before a token is revoked, and says which others go with it. */
+function RevokeDialog(props: {
+  /** Null closes the dialog. */
+  token: AccessToken | null;
+  tokens: readonly AccessToken[];
+  onClose: () => void;
+}): ReactNode {
+  const { token, onClose } = props;
+  const client = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: ({ id }: AccessToken) => api.delete(`/tokens/${encodeURIComponent(id)}`),
+    onSuccess: (_answer, { name }) => {
+      onClose();
+      notify({ text: `Revoked: ${name}` });
+    },
+    onError: (error, { name }) => {
+      onClose();
+      if (!isStepUp(error)) notify({ text: `Not revoked: ${name}. ${reasonOf(error)}` });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: accessKey }),
+  });
+  const others = token === null ? [] : revokedWith(token, props.tokens);
+  return (
+    <Modal
+      opened={token !== null}
+      onClose={onClose}
+      lockScroll={false}
+      centered
+      title="Revoke this token?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p className={formClasses.filterText}>
+        <strong>{token?.name}</strong> stops working at once, in every process, and its console
+        sessions end. This cannot be undone.
+      </p>
+      {others.length > 0 && (
+        <p>
+          With it {others.length === 1 ? 'goes the token' : `go ${others.length} tokens`} that it
+          made: {others.map(({ name }) => name).join(', ')}.
+        </p>
+      )}
+      <div className={formClasses.answers}>
+        <Button onClick={onClose}>Keep it</Button>
+        <Button
+          variant="filled"
+          color="red"
+          loading={revoke.isPending}
+          onClick={() => token !== null && revoke.mutate(token)}
+        >
+          Revoke
+        </Button>
+      </div>
+    </Modal>
+  );
+}

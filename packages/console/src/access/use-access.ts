@@ -1,0 +1,59 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { api } from '../api/client.ts';
+import type { AccessToken, AuditEntry, Page, Session } from '../api/types.ts';
+import { usePolling } from '../ui/freshness.tsx';
+import { pollMillis } from '../ui/poll.tsx';
+import type { AccessSearch } from './search.ts';
+
+/** The query key of everything about access. */
+export const accessKey = ['access'] as const;
+
+/** Reads all tokens that are not revoked. */
+export function useTokens(): UseQueryResult<Page<AccessToken>> {
+  return useQuery<Page<AccessToken>>({
+    queryKey: [...accessKey, 'tokens'],
+    refetchInterval: usePolling(pollMillis),
+    queryFn: ({ signal }) => api.get<Page<AccessToken>>('/tokens', undefined, signal),
+  });
+}
+
+/** Reads all sessions of consoles. */
+export function useSessions(): UseQueryResult<Page<Session>> {
+  return useQuery<Page<Session>>({
+    queryKey: [...accessKey, 'sessions'],
+    refetchInterval: usePolling(pollMillis),
+    queryFn: ({ signal }) => api.get<Page<Session>>('/sessions', undefined, signal),
+  });
+}
+
+const pageSize = 100;
+
+/** Reads the page of the audit log that the hash names. */
+export function useAudit(search: AccessSearch): UseQueryResult<Page<AuditEntry>> {
+  const { actor, action, tenant, from, to, cursor } = search;
+  // The API wants both ends of the days.
+  const days =
+    from === undefined && to === undefined
+      ? {}
+      : { from: from ?? '1970-01-01', to: to ?? '9000-12-31' };
+  const params = { actor, action, tenant, ...days, cursor, limit: pageSize };
+  return useQuery<Page<AuditEntry>>({
+    queryKey: [...accessKey, 'audit', params],
+    refetchInterval: usePolling(pollMillis),
+    queryFn: ({ signal }) => api.get<Page<AuditEntry>>('/audit', params, signal),
+  });
+}
+
+/** Reads one entry of the audit log by its place; null when there is none, or none that the reader may see. */
+export function useEntry(place: string): UseQueryResult<AuditEntry | null> {
+  return useQuery<AuditEntry | null>({
+    queryKey: [...accessKey, 'entry', place],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => {
+      if (!/^[1-9]\d{0,14}$/.test(place)) return null;
+      const params = { after: Number(place) - 1, limit: 1 };
+      const { data } = await api.get<Page<AuditEntry>>('/audit', params, signal);
+      return data.find((entry) => entry.place === Number(place)) ?? null;
+    },
+  });
+}

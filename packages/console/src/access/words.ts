@@ -1,0 +1,86 @@
+import type { AccessToken } from '../api/types.ts';
+import { type Preset, presets, type Scope } from '../api/values.ts';
+
+/** The preset that has exactly these scopes; undefined when none has. */
+export function presetOf(scopes: readonly Scope[]): Preset | undefined {
+  const names = Object.keys(presets) as Preset[];
+  const text = (all: readonly Scope[]) => [...all].sort().join(' ');
+  return names.find((name) => text(presets[name]) === text(scopes));
+}
+
+/** What a token may do, in few words: its preset, or else its scopes. */
+export function scopesText({ scopes }: Pick<AccessToken, 'scopes'>): string {
+  return presetOf(scopes) ?? scopes.join(', ');
+}
+
+/** The tenants of a token; `all` when it is not limited. */
+export function tenantsText(tenants: readonly string[] | null): string {
+  return tenants === null ? 'all' : tenants.join(', ');
+}
+
+/**
+ * The tokens in the order of a tree: below each one, those that it made. `depth` is 0 for those whose maker is not
+ * among them.
+ */
+export function asTree<T extends Pick<AccessToken, 'id' | 'creator'>>(
+  tokens: readonly T[],
+): { token: T; depth: number }[] {
+  const ids = new Set(tokens.map(({ id }) => id));
+  const below = new Map<string | null, T[]>();
+  for (const token of tokens) {
+    const maker = token.creator !== null && ids.has(token.creator.id) ? token.creator.id : null;
+    below.set(maker, [...(below.get(maker) ?? []), token]);
+  }
+  const walk = (maker: string | null, depth: number): { token: T; depth: number }[] =>
+    (below.get(maker) ?? []).flatMap((token) => [{ token, depth }, ...walk(token.id, depth + 1)]);
+  return walk(null, 0);
+}
+
+/** The tokens that are revoked together with this one: those that it made, and so on, below a maker that is bound. */
+export function revokedWith(
+  token: AccessToken,
+  tokens: readonly AccessToken[],
+): readonly AccessToken[] {
+  if (token.tenants === null && token.expires_at === null) return [];
+  const made = tokens.filter(({ creator }) => creator?.id === token.id);
+  return made.flatMap((child) => [child, ...revokedWith(child, tokens)]);
+}
+
+/** A difference between what something was and what it has become. */
+export type Change = { name: string; before: unknown; after: unknown };
+
+/** The members that differ between two states of an entry; all of them when only one state is told. */
+export function changesOf(before: unknown, after: unknown): Change[] {
+  const [old, now] = [membersOf(before), membersOf(after)];
+  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+  const isOne = before === null || after === null;
+  return names
+    .map((name) => ({ name, before: old[name], after: now[name] }))
+    .filter((change) => isOne || JSON.stringify(change.before) !== JSON.stringify(change.after));
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  if (value === null || value === undefined) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
+  return { value };
+}
+
+/** A value of an entry, as one line. */
+export function valueText(value: unknown): string {
+  if (value === undefined) return '–';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** A browser and its system in two words, as far as its user agent tells; else the whole text. */
+export function browserText(userAgent: string | null): string {
+  if (userAgent === null) return '–';
+  const browser = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'].find((name) =>
+    userAgent.includes(`${name}/`),
+  );
+  const system = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux'].find(
+    (name) => userAgent.includes(name),
+  );
+  if (browser === undefined || system === undefined) return userAgent;
+  const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera' };
+  return `${names[browser] ?? browser} · ${system.replace('Mac OS X', 'macOS')}`;
+}

@@ -1,0 +1,266 @@
+import { api } from '../api/client.ts';
+import type {
+  AccessToken,
+  AuditEntry,
+  DatasetVersion,
+  DeadLetters,
+  Delivery,
+  DeliveryDetail,
+  Endpoint,
+  ExportJob,
+  Page,
+  RetentionMove,
+  RetentionRun,
+  RetryJob,
+  Tag,
+  Verification,
+} from '../api/types.ts';
+import { deadLetterStatuses, type Scope } from '../api/values.ts';
+import { retentionHref } from '../retention/search.ts';
+import { stringifySearch } from '../ui/hash-state.ts';
+import { exportHref, panelHref } from '../ui/panel-place.ts';
+import { countOf } from '../ui/words.ts';
+import { deliveryHref } from '../webhooks/search.ts';
+
+/** Something that an id leads to: a place of the console, or else the command that shows it. */
+export type Finding = {
+  readonly name: string;
+  readonly note: string;
+  readonly href?: string;
+  readonly command?: string;
+};
+
+/** Where a look-up is made: the tenant that is chosen on the page, if any. */
+export type LookUp = { readonly tenant: string | undefined; readonly signal: AbortSignal };
+
+/** One kind of id that the product prints. */
+export type IdKind = {
+  readonly prefix: string;
+  /** What such an id names. */
+  readonly noun: string;
+  /** The scope without which it cannot be looked up. */
+  readonly scope: Scope;
+  /** What the id leads to. A look-up of an unknown id may also throw 404. */
+  readonly find: (id: string, by: LookUp) => Promise<readonly Finding[]>;
+};
+
+/** All kinds of ids, by what people paste most. */
+export const idKinds: readonly IdKind[] = [
+  { prefix: 'dlv', noun: 'delivery', scope: 'admin', find: findDelivery },
+  { prefix: 'msg', noun: 'idempotency key', scope: 'admin', find: findDeadLetters },
+  {
+    prefix: 'inc',
+    noun: 'incident',
+    scope: 'admin',
+    find: (id, by) =>
+      one<Incident>(`/incidents/${id}`, by, ({ type, tenant, deliveries }) => ({
+        name: `${type} of ${tenant}`,
+        note: countOf(deliveries.length, 'delivery', 'deliveries'),
+        href: `#/deliveries${stringifySearch({ incident: id })}`,
+      })),
+  },
+  {
+    prefix: 'ep',
+    noun: 'endpoint',
+    scope: 'admin',
+    find: (id, by) =>
+      one<Endpoint>(`/webhook/endpoints/${id}`, by, ({ url, tenant, enabled }) => ({
+        name: url,
+        note: `endpoint of ${tenant}${enabled ? '' : ', disabled'}`,
+        href: panelHref('/endpoints', { kind: 'endpoint', id }),
+      })),
+  },
+  {
+    prefix: 'exp',
+    noun: 'export',
+    scope: 'analytics:read',
+    find: (id, by) =>
+      one<ExportJob>(`/exports/${id}`, by, ({ file_name, state }) => ({
+        name: file_name,
+        note: `export, ${state}`,
+        href: exportHref(id),
+      })),
+  },
+  {
+    prefix: 'ver',
+    noun: 'dataset version',
+    scope: 'enrichment:read',
+    find: (id, by) =>
+      one<DatasetVersion>(`/enrichment/dataset-versions/${id}`, by, ({ name, tenant, count }) => ({
+        name,
+        note: `version of ${tenant}, ${countOf(count, 'record')}`,
+        href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
+      })),
+  },
+  { prefix: 'tag', noun: 'tag', scope: 'enrichment:read', find: findTag },
+  {
+    prefix: 'mov',
+    noun: 'move',
+    scope: 'enrichment:read',
+    find: (id, by) =>
+      one<RetentionMove>(`/retention/moves/${id}`, by, ({ kind, tenant, state }) => ({
+        name: `${kind} of ${tenant}`,
+        note: `move, ${state}`,
+        href: retentionHref('move', id),
+      })),
+  },
+  {
+    prefix: 'run',
+    noun: 'retention run',
+    scope: 'enrichment:read',
+    find: (id, by) =>
+      one<RetentionRun>(`/retention/runs/${id}`, by, ({ state }) => ({
+        name: 'Its moves in the journal',
+        note: `retention run, ${state}`,
+        href: `#/retention${stringifySearch({ view: 'journal', run: id })}`,
+      })),
+  },
+  {
+    prefix: 'vrf',
+    noun: 'verification',
+    scope: 'enrichment:read',
+    find: (id, by) =>
+      one<Verification>(`/retention/verify/${id}`, by, ({ tenant, state }) => ({
+        name: `Verification of ${tenant ?? 'all tenants'}`,
+        note: state,
+        href: retentionHref('verification', id),
+      })),
+  },
+  {
+    prefix: 'rty',
+    noun: 'bulk retry',
+    scope: 'admin',
+    find: (id, by) =>
+      one<RetryJob>(`/webhook/dlq/retries/${id}`, by, ({ state, rows_done, rows_total }) => ({
+        name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
+        note: 'copies svcctl dlq retries',
+        command: 'svcctl dlq retries',
+      })),
+  },
+  {
+    prefix: 'tok',
+    noun: 'access token',
+    scope: 'admin',
+    find: async (id, { signal }) => {
+      const { data } = await api.get<Page<AccessToken>>('/tokens', {}, signal);
+      return data
+        .filter((token) => token.id === id)
+        .map(({ name }) => ({
+          name: `Access token “${name}”`,
+          note: 'what it did',
+          href: `#/access${stringifySearch({ view: 'audit', actor: id })}`,
+        }));
+    },
+  },
+  {
+    prefix: 'seg',
+    noun: 'segment',
+    scope: 'enrichment:read',
+    find: async () => [
+      {
+        name: 'RETENTION: what lies in the cold tier',
+        note: 'a segment is one object of it',
+        href: '#/retention',
+      },
+    ],
+  },
+  {
+    prefix: 'job',
+    noun: 'backlog job',
+    scope: 'admin',
+    find: async () => [
+      { name: 'ENDPOINTS', note: 'one of them discards its backlog', href: '#/endpoints' },
+    ],
+  },
+  { prefix: 'req', noun: 'request', scope: 'admin', find: findRequest },
+];
+
+type Incident = { type: string; tenant: string; deliveries: readonly unknown[] };
+
+/** The kind of an id that is pasted, also one that is not whole; undefined for any other text. */
+export function idKindOf(text: string): IdKind | undefined {
+  const [, prefix] = /^([a-z]+)_\w+$/.exec(text.trim()) ?? [];
+  return idKinds.find((kind) => kind.prefix === prefix);
+}
+
+/** Whether an id was copied as lists show it, with its middle left out: `dlv…7Kq2`. */
+export function isCutId(text: string): boolean {
+  return /^[a-z]{2,4}_?(…|\.\.\.)\w+$/i.test(text.trim());
+}
+
+/** Whether a text is a secret, which must not be looked up nor remembered. */
+export function isSecret(text: string): boolean {
+  return /^(svc|whsec)_/.test(text.trim());
+}
+
+/** Reads one thing by its path, and says what it leads to. */
+async function one<T>(
+  path: string,
+  { signal }: LookUp,
+  toFinding: (found: T) => Finding,
+): Promise<readonly Finding[]> {
+  return [toFinding(await api.get<T>(path, {}, signal))];
+}
+
+const deliveryIdLength = 'dlv_07'.length + 18;
+const mostDeadLetters = 5;
+
+/** A delivery in any state by its whole id; by the beginning of its id only if it is in the dead-letter queue. */
+async function findDelivery(id: string, by: LookUp): Promise<readonly Finding[]> {
+  if (id.length < deliveryIdLength) return findDeadLetters(id, by);
+  return one<DeliveryDetail>(`/webhook/dlq/${id}`, by, deliveryFinding);
+}
+
+/** The deliveries of the dead-letter queue whose id or idempotency key begins so. */
+async function findDeadLetters(q: string, { signal }: LookUp): Promise<readonly Finding[]> {
+  const pages = await Promise.all(
+    deadLetterStatuses.map((status) =>
+      api.get<DeadLetters>('/webhook/dlq', { status, q, limit: mostDeadLetters }, signal),
+    ),
+  );
+  return pages.flatMap(({ data }) => data).map(deliveryFinding);
+}
+
+function deliveryFinding({ id, target, status, tenant }: Delivery): Finding {
+  return { name: target, note: `delivery of ${tenant}, ${status}`, href: deliveryHref(id) };
+}
+
+const mostTags = 500;
+
+/** A tag among those of the chosen tenant. Tags cannot be looked up without their tenant. */
+async function findTag(id: string, { tenant, signal }: LookUp): Promise<readonly Finding[]> {
+  const { data } =
+    tenant === undefined
+      ? { data: [] }
+      : await api.get<Page<Tag>>('/enrichment/tags', { tenant, limit: mostTags }, signal);
+  const tag = data.find((each) => each.id === id);
+  if (tag === undefined) {
+    const command = `svcctl records tags ls --tenant ${tenant ?? 'TENANT'}`;
+    return [{ name: 'TAGS of its tenant has it', note: `copies ${command}`, command }];
+  }
+  const node = { tenant: tag.tenant, store: tag.store ?? undefined, view: 'tags' };
+  return [
+    {
+      name: [tag.tenant, tag.store].filter((name) => name !== null).join(' › '),
+      note: `tag of ${countOf(tag.count, 'record')}`,
+      href: `#/records${stringifySearch(node)}`,
+    },
+  ];
+}
+
+const mostEntries = 500;
+
+/** A request among the latest that wrote something; the log of the service has the others. */
+async function findRequest(id: string, { signal }: LookUp): Promise<readonly Finding[]> {
+  const { data } = await api.get<Page<AuditEntry>>('/audit', { limit: mostEntries }, signal);
+  const entry = data.find(({ request_id }) => request_id === id);
+  if (entry === undefined || entry.place === null) {
+    const command = 'svcctl audit ls --json request_id,at,actor,action,target';
+    return [{ name: 'The log of the service has it', note: 'it is not in the audit', command }];
+  }
+  const name = [entry.action, entry.target].filter((part) => part !== null).join(' ');
+  const place = { kind: 'entry', id: String(entry.place) };
+  return [
+    { name, note: `by ${entry.actor.name}`, href: panelHref('/access', place, { view: 'audit' }) },
+  ];
+}

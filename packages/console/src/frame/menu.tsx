@@ -1,0 +1,26 @@
+import { Drawer } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './navigation.module.css';
+import { Groups, Home } from './navigation.tsx';
+import { ToolsList } from './tools.tsx';
+
+/** The pages and tools, over a narrow page. */
+export function Menu({ onClose }: { onClose: () => void }): ReactNode {
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      size={288}
+      padding={0}
+      lockScroll={false}
+      title={<Home />}
+      classNames={{ content: classes.menu, header: classes.menuHead }}
+      closeButtonProps={{ 'aria-label': 'Close the menu', size: 40, mr: 8 }}
+    >
+      <nav aria-label="Pages">
+        <Groups onGo={onClose} />
+      </nav>
+      <ToolsList />
+    </Drawer>
+  );
+}

@@ -1,0 +1,105 @@
+import { Link, useLocation } from '@tanstack/react-router';
+import { type ReactNode, useId } from 'react';
+import { formatCount } from '../ui/format.ts';
+import { useAbandonedCount } from '../webhooks/use-abandoned-count.ts';
+import { Logo } from './logo.tsx';
+import classes from './navigation.module.css';
+import { type ConsolePage, type PageGroup, pageGroups } from './pages.ts';
+
+/** The pages, at the left of the frame. On a narrow screen the menu takes its place. */
+export function Navigation(): ReactNode {
+  return (
+    <nav className={classes.navigation} aria-label="Pages">
+      <Home />
+      <Groups />
+    </nav>
+  );
+}
+
+/** The logo, which leads to the start page. */
+export function Home(): ReactNode {
+  return (
+    <Link to="/records" search={{}} className={classes.home} aria-label="svcctl, to the start page">
+      <Logo />
+    </Link>
+  );
+}
+
+/** The links to all pages, in their groups. */
+export function Groups({ onGo }: { onGo?: () => void }): ReactNode {
+  return (
+    <div className={classes.groups}>
+      {pageGroups.map((group) => (
+        <Group key={group.name} group={group} onGo={onGo} />
+      ))}
+    </div>
+  );
+}
+
+function Group(props: { group: PageGroup; onGo: (() => void) | undefined }): ReactNode {
+  const { name, isAdminOnly = false, pages } = props.group;
+  const id = useId();
+  return (
+    <>
+      <h2 id={id} className={classes.group}>
+        <span className={classes.text}>{name}</span>
+        {isAdminOnly && <AdminOnly />}
+      </h2>
+      <ul aria-labelledby={id} className={classes.links}>
+        {pages.map((page) => (
+          <li key={page.path}>
+            <PageLink page={page} isMarked={!isAdminOnly} onGo={props.onGo} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The link to a page. `isMarked` says whether it tells by itself that the page is for admins. */
+function PageLink(props: {
+  page: ConsolePage;
+  isMarked: boolean;
+  onGo: (() => void) | undefined;
+}): ReactNode {
+  const { path, name, scope, Icon } = props.page;
+  return (
+    <Link
+      to={path}
+      search={{}}
+      className={classes.link}
+      activeOptions={{ includeSearch: false }}
+      onClick={props.onGo}
+    >
+      <Icon />
+      <span className={classes.name}>
+        {name}
+        {props.isMarked && scope === 'admin' && <AdminOnly />}
+      </span>
+      {path === '/dlq' && <AbandonedCount />}
+    </Link>
+  );
+}
+
+/** The badge of what only admins may see. */
+export function AdminOnly(): ReactNode {
+  return <span className={classes.badge}>ADMIN ONLY</span>;
+}
+
+const mostShown = 999;
+
+/** How many deliveries are abandoned, in red; nothing when none is. */
+function AbandonedCount(): ReactNode {
+  const isWholeQueue = useLocation({
+    select: ({ pathname, search }) =>
+      pathname === '/dlq' && !['tenant', 'endpoint', 'failure', 'q'].some((name) => name in search),
+  });
+  const count = useAbandonedCount(isWholeQueue);
+  if (count === undefined || count === 0) return null;
+  return (
+    <span className={classes.count}>
+      {count > mostShown ? `${formatCount(mostShown)}+` : count}
+      <span className="visually-hidden"> abandoned</span>
+    </span>
+  );
+}

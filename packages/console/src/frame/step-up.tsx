@@ -1,0 +1,30 @@
+import { Modal } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import { TokenForm } from './token-form.tsx';
+
+/** Asks for the access token once more, on behalf of a call of any page. */
+export function StepUpDialog(props: { onConfirmed: () => void; onClose: () => void }): ReactNode {
+  return (
+    <Modal
+      opened
+      onClose={props.onClose}
+      lockScroll={false}
+      centered
+      title="Confirm with your access token"
+      // It lies above the dialog of the action itself, which may still be open.
+      zIndex={250}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p style={{ marginTop: 0 }}>
+        This action asks for the token that you signed in with. After that it is not asked for again
+        for ten minutes.
+      </p>
+      <TokenForm
+        button="Confirm"
+        send={(token) => api.post<unknown>('/session/confirm', { token })}
+        onSent={props.onConfirmed}
+      />
+    </Modal>
+  );
+}

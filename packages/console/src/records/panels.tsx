@@ -1,0 +1,153 @@
+import { type ReactNode, useState } from 'react';
+import type { DatasetRow } from '../api/types.ts';
+import { presetWith, type Scope } from '../api/values.ts';
+import contentClasses from '../ui/drawer.module.css';
+import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { useSession } from '../ui/session.ts';
+import type { PagePanel } from '../ui/use-search.ts';
+import {
+  chosenDays,
+  chosenNode,
+  type NodePath,
+  type RecordsSearch,
+  type recordsPanels,
+  sliceOf,
+} from './search.ts';
+
+const RecordDrawer = lazyPart(
+  'records/record-drawer',
+  async () => (await import('./record-drawer.tsx')).RecordDrawer,
+);
+const ExportPanel = lazyPart(
+  'records/export/export-panel',
+  async () => (await import('./export/export-panel.tsx')).ExportPanel,
+);
+const VersionDrawer = lazyPart(
+  'records/versions/version-drawer',
+  async () => (await import('./versions/version-drawer.tsx')).VersionDrawer,
+);
+const TagPanel = lazyPart(
+  'records/tags/tag-panel',
+  async () => (await import('./tags/tag-panel.tsx')).TagPanel,
+);
+const FreezePanel = lazyPart(
+  'records/versions/freeze-panel',
+  async () => (await import('./versions/freeze-panel.tsx')).FreezePanel,
+);
+
+/** Loads the panels while the page rests, so that they open at once. */
+export function usePanelsAhead(): void {
+  useIdlePreload([RecordDrawer, ExportPanel, TagPanel, VersionDrawer, FreezePanel]);
+}
+
+/** The panel of the page RECORDS. */
+export type RecordsPanel = PagePanel<(typeof recordsPanels)[number]>;
+
+type PanelsProps = {
+  panel: RecordsPanel;
+  search: RecordsSearch;
+  /** The counters of the chosen node: null when it has no records, undefined while they load. */
+  facts: DatasetRow | null | undefined;
+};
+
+/** The panel that the hash names, about the chosen node. */
+export function RecordsPanels(props: PanelsProps): ReactNode {
+  const { panel, search } = props;
+  const { place, close } = panel;
+  const path = chosenNode(search);
+  return (
+    <>
+      {place?.kind === 'record' && <RecordDrawer recordKey={place.id} onClose={close} />}
+      {path !== null && <NodePanel {...props} path={path} />}
+      <Export {...props} />
+    </>
+  );
+}
+
+/** A panel about the chosen node or its tenant. */
+function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePath }): ReactNode {
+  const { hasScope } = useSession();
+  const { place, open, close } = panel;
+  switch (place?.kind) {
+    case 'version':
+      return (
+        <VersionDrawer
+          id={place.id}
+          mayDelete={hasScope('datasets:write')}
+          onExport={() => open('export', place.id, { isInside: true })}
+          onClose={close}
+        />
+      );
+    case 'tag':
+      if (!hasScope('datasets:write')) return <Refused scope="datasets:write" onClose={close} />;
+      return (
+        <TagPanel
+          place={{ ...path, ...chosenDays(search, facts), months: monthsOf(facts) }}
+          onClose={close}
+        />
+      );
+    case 'freeze':
+      if (!hasScope('datasets:write')) return <Refused scope="datasets:write" onClose={close} />;
+      return (
+        <FreezePanel
+          tenant={path.tenant}
+          onFrozen={({ id }) => open('version', id)}
+          onClose={close}
+        />
+      );
+    case 'export':
+      if (!hasScope('analytics:read')) return <Refused scope="analytics:read" onClose={close} />;
+      return null;
+    case 'record':
+    case undefined:
+      return null;
+  }
+}
+
+/** The first and the last month of a node that has records. */
+function monthsOf(facts: DatasetRow | null | undefined): [string, string] | undefined {
+  const first = facts?.first_at?.slice(0, 7);
+  const last = facts?.last_at?.slice(0, 7);
+  return first === undefined || last === undefined ? undefined : [first, last];
+}
+
+/** The panel that exports what is chosen. An export that runs goes on when its panel is closed. */
+function Export({ panel, search, facts }: PanelsProps): ReactNode {
+  const { hasScope } = useSession();
+  const [isKept, setKept] = useState(false);
+  const id = panel.idOf('export');
+  const slice = sliceOf(search);
+  const isOpen = id !== undefined && slice !== null && hasScope('analytics:read');
+  if (!isOpen && !isKept) return null;
+  const first = facts?.first_at?.slice(0, 10);
+  const last = facts?.last_at?.slice(0, 10);
+  return (
+    <ExportPanel
+      isOpen={isOpen}
+      slice={slice}
+      kind={search.kind}
+      source={search.source}
+      dataset={search.dataset}
+      versionId={id || undefined}
+      days={first === undefined || last === undefined ? null : [first, last]}
+      onVersion={(version) => panel.open('export', version)}
+      onKept={setKept}
+      onShow={() => panel.open('export')}
+      onClose={panel.close}
+    />
+  );
+}
+
+/** What a link to a panel shows to a token that may not use it. */
+function Refused({ scope, onClose }: { scope: Scope; onClose: () => void }): ReactNode {
+  const preset = presetWith(scope);
+  return (
+    <Panel kind="NEEDS" title={scope} id={scope} closeLabel="Close" onClose={onClose}>
+      <p className={contentClasses.body}>
+        Your token lacks the scope {scope}.
+        {preset !== undefined && ` Ask an admin for the preset ${preset}.`}
+      </p>
+    </Panel>
+  );
+}

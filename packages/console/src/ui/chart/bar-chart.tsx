@@ -1,0 +1,241 @@
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  type RefObject,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
+import { formatCount } from '../format.ts';
+import { countOf } from '../words.ts';
+import { type Bar, frameOf, Picture, type Series } from './bar-picture.tsx';
+import classes from './chart.module.css';
+import { niceTicks, shortCount } from './scale.ts';
+import { type Stretch, useBrush } from './use-brush.ts';
+
+/** Names of the first and the last bar of a stretch. */
+export type NameRange = { readonly from: string; readonly to: string };
+
+export type BarChartProps = {
+  /** What the bars show, such as `Records per day of 2001-03`. */
+  label: string;
+  bars: readonly Bar[];
+  /** By default a bar has one part, of records. */
+  series?: readonly Series[];
+  /** A number in words, such as `1,200 records`. */
+  say?: (count: number) => string;
+  /** A number at the axis. */
+  tick?: (count: number) => string;
+  height?: number;
+  /** The chosen bars; null when none are chosen. */
+  range?: NameRange | null;
+  /** Called with the bars that were chosen; null means all. Without it, none can be chosen. */
+  onRange?: ((range: NameRange | null, by: 'pointer' | 'key') => void) | undefined;
+  /** Called with the name of a bar that was clicked, where none can be chosen. */
+  onOpen?: ((name: string) => void) | undefined;
+};
+
+const records: readonly Series[] = [{ name: 'records', tone: 'data' }];
+const sayRecords = (count: number) => countOf(count, 'record');
+
+/** At most this many rows are in the table, more than anyone reads. */
+const mostInTable = 400;
+
+/**
+ * Bars over time, with axes; what is looked at is said beside it. An invisible slider over it takes the keys: ← and → go
+ * from bar to bar, and a screen reader reads the slider's value. A table has the same numbers.
+ */
+export function BarChart(props: BarChartProps): ReactNode {
+  const { label, bars, series = records, say = sayRecords, range = null, onRange, onOpen } = props;
+  const { height = 96, tick = shortCount } = props;
+  const ref = useRef<HTMLDivElement>(null);
+  const width = useWidth(ref);
+  const last = bars.length - 1;
+  const [wanted, setAt] = useState(last);
+  const at = Math.min(wanted, last);
+  const [looked, setLooked] = useState<number | null>(null);
+  const most = bars.reduce((sum, bar) => Math.max(sum, totalOf(bar)), 0);
+  const ticks = niceTicks(most, height < 120 ? 3 : 5);
+  const frame = frameOf({ width, height, count: bars.length, ticks: ticks.map(tick) });
+  const barAt = (clientX: number) => {
+    const x = clientX - (ref.current?.getBoundingClientRect().left ?? 0) - frame.left;
+    return Math.min(last, Math.max(0, Math.floor(x / frame.step)));
+  };
+  const brush = useBrush({
+    count: bars.length,
+    chosen: stretchOf(range, bars),
+    barAt,
+    barWidth: frame.step,
+    onChoose: onRange && ((stretch, by) => onRange(stretch && namesOf(stretch, bars), by)),
+  });
+  const onKeyDown = (event: KeyboardEvent) => {
+    const name = bars[at]?.name;
+    if (name === undefined) return;
+    const next = brush.onKey(event, at);
+    if (next !== undefined) {
+      event.preventDefault();
+      setAt(next);
+      setLooked(next);
+    } else if (event.key === 'Enter' && onOpen !== undefined) {
+      event.preventDefault();
+      onOpen(name);
+    }
+  };
+  const look = (event: PointerEvent) => {
+    if (event.pointerType !== 'touch' || brush.isDragging) setLooked(barAt(event.clientX));
+  };
+  const point = bars[at];
+  return (
+    <div className={classes.chart} style={{ height }}>
+      <input
+        type="range"
+        className={classes.keys}
+        aria-label={`${label}${keyText(onRange !== undefined, onOpen !== undefined)}`}
+        aria-valuetext={point && barText(point, series, say)}
+        min={0}
+        max={Math.max(0, last)}
+        step={1}
+        value={at}
+        onChange={(event) => {
+          const next = Number(event.currentTarget.value);
+          setAt(next);
+          setLooked(next);
+        }}
+        onFocus={() => setLooked(at)}
+        onBlur={() => setLooked(null)}
+        onKeyDown={onKeyDown}
+      />
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the slider stands for it */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the slider takes the keys */}
+      <div
+        ref={ref}
+        className={classes.plot}
+        aria-hidden="true"
+        data-clickable={onRange !== undefined || onOpen !== undefined}
+        data-brush={onRange !== undefined}
+        {...brush.handlers}
+        onPointerMove={(event) => {
+          brush.handlers.onPointerMove(event);
+          look(event);
+        }}
+        onPointerUp={(event) => {
+          setAt(barAt(event.clientX));
+          brush.handlers.onPointerUp(event);
+        }}
+        onPointerLeave={() => setLooked(null)}
+        onClick={(event) => onOpen?.(bars[barAt(event.clientX)]?.name ?? '')}
+      >
+        {width > 0 && bars.length > 0 && (
+          <Picture
+            {...{ bars, series, frame, most, ticks, tick }}
+            stretch={brush.stretch}
+            looked={looked}
+          />
+        )}
+        {looked !== null && bars[looked] && (
+          <Tip x={frame.left + (looked + 0.5) * frame.step} width={width}>
+            {brush.isDragging && brush.stretch !== null
+              ? stretchText(brush.stretch, bars, say)
+              : barText(bars[looked], series, say, ' · ')}
+          </Tip>
+        )}
+      </div>
+      {bars.length <= mostInTable && <BarTable {...{ label, bars, series }} />}
+    </div>
+  );
+}
+
+/** The width of an element in pixels, whenever it changes; 0 before it is known. */
+function useWidth(ref: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const measure = () => setWidth(element.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref]);
+  return width;
+}
+
+function keyText(isBrush: boolean, isOpened: boolean): string {
+  if (isBrush) return '. Enter chooses, Shift with the arrows chooses several';
+  return isOpened ? '. Enter opens' : '';
+}
+
+/** What is looked at, above its bar, and inside the chart. */
+function Tip(props: { x: number; width: number; children: ReactNode }): ReactNode {
+  const isRight = props.x > props.width / 2;
+  const shift = isRight ? 'calc(-100% - 8px)' : '8px';
+  return (
+    <span className={classes.tip} style={{ left: props.x, translate: `${shift} 0` }}>
+      {props.children}
+    </span>
+  );
+}
+
+/** The same numbers for those who cannot see the chart. */
+function BarTable({
+  label,
+  bars,
+  series,
+}: Required<Pick<BarChartProps, 'label' | 'bars' | 'series'>>): ReactNode {
+  return (
+    <table className="visually-hidden">
+      <caption>{label}</caption>
+      <tbody>
+        {bars.map(({ name, parts }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            {series.map((each, part) => (
+              <td key={each.name}>
+                {formatCount(parts[part] ?? 0)} {series.length > 1 && each.name}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function totalOf({ parts }: Bar): number {
+  return parts.reduce((sum, part) => sum + part, 0);
+}
+
+/** A bar in words: `2001-03: 1,200 records`, and its parts where it has several. */
+function barText(
+  bar: Bar,
+  series: readonly Series[],
+  say: (count: number) => string,
+  colon = ': ',
+): string {
+  const parts = series.map(({ name }, part) => `${say(bar.parts[part] ?? 0)} ${name}`);
+  const total = say(totalOf(bar));
+  return `${bar.name}${colon}${series.length === 1 ? total : [total, ...parts].join(' · ')}`;
+}
+
+function stretchText(
+  { from, to }: Stretch,
+  bars: readonly Bar[],
+  say: (count: number) => string,
+): string {
+  const sum = bars.slice(from, to + 1).reduce((total, bar) => total + totalOf(bar), 0);
+  const names = from === to ? bars[from]?.name : `${bars[from]?.name} … ${bars[to]?.name}`;
+  return `${names} · ${say(sum)}`;
+}
+
+/** The bars of a range, cut to those that there are; null when there are none. */
+function stretchOf(range: NameRange | null, bars: readonly Bar[]): Stretch | null {
+  if (range === null) return null;
+  const from = bars.findIndex(({ name }) => name >= range.from);
+  const to = bars.findLastIndex(({ name }) => name <= range.to);
+  return from < 0 || to < from ? null : { from, to };
+}
+
+function namesOf({ from, to }: Stretch, bars: readonly Bar[]): NameRange {
+  return { from: bars[from]?.name ?? '', to: bars[to]?.name ?? '' };
+}

@@ -1,0 +1,87 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { type ReactNode, useMemo, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { MonthSum } from '../api/types.ts';
+import { BarChart } from './chart/bar-chart.tsx';
+import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
+import { nextMonth } from './chart/scale.ts';
+import { formatBytes } from './format.ts';
+import { FailurePanel, useFailure, usePolling } from './freshness.tsx';
+import listClasses from './list-page.module.css';
+import classes from './month-sums.module.css';
+import { calmPollMillis } from './poll.tsx';
+
+/** Reads the records of each month, hot and cold, of all tenants that the session may see. */
+export function useMonthSums(): UseQueryResult<MonthSum[]> {
+  return useQuery({
+    queryKey: ['records', 'month-sums'],
+    refetchInterval: usePolling(calmPollMillis),
+    queryFn: async ({ signal }) =>
+      (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data,
+  });
+}
+
+const series = [
+  { name: 'cold', tone: 'cold' },
+  { name: 'hot', tone: 'hot' },
+] as const;
+
+/** All records by month, hot on cold, by their number or their bytes. */
+export function MonthSums({ height }: { height: number }): ReactNode {
+  const sums = useMonthSums();
+  const [isBytes, setBytes] = useState(false);
+  const bars = useMemo(() => barsOf(sums.data ?? [], isBytes), [sums.data, isBytes]);
+  const failure = useFailure(sums);
+  if (sums.data?.length === 0) return null;
+  return (
+    <section className={classes.sums} aria-label="All records by month">
+      <div className={classes.head}>
+        <h2>{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
+        <SeriesLegend series={series.toReversed()} />
+        <fieldset className={listClasses.switch} aria-label="What the bars count">
+          {(['records', 'bytes'] as const).map((unit) => (
+            <button
+              key={unit}
+              type="button"
+              aria-pressed={isBytes === (unit === 'bytes')}
+              onClick={() => setBytes(unit === 'bytes')}
+            >
+              {unit}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      {sums.data === undefined && failure !== null && (
+        <FailurePanel error={failure} onRetry={() => void sums.refetch()} />
+      )}
+      <div style={{ minHeight: height }} aria-busy={sums.data === undefined && failure === null}>
+        {bars.length > 0 && (
+          <BarChart
+            label={isBytes ? 'Bytes per month' : 'Records per month'}
+            bars={bars}
+            series={series}
+            height={height}
+            {...(isBytes && { say: formatBytes, tick: formatBytes })}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** A chart of more months says nothing. */
+const mostMonths = 1200;
+
+/** A bar for each month from the first to the last, also for those without records. */
+export function barsOf(sums: readonly MonthSum[], isBytes: boolean): Bar[] {
+  const byMonth = new Map(sums.map((sum) => [sum.month, sum]));
+  const last = sums.at(-1)?.month ?? '';
+  const bars: Bar[] = [];
+  for (let month = sums[0]?.month; month !== undefined && month <= last; month = nextMonth(month)) {
+    const sum = byMonth.get(month);
+    const parts = isBytes ? [sum?.cold_bytes, sum?.hot_bytes] : [sum?.cold_count, sum?.hot_count];
+    bars.push({ name: month, parts: parts.map((part) => part ?? 0) });
+    if (bars.length === mostMonths) break;
+  }
+  return bars;
+}

@@ -1,0 +1,109 @@
+import { ActionIcon, Tooltip } from '@mantine/core';
+import {
+  createContext,
+  Fragment,
+  type ReactNode,
+  type RefObject,
+  useContext,
+  useEffect,
+  useRef,
+} from 'react';
+import { createPortal } from 'react-dom';
+import { CloseIcon } from './icons.tsx';
+import classes from './panel.module.css';
+import { Separator, type WidthLimits } from './separator.tsx';
+
+/** The element of the frame that holds the panel of the page; null until it is in the document. */
+export const PanelSlot = createContext<HTMLElement | null>(null);
+
+type PanelProps = {
+  kind: string;
+  title: ReactNode;
+  /**
+   * Identifies what the panel shows. When the panel goes on to show something else, its content begins anew, but the
+   * focus stays where it is.
+   */
+  id: string;
+  closeLabel: string;
+  onClose: () => void;
+  children: ReactNode;
+};
+
+/**
+ * A panel beside the page, which can still be used. Where there is little room, it lies over the page, and on a phone
+ * it covers all of it.
+ */
+export function Panel(props: PanelProps): ReactNode {
+  const slot = useContext(PanelSlot);
+  return slot === null ? null : createPortal(<Shell {...props} />, slot);
+}
+
+function Shell(props: PanelProps): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useFocusWithin(heading);
+  const close = useRef(props.onClose);
+  close.current = props.onClose;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
+      // The key press has closed a dialog, which may be removed from the document by now.
+      const isOfDialog = event.target instanceof Element && event.target.closest('[role="dialog"]');
+      if (isOfDialog || document.querySelector('[role="dialog"][aria-modal="true"]')) return;
+      event.preventDefault();
+      close.current();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+  return (
+    <aside className={classes.panel} data-drawer aria-labelledby="panel-title">
+      <Separator
+        className={classes.separator}
+        label="Width of the panel"
+        title="Drag to widen the panel; double click for its own width"
+        storageKey="svcctl.panel-width"
+        variable="--panel-width"
+        side="right"
+        limits={limits}
+      />
+      <div className={classes.head}>
+        <h2 id="panel-title" ref={heading} tabIndex={-1}>
+          <span>{props.kind}</span> {props.title}
+        </h2>
+        <Tooltip label={`${props.closeLabel} (Esc)`}>
+          <ActionIcon aria-label={props.closeLabel} onClick={props.onClose}>
+            <CloseIcon />
+          </ActionIcon>
+        </Tooltip>
+      </div>
+      <Fragment key={props.id}>{props.children}</Fragment>
+    </aside>
+  );
+}
+
+/** How wide the panel may be, and is by itself. The style sheet has the same. */
+function limits({ windowPx }: { windowPx: number }): WidthLimits {
+  return {
+    minPx: 360,
+    maxPx: Math.floor(windowPx / 2),
+    ownPx: Math.min(560, Math.max(400, windowPx * 0.33)),
+  };
+}
+
+/**
+ * Moves the focus to the heading when the panel opens. When the panel closes with the focus in it, the focus returns to
+ * where it was before; a row of a table is left to its table, which may have gone on to another row.
+ */
+function useFocusWithin(heading: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const before = document.activeElement;
+    const panel = heading.current?.closest('aside');
+    heading.current?.focus();
+    return () => {
+      const focused = document.activeElement;
+      const isOurs = focused === null || focused === document.body || panel?.contains(focused);
+      if (!isOurs || !(before instanceof HTMLElement) || !before.isConnected) return;
+      if (before.closest('[data-key]') === null) before.focus();
+    };
+  }, [heading]);
+}

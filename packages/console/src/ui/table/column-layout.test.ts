@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  findLeaving,
+  formatLayout,
+  moveId,
+  orderIds,
+  ownLayout,
+  parseLayout,
+} from './column-layout.ts';
+
+test('reads back what it has written', () => {
+  const ids = fc.uniqueArray(fc.string());
+  const layouts = fc.record({
+    order: ids,
+    shown: fc.dictionary(fc.string(), fc.boolean()),
+    widths: fc.dictionary(fc.string(), fc.integer({ min: 1, max: 2000 })),
+  });
+  fc.assert(
+    fc.property(layouts, (layout) => {
+      expect(parseLayout(formatLayout(layout))).toEqual(layout);
+    }),
+  );
+});
+
+test.each([
+  ['nothing', null],
+  ['what is no JSON', '{"version":1'],
+  ['what is no object', '[1]'],
+  ['another version', '{"version":2,"order":["a"],"shown":{"a":false},"widths":{}}'],
+])('takes %s for no choice at all', (_, text) => {
+  expect(parseLayout(text)).toBe(ownLayout);
+});
+
+test('leaves out what it cannot use, and keeps the rest', () => {
+  const text = JSON.stringify({
+    version: 1,
+    order: ['b', 7, 'a', 'b'],
+    shown: { a: false, b: 'no' },
+    widths: { a: 120, b: -1, c: 'wide' },
+  });
+  expect(parseLayout(text)).toEqual({ order: ['b', 'a'], shown: { a: false }, widths: { a: 120 } });
+});
+
+test('orders columns as they were chosen, and puts a new one behind the one that it follows', () => {
+  expect(orderIds(['a', 'b', 'c', 'd'], ['c', 'a'])).toEqual(['c', 'd', 'a', 'b']);
+  expect(orderIds(['new', 'a', 'b'], ['b', 'a'])).toEqual(['new', 'b', 'a']);
+  expect(orderIds(['a', 'b'], ['gone', 'b', 'a'])).toEqual(['b', 'a']);
+  expect(orderIds(['a', 'b'], [])).toEqual(['a', 'b']);
+});
+
+test('orders each column once, whatever was chosen', () => {
+  const ids = fc.uniqueArray(fc.constantFrom(...'abcdefgh'));
+  fc.assert(
+    fc.property(ids, ids, (own, chosen) => {
+      expect(orderIds(own, chosen).toSorted()).toEqual(own.toSorted());
+    }),
+  );
+});
+
+test('moves a column to the place of another, in both directions', () => {
+  expect(moveId(['a', 'b', 'c', 'd'], 'a', 'c')).toEqual(['b', 'c', 'a', 'd']);
+  expect(moveId(['a', 'b', 'c', 'd'], 'd', 'b')).toEqual(['a', 'd', 'b', 'c']);
+  expect(moveId(['a', 'b'], 'a', 'a')).toEqual(['a', 'b']);
+});
+
+test('lets columns of the highest rank leave until the others fit', () => {
+  const columns = [
+    { id: 'main', width: 200 },
+    { id: 'size', width: 80, rank: 1 },
+    { id: 'note', width: 120, rank: 3 },
+    { id: 'when', width: 100, rank: 2 },
+  ];
+  const leavingAt = (roomPx: number) => [...findLeaving(columns, roomPx)];
+  expect(leavingAt(500)).toEqual([]);
+  expect(leavingAt(499)).toEqual(['note']);
+  expect(leavingAt(379)).toEqual(['note', 'when']);
+  expect(leavingAt(10)).toEqual(['note', 'when', 'size']);
+});

@@ -1,0 +1,94 @@
+/** What a person chose about the columns of a list. What is not chosen is as the list itself has it. */
+export type ColumnLayout = {
+  /** Ids in the chosen order; empty when no order was chosen. */
+  readonly order: readonly string[];
+  /** Ids that were shown (true) or hidden (false). */
+  readonly shown: Readonly<Record<string, boolean>>;
+  /** Widths in pixels by id. */
+  readonly widths: Readonly<Record<string, number>>;
+};
+
+export const ownLayout: ColumnLayout = { order: [], shown: {}, widths: {} };
+
+/** It changes when layouts that were stored before can no longer be read. */
+const version = 1;
+
+/** The text under which this browser stores a layout. */
+export function formatLayout(layout: ColumnLayout): string {
+  return JSON.stringify({ version, ...layout });
+}
+
+/**
+ * Reads what `formatLayout` wrote. Columns that the list does not have are kept: another release of the console may
+ * have them. Whatever else the text holds is left out, and a text of another version is no layout at all.
+ */
+export function parseLayout(text: string | null): ColumnLayout {
+  const stored = readObject(text);
+  if (stored.version !== version) return ownLayout;
+  const { order, shown, widths } = stored;
+  return {
+    order: Array.isArray(order) ? [...new Set(order.filter((id) => typeof id === 'string'))] : [],
+    shown: entriesOf(shown, (value) => typeof value === 'boolean'),
+    widths: entriesOf(widths, (value) => typeof value === 'number' && value > 0),
+  };
+}
+
+function readObject(text: string | null): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function entriesOf<Value>(
+  object: unknown,
+  isValue: (value: unknown) => boolean,
+): Record<string, Value> {
+  if (typeof object !== 'object' || object === null) return {};
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => isValue(value)));
+}
+
+/**
+ * All ids of `own`, in the order of `chosen` as far as that names them. One that it does not name, such as a column
+ * that is new, stands behind the one that it follows in `own`.
+ */
+export function orderIds(own: readonly string[], chosen: readonly string[]): string[] {
+  const known = new Set(own);
+  const ordered = chosen.filter((id) => known.has(id));
+  for (const [at, id] of own.entries()) {
+    if (ordered.includes(id)) continue;
+    const before = own[at - 1];
+    ordered.splice(before === undefined ? 0 : ordered.indexOf(before) + 1, 0, id);
+  }
+  return ordered;
+}
+
+/** The ids with one of them moved to the place that another one has. */
+export function moveId(ids: readonly string[], id: string, to: string): string[] {
+  const place = ids.indexOf(to);
+  if (place < 0 || id === to) return [...ids];
+  return ids.filter((each) => each !== id).toSpliced(place, 0, id);
+}
+
+type Fitted = {
+  readonly id: string;
+  readonly width: number;
+  /** Columns of a higher rank leave first; a column without one stays. */
+  readonly rank?: number | undefined;
+};
+
+/** The ids of the columns that leave, so that the others fit into the room. */
+export function findLeaving(columns: readonly Fitted[], roomPx: number): ReadonlySet<string> {
+  const leaving = new Set<string>();
+  let widthPx = columns.reduce((sum, { width }) => sum + width, 0);
+  for (const { id, width } of columns
+    .filter(({ rank }) => rank !== undefined)
+    .sort((a, b) => (b.rank ?? 0) - (a.rank ?? 0))) {
+    if (widthPx <= roomPx) break;
+    leaving.add(id);
+    widthPx -= width;
+  }
+  return leaving;
+}

@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+
+/** What a cell holds, as CSV has it: whole ids, exact times, plain numbers. */
+export type CellValue = string | number | boolean | null;
+
+/** One column of a list. */
+export type Column<Row> = {
+  /** The name under which this browser remembers the column. It is unique in its list, and never changes. */
+  readonly id: string;
+  readonly name: string;
+  /** The width in pixels that the column has until a person changes it; of the main column the least width. */
+  readonly width: number;
+  /** Whether the column takes the width that is left. Each list has one, which is always shown. */
+  readonly isMain?: boolean;
+  /** How much of the width that is left the column takes beside the main one, which takes 1. */
+  readonly grow?: number;
+  /** Whether the column holds the buttons of a row: then it stands at the right, whatever is scrolled. */
+  readonly isAction?: boolean;
+  /** Where there is too little room, columns of a higher rank leave first. A column without a rank stays. */
+  readonly rank?: number;
+  /** Figures stand at the right. */
+  readonly isFigure?: boolean;
+  /**
+   * Where the column stands on a card, which a row is on a phone: in its title, on the line below it, or after them as
+   * a note, with its name (`fact`) or without. A column without a place is not on the card.
+   */
+  readonly card?: 'title' | 'line' | 'note' | 'fact';
+  /**
+   * Draws a cell. Links and buttons in it must take this tab index, so that Tab stops only at those of the active row.
+   */
+  readonly cell: (row: Row, tabIndex: number) => ReactNode;
+  /** What the cell holds, for CSV. A column without it is not in there. */
+  readonly value?: (row: Row) => CellValue;
+};

@@ -1,0 +1,133 @@
+import { ActionIcon, Popover } from '@mantine/core';
+import type { ReactNode } from 'react';
+import controls from '../controls.module.css';
+import { ColumnsIcon, CopyIcon, DownIcon, DownloadIcon, ResetIcon, UpIcon } from '../icons.tsx';
+import { notify } from '../toasts.tsx';
+import { countOf } from '../words.ts';
+import { moveId } from './column-layout.ts';
+import { csvOf, downloadCsv } from './csv.ts';
+import classes from './data-table.module.css';
+import type { ColumnModel } from './use-columns.ts';
+
+export type ColumnsMenuProps = {
+  list: string;
+  model: ColumnModel;
+  rows: readonly unknown[];
+};
+
+/** The menu of a list: which columns it has and in which order, and its rows as CSV. */
+export function ColumnsMenu(props: ColumnsMenuProps): ReactNode {
+  const { model } = props;
+  return (
+    <Popover position="bottom-end" width={264} trapFocus returnFocus>
+      <Popover.Target>
+        <ActionIcon className={classes.menuButton} aria-label="Columns" size={24}>
+          <ColumnsIcon />
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown className={controls.menu}>
+        <Choices model={model} />
+        <hr className={classes.menuLine} />
+        <CsvItems {...props} />
+        <hr className={classes.menuLine} />
+        <button
+          type="button"
+          className={controls.menuItem}
+          disabled={model.reset === undefined}
+          onClick={model.reset}
+        >
+          <ResetIcon />
+          Reset columns
+        </button>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+/** A line for each column: whether it is shown, and buttons that move it. */
+function Choices({ model }: { model: ColumnModel }): ReactNode {
+  const columns = model.table.getAllLeafColumns().filter((column) => !column.getIsPinned());
+  const ids = columns.map(({ id }) => id);
+  const move = (id: string, to: string | undefined) =>
+    to !== undefined && model.setOrder(moveId(ids, id, to));
+  return (
+    <ul className={classes.choices} aria-label="Columns">
+      {columns.map((column, at) => {
+        const { id } = column;
+        const name = column.columnDef.meta?.column.name ?? id;
+        return (
+          <li key={id}>
+            <label>
+              <input
+                type="checkbox"
+                checked={column.getIsVisible()}
+                disabled={!column.getCanHide()}
+                onChange={(event) => column.toggleVisibility(event.currentTarget.checked)}
+              />
+              {name}
+            </label>
+            <Mover name={`Move ${name} up`} isFree={at > 0} onMove={() => move(id, ids[at - 1])}>
+              <UpIcon />
+            </Mover>
+            <Mover
+              name={`Move ${name} down`}
+              isFree={at < ids.length - 1}
+              onMove={() => move(id, ids[at + 1])}
+            >
+              <DownIcon />
+            </Mover>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** A button that keeps the focus at the end of its way, where it does nothing. */
+function Mover(props: {
+  name: string;
+  isFree: boolean;
+  onMove: () => void;
+  children: ReactNode;
+}): ReactNode {
+  const { isFree } = props;
+  return (
+    <ActionIcon
+      size={24}
+      aria-label={props.name}
+      aria-disabled={!isFree}
+      {...(!isFree && { 'data-disabled': true })}
+      onClick={() => isFree && props.onMove()}
+    >
+      {props.children}
+    </ActionIcon>
+  );
+}
+
+/** Entries that copy and download the rows that are loaded, with the columns that are shown. */
+function CsvItems({ list, model, rows }: ColumnsMenuProps): ReactNode {
+  const csv = () => csvOf(model.shown, rows);
+  const copy = async () => {
+    const text = await navigator.clipboard.writeText(csv()).then(
+      () => `Copied ${countOf(rows.length, 'row')} as CSV`,
+      () => 'The browser refused to copy',
+    );
+    notify({ text });
+  };
+  return (
+    <>
+      <button type="button" className={controls.menuItem} onClick={() => void copy()}>
+        <CopyIcon />
+        Copy as CSV
+      </button>
+      <button
+        type="button"
+        className={controls.menuItem}
+        onClick={() => downloadCsv(`${list}-${new Date().toISOString().slice(0, 10)}.csv`, csv())}
+      >
+        <DownloadIcon />
+        Download CSV
+      </button>
+    </>
+  );
+}

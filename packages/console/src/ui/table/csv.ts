@@ -1,0 +1,40 @@
+import type { CellValue, Column } from './column.ts';
+
+/**
+ * The rows as CSV with a head, for spreadsheets: lines end by CRLF, and a cell that a spreadsheet would run as a formula
+ * gets a leading apostrophe, as in the profile `spreadsheet` of exports.
+ */
+export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const valued = columns.filter(({ value }) => value !== undefined);
+  const lines = [
+    valued.map(({ name }) => name),
+    ...rows.map((row) => valued.map(({ value }) => value?.(row) ?? null)),
+  ];
+  return lines.map((line) => `${line.map(encodeCell).join(',')}\r\n`).join('');
+}
+
+/**
+ * First characters that make a spreadsheet run a cell as a formula, and their full-width forms. See
+ * https://owasp.org/www-community/attacks/CSV_Injection
+ */
+const formula = /^[=+\-@\t\r\n＝＋－＠]/;
+const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+const needsQuotes = /[",\r\n]/;
+
+/** One cell of CSV. A number such as -5 is no formula. */
+export function encodeCell(value: CellValue): string {
+  if (value === null) return '';
+  const plain = String(value);
+  const text = formula.test(plain) && !number.test(plain) ? `'${plain}` : plain;
+  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Lets the browser store a text as a file. The byte order mark tells spreadsheets that it is UTF-8. */
+export function downloadCsv(name: string, csv: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([`\ufeff${csv}`], { type: 'text/csv' }));
+  link.download = name;
+  link.click();
+  // The browser has begun to read the file by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,204 @@
+import { useMediaQuery } from '@mantine/hooks';
+import {
+  columnOrderingFeature,
+  columnPinningFeature,
+  columnSizingFeature,
+  columnVisibilityFeature,
+  functionalUpdate,
+  metaHelper,
+  type Table,
+  type Column as TableColumn,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table';
+import { type CSSProperties, useMemo, useRef, useState } from 'react';
+import type { Column } from './column.ts';
+import {
+  type ColumnLayout,
+  findLeaving,
+  formatLayout,
+  orderIds,
+  ownLayout,
+  parseLayout,
+} from './column-layout.ts';
+
+const features = tableFeatures({
+  columnOrderingFeature,
+  columnPinningFeature,
+  columnSizingFeature,
+  columnVisibilityFeature,
+  columnMeta: metaHelper<{ column: Column<unknown> }>(),
+});
+type Features = typeof features;
+
+/** The columns of a list as the library knows them. They know their places and widths, not what is in them. */
+export type ModelColumn = TableColumn<Features, object>;
+
+/** The columns of a list in the order, the widths and the choice that this browser remembers. */
+export type ColumnModel = {
+  readonly table: Pick<Table<Features, object>, 'getAllLeafColumns' | 'getColumn'>;
+  /** The columns that are shown, without the one of actions. It is the same until one comes, goes or moves. */
+  readonly shown: readonly Column<unknown>[];
+  /** The column of actions, which always stands at the right. */
+  readonly action: Column<unknown> | undefined;
+  /** Whether rows are cards: on a phone, and where not even the columns that stay have room. */
+  readonly isCards: boolean;
+  /** Properties for a style: the tracks of the columns, and the least width of the table. */
+  readonly tracks: CSSProperties;
+  readonly setOrder: (ids: readonly string[]) => void;
+  /** Sets the width of a column and answers it; `isFinal` is false while it is still dragged. */
+  readonly resize: (id: string, px: number, isFinal?: boolean) => number;
+  /** Forgets everything that was chosen; undefined when nothing was. */
+  readonly reset: (() => void) | undefined;
+};
+
+// The room that a list needs beside its columns: its padding, the boxes that select rows, and the button for the
+// columns, where no column of actions has room for it.
+const paddingPx = 8;
+const selectPx = 36;
+const menuPx = 40;
+/** No column can be made narrower. */
+export const leastPx = 56;
+
+const noRows: object[] = [];
+
+/** Keeps the columns of a list. Those that have no room leave, by their rank. */
+export function useColumns<Row>(props: {
+  list: string;
+  columns: readonly Column<Row>[];
+  hasSelection: boolean;
+  /** The width of the list in pixels. */
+  roomPx: number;
+}): ColumnModel {
+  const columns = props.columns as readonly Column<unknown>[];
+  const { hasSelection } = props;
+  const [layout, keep] = useKeptLayout(`svcctl.table.${props.list}`);
+  const [dragged, setDragged] = useState<Record<string, number>>({});
+  const definitions = useMemo(() => columns.map(defineColumn), [columns]);
+  const action = columns.find(({ isAction }) => isAction);
+  const ownPx = paddingPx + (hasSelection ? selectPx : 0) + (action === undefined ? menuPx : 0);
+  const roomPx = props.roomPx - ownPx;
+  const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
+  const staying = columns.filter(({ rank }) => rank === undefined);
+  const isCards = isPhone || widthOf(staying) > roomPx;
+  const leaving = useMemo(() => {
+    // What a person has chosen to see stays, and then the list scrolls sideways.
+    const free = columns.filter(({ id }) => layout.shown[id] === undefined);
+    return isCards ? new Set<string>() : findLeaving(free, roomPx);
+  }, [columns, layout.shown, isCards, roomPx]);
+  const state = useMemo(
+    () => ({
+      columnOrder: orderIds(
+        columns.map(({ id }) => id),
+        layout.order,
+      ),
+      columnVisibility: {
+        ...Object.fromEntries([...leaving].map((id) => [id, false])),
+        ...layout.shown,
+      },
+      columnSizing: { ...layout.widths, ...dragged },
+      columnPinning: { start: [], end: action === undefined ? [] : [action.id] },
+    }),
+    [columns, layout, leaving, dragged, action],
+  );
+  const table = useTable({
+    features,
+    columns: definitions,
+    data: noRows,
+    state,
+    onColumnOrderChange: (change) => {
+      const order = functionalUpdate(change, state.columnOrder);
+      // Ids that the list does not have keep their places, too.
+      keep({ ...layout, order: orderIds([...new Set([...layout.order, ...order])], order) });
+    },
+    // The change is one of what was chosen: a column that has left for want of room was not hidden by anybody.
+    onColumnVisibilityChange: (change) =>
+      keep({ ...layout, shown: functionalUpdate(change, { ...layout.shown }) }),
+    onColumnSizingChange: (change) =>
+      keep({ ...layout, widths: functionalUpdate(change, { ...layout.widths }) }),
+  });
+  const visible = table.getCenterVisibleLeafColumns();
+  return {
+    table,
+    isCards,
+    shown: useSame(visible.flatMap(({ columnDef }) => columnDef.meta?.column ?? [])),
+    action,
+    tracks: tracksOf(visible, { hasSelection, action }),
+    setOrder: (ids) => table.setColumnOrder([...ids]),
+    resize: (id, px, isFinal = true) => {
+      const width = Math.max(leastPx, Math.round(px));
+      setDragged(isFinal ? {} : { [id]: width });
+      if (isFinal) table.setColumnSizing((widths) => ({ ...widths, [id]: width }));
+      return width;
+    },
+    reset: layout === ownLayout ? undefined : () => keep(ownLayout),
+  };
+}
+
+function widthOf(columns: readonly Column<unknown>[]): number {
+  return columns.reduce((sum, { width }) => sum + width, 0);
+}
+
+/** The tracks of a row as a grid. */
+function tracksOf(
+  columns: readonly ModelColumn[],
+  { hasSelection, action }: { hasSelection: boolean; action: Column<unknown> | undefined },
+): CSSProperties {
+  const tracks = columns.map((column) => {
+    const { isMain, grow = 0, width } = column.columnDef.meta?.column ?? { width: 0 };
+    const px = column.getSize();
+    // A width that a person has set does not grow.
+    return { px, share: isMain ? 1 : px === width ? grow : 0 };
+  });
+  if (hasSelection) tracks.unshift({ px: selectPx, share: 0 });
+  tracks.push({ px: action?.width ?? menuPx, share: 0 });
+  const sumPx = tracks.reduce((sum, { px }) => sum + px, paddingPx);
+  const texts = tracks.map(({ px, share }) =>
+    share > 0 ? `minmax(${px}px, ${share}fr)` : `${px}px`,
+  );
+  return { '--tracks': texts.join(' '), minWidth: sumPx } as CSSProperties;
+}
+
+/** The list of before for as long as it has the same members. */
+function useSame<Item>(list: readonly Item[]): readonly Item[] {
+  const last = useRef(list);
+  const isSame =
+    list.length === last.current.length && list.every((item, at) => item === last.current[at]);
+  if (!isSame) last.current = list;
+  return last.current;
+}
+
+/**
+ * The layout that this browser has stored under the key. Mantine's hook would write at once what it has read, and so
+ * lose what another release of the console has stored.
+ */
+function useKeptLayout(key: string): [ColumnLayout, (layout: ColumnLayout) => void] {
+  const [layout, setLayout] = useState(() => parseLayout(withStorage((all) => all.getItem(key))));
+  const keep = (next: ColumnLayout) => {
+    setLayout(next);
+    withStorage((all) =>
+      next === ownLayout ? all.removeItem(key) : all.setItem(key, formatLayout(next)),
+    );
+  };
+  return [layout, keep];
+}
+
+/** A browser may refuse to store anything: then a choice holds for as long as the list is shown. */
+function withStorage<Result>(use: (storage: Storage) => Result): Result | null {
+  try {
+    return use(window.localStorage);
+  } catch {
+    return null;
+  }
+}
+
+function defineColumn(column: Column<unknown>) {
+  return {
+    id: column.id,
+    header: column.name,
+    size: column.width,
+    minSize: Math.min(leastPx, column.width),
+    enableHiding: !column.isMain && !column.isAction,
+    meta: { column },
+  };
+}

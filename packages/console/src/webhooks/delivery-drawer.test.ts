@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { curlLine, whyNoRetry } from './delivery-drawer.tsx';
+
+test('a delivery reads as one command, whatever its body holds', () => {
+  const sent = {
+    target: 'https://a.example/in?x=1',
+    idempotency_key: 'msg_1',
+    body: `{"a":"it's"}`,
+  };
+  expect(curlLine(sent)).toBe(
+    `curl -sS -i -X POST -H 'content-type: application/json' -H 'webhook-id: msg_1' ` +
+      `--data-raw '{"a":"it'\\''s"}' 'https://a.example/in?x=1'`,
+  );
+});
+
+test('only what is pending or abandoned can be retried, and only to an enabled endpoint', () => {
+  const because = (reason: 'parked' | 'schedule' | 'disabled' | 'in_flight') => ({
+    reason,
+    until: null,
+    text: '',
+  });
+  expect(whyNoRetry({ status: 'abandoned', waiting: because('parked') })).toBeNull();
+  expect(whyNoRetry({ status: 'pending', waiting: because('schedule') })).toBeNull();
+  expect(whyNoRetry({ status: 'pending', waiting: because('in_flight') })).toContain('under way');
+  expect(whyNoRetry({ status: 'abandoned', waiting: because('disabled') })).toContain('disabled');
+  expect(whyNoRetry({ status: 'queued', waiting: null })).toContain('queued already');
+  expect(whyNoRetry({ status: 'delivered', waiting: null })).toContain('is delivered');
+  expect(whyNoRetry({ status: 'discarded', waiting: null })).toContain('is discarded');
+});

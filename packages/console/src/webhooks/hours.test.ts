@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { hoursText, okShareOf } from './hours.tsx';
+
+const hours = (delivered: number[], failed: number[], abandoned: number[]) => ({
+  from: '2026-03-05T14:00:00.000000Z',
+  delivered,
+  failed,
+  abandoned,
+});
+
+it('says what became of the attempts', () => {
+  expect(hoursText(hours([1200, 4], [0, 3], [0, 0]))).toBe(
+    '2 h: 1,204 delivered, 3 failed, none abandoned',
+  );
+});
+
+it('has a share of attempts, and none of nothing', () => {
+  expect(okShareOf(hours([3, 0], [0, 0], [0, 1]))).toBe(0.75);
+  expect(okShareOf(hours([0, 0], [2, 0], [0, 0]))).toBe(0);
+  expect(okShareOf(hours([0, 0], [0, 0], [0, 0]))).toBeNull();
+  expect(okShareOf(undefined)).toBeNull();
+});

@@ -1,0 +1,47 @@
+import type { ReactNode } from 'react';
+import type { DeliveryHours } from '../api/types.ts';
+import { Sparkline } from '../ui/chart/sparkline.tsx';
+import { formatShare } from '../ui/format.ts';
+import { countOf } from '../ui/words.ts';
+import classes from './marks.module.css';
+
+/** The attempts of the last 24 hours: how many delivered, and how many did not. */
+export function HoursChart({ hours }: { hours: DeliveryHours | undefined }): ReactNode {
+  if (hours === undefined || triesOf(hours) === 0)
+    return <span className={classes.none}>none</span>;
+  const bad = hours.failed.map((count, at) => count + (hours.abandoned[at] ?? 0));
+  return <Sparkline label={hoursText(hours)} good={hours.delivered} bad={bad} />;
+}
+
+/** The share of the attempts of the last 24 hours that delivered. */
+export function OkShare({ hours }: { hours: DeliveryHours | undefined }): ReactNode {
+  const share = okShareOf(hours);
+  if (share === null) return <span className={classes.none}>–</span>;
+  return formatShare(share);
+}
+
+/** The share of attempts that delivered; null when there were none. */
+export function okShareOf(hours: DeliveryHours | undefined): number | null {
+  const tries = hours === undefined ? 0 : triesOf(hours);
+  return hours === undefined || tries === 0 ? null : sum(hours.delivered) / tries;
+}
+
+/** The hours in words: `24 h: 1,204 delivered, 3 failed, none abandoned`. */
+export function hoursText({ delivered, failed, abandoned }: DeliveryHours): string {
+  const text = (numbers: readonly number[], word: string) =>
+    `${countOf(sum(numbers), word, word)}`.replace(/^no /, 'none ');
+  const parts = [
+    text(delivered, 'delivered'),
+    text(failed, 'failed'),
+    text(abandoned, 'abandoned'),
+  ];
+  return `${delivered.length} h: ${parts.join(', ')}`;
+}
+
+function triesOf({ delivered, failed, abandoned }: DeliveryHours): number {
+  return sum(delivered) + sum(failed) + sum(abandoned);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}
