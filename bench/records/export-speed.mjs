@@ -73,7 +73,7 @@ async function drainCopy(db, open, { onChunk, isByKey = false }) {
   // What breaks the reading is thrown there; a second telling would end the process.
   copy.on('error', () => {});
   const bytes = await drain(copy, onChunk);
-  return { rows: copy.rowCount, bytes };
+  return { rows: (await copy.counted) ?? copy.rowCount, bytes };
 }
 
 /** The service's own expressions, quoting and header. */

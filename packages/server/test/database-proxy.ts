@@ -1,12 +1,16 @@
 import net from 'node:net';
 
-/** A way to PostgreSQL that can be frozen, or that ends a connection right behind the ReadyForQuery of a number. */
+/**
+ * A way to PostgreSQL that can be frozen, that ends a connection right behind the ReadyForQuery of a number, or that
+ * holds back what comes behind the last row of a COPY.
+ */
 export async function startDatabaseProxy(
   databaseUrl: string,
-  { fatalAt = Number.POSITIVE_INFINITY, isSamePacket = false } = {},
+  { fatalAt = Number.POSITIVE_INFINITY, isSamePacket = false, splitsAtCopyDone = false } = {},
 ) {
   const { hostname, port, href } = new URL(databaseUrl);
   let seen = 0;
+  let held: (() => void) | undefined;
   const sockets = new Set<net.Socket>();
   const upstreams = new Set<net.Socket>();
   const proxy = net.createServer((client) => {
@@ -19,6 +23,13 @@ export async function startDatabaseProxy(
     }
     client.pipe(upstream);
     upstream.on('data', (chunk: Buffer) => {
+      const done = splitsAtCopyDone ? chunk.indexOf(copyDone) : -1;
+      if (done >= 0) {
+        const end = done + copyDone.length;
+        held = () => client.write(chunk.subarray(end));
+        client.write(chunk.subarray(0, end));
+        return;
+      }
       if (isReady(chunk)) seen += 1;
       if (!isReady(chunk) || seen !== fatalAt) client.write(chunk);
       else if (isSamePacket) client.end(Buffer.concat([chunk, fatal]));
@@ -43,6 +54,9 @@ export async function startDatabaseProxy(
     thaw() {
       for (const socket of sockets) socket.resume();
     },
+    isHeld: () => held !== undefined,
+    /** Sends what was held back. */
+    passOn: () => held?.(),
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => proxy.close(resolve));
@@ -51,6 +65,7 @@ export async function startDatabaseProxy(
 }
 
 const isReady = (chunk: Buffer) => chunk.subarray(-6, -1).equals(Buffer.from([0x5a, 0, 0, 0, 5]));
+const copyDone = Buffer.from([0x63, 0, 0, 0, 4]);
 const fields = Buffer.from(
   'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
 );

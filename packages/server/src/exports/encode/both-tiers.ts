@@ -165,7 +165,7 @@ async function* readHotStep(
   if (files.length === 0) {
     const copy = copyHotRows(connection, slice, { form, range });
     yield* copy as AsyncIterable<Buffer>;
-    onRows({ rowCount: copy.rowCount, digest: null });
+    onRows({ rowCount: await copy.counted, digest: null });
     return;
   }
   const hot = copyHotRows(connection, slice, { form, range, isKeyed: true });

@@ -12,7 +12,7 @@ export function readHotRows(connection: Connection, slice: Slice, form: RowForm)
     async *whileConnected() {
       const copy = copyHotRows(connection, slice, { form });
       yield* copy as AsyncIterable<Buffer>;
-      rowCount = copy.rowCount;
+      rowCount = await copy.counted;
     },
     async *afterwards() {},
     get rowCount() {

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { copyCsv } from './copy-out.ts';
 import { openDatabase } from './database.ts';
 
@@ -21,7 +22,7 @@ test('rows of any size come whole, with their number, and the connection goes on
     );
     const chunks: Buffer[] = [];
     for await (const chunk of copy) chunks.push(chunk as Buffer);
-    expect(copy.rowCount).toBe(1000);
+    expect(await copy.counted).toBe(1000);
     expect(await connection.query(sql`select 1 as n`)).toEqual([{ n: 1 }]);
     return Buffer.concat(chunks).toString();
   });
@@ -29,6 +30,43 @@ test('rows of any size come whole, with their number, and the connection goes on
     (n + 1) % 100 === 0 ? 300_000 : (n + 1) % 7,
   );
   expect(text).toBe(`x\n${sizes.map((size) => `"${'x'.repeat(size)}"\n`).join('')}`);
+});
+
+test('the number of the rows is awaited when it comes in a later packet than the last row', async () => {
+  const proxy = await startDatabaseProxy(db.url, { splitsAtCopyDone: true });
+  const own = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
+  try {
+    await own.withConnection(async (connection) => {
+      const query = sql`select n from generate_series(1, 10) n`;
+      const copy = copyCsv(connection, query, { header: false, quoted: [] });
+      let text = '';
+      for await (const chunk of copy) text += String(chunk);
+      expect(text).toBe('1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n');
+      expect(proxy.isHeld()).toBe(true);
+      proxy.passOn();
+      expect(await copy.counted).toBe(10);
+      expect(await connection.query(sql`select 1 as n`)).toEqual([{ n: 1 }]);
+    });
+  } finally {
+    await own.close();
+    await proxy.close();
+  }
+});
+
+test('a connection that is lost behind the last row has not counted the rows', async () => {
+  const proxy = await startDatabaseProxy(db.url, { splitsAtCopyDone: true });
+  const own = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });
+  try {
+    const copied = own.withConnection(async (connection) => {
+      const copy = copyCsv(connection, sql`select 1 as n`, { header: false, quoted: [] });
+      for await (const _chunk of copy);
+      await proxy.close();
+      return copy.counted;
+    });
+    await expect(copied).rejects.toThrow();
+  } finally {
+    await own.close();
+  }
 });
 
 test.each([

@@ -8,7 +8,8 @@ import { inlineSql } from './sql-text.ts';
 /**
  * Streams the rows of a query as PostgreSQL writes CSV: lines end with LF, and NULL is an empty cell without quotes.
  * The columns in `quoted` are always quoted. `dialect` may change the quote and the delimiter. The connection is busy
- * until the stream ends.
+ * until the rows are `counted`: PostgreSQL tells their number behind the last of them, perhaps in a later packet, when
+ * the stream has ended already.
  */
 export function copyCsv(
   connection: Pick<Connection, 'client'>,
@@ -18,7 +19,7 @@ export function copyCsv(
     quoted: readonly string[];
     dialect?: { readonly quote: string; readonly delimiter: string };
   },
-): Readable & { rowCount: number } {
+): Readable & { counted: Promise<number> } {
   const { header, quoted, dialect } = options;
   const force = quoted.length === 0 ? '' : `, force_quote (${quoted.join(', ')})`;
   const signs =
@@ -33,11 +34,22 @@ export function copyCsv(
   copy.on('error', () => {});
   const timed: TimedQuery = Object.assign(copy, { query_timeout: longestTimerMillis });
   copy.once('close', () => timed.callback?.());
-  return connection.client.query(copy);
+  const counted = new Promise<number>((resolve, reject) => {
+    timed.handleReadyForQuery = () => resolve(copy.rowCount);
+    copy.once('error', reject);
+  });
+  // Whoever reads the rows gets this error as well.
+  counted.catch(() => {});
+  return Object.assign(connection.client.query(copy), { counted });
 }
 
 /**
  * The client gives up on a statement that takes longer than its `query_timeout`, and it never learns that a COPY has
  * ended: a large export would fail at that time. Calling the callback that the client stores here ends its timer.
  */
-type TimedQuery = { query_timeout: number; callback?: () => void };
+type TimedQuery = {
+  query_timeout: number;
+  callback?: () => void;
+  /** The client calls it when the statement is over. */
+  handleReadyForQuery?: () => void;
+};
