@@ -27,6 +27,7 @@ const serverRules = [
   { files: /^config\//, may: [/^(config|kernel)\//] },
   { files: /^platform\//, may: [/^(platform|kernel)\//] },
   { files: /^access\//, may: [/^access\//, ...feature] },
+  { files: /^overview\//, may: [/^overview\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
@@ -38,7 +39,7 @@ const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
 const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?values\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
-const consoleFeatures = ['access', 'records', 'exports', 'retention', 'webhooks'];
+const consoleFeatures = ['access', 'overview', 'records', 'exports', 'retention', 'webhooks'];
 
 /**
  * The rules for the console; paths are relative to packages/console/src. What it imports as a value ends up in its

@@ -638,6 +638,30 @@ create table store_fence (
   constraint store_fence_singleton_check CHECK (singleton)
 );
 
+create table stored_days (
+  tenant text collate "C" not null,
+  day date not null,
+  count bigint not null,
+  bytes bigint not null,
+  hot_count bigint,
+  hot_bytes bigint,
+  cold_count bigint,
+  cold_bytes bigint,
+  constraint stored_days_pkey PRIMARY KEY (tenant, day)
+);
+
+CREATE INDEX stored_days_day_idx ON public.stored_days USING btree (day, count DESC, tenant);
+
+create table stored_hours (
+  tenant text collate "C" not null,
+  hour timestamp with time zone not null,
+  count bigint not null,
+  bytes bigint not null,
+  constraint stored_hours_pkey PRIMARY KEY (tenant, hour)
+) with (fillfactor=50);
+
+CREATE INDEX stored_hours_hour_idx ON public.stored_hours USING btree (hour);
+
 create table tags (
   tenant text collate "C" not null,
   id text collate "C" not null,
@@ -749,6 +773,8 @@ create table webhook_endpoints (
 );
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
+
+CREATE INDEX webhook_endpoints_trouble_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND ((paused_until IS NOT NULL) OR (failures_in_row > 0) OR (disabled_reason = 'gone'::text)));
 
 create table work_shares (
   job text collate "C" not null,

@@ -1,6 +1,7 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
+import { overviewContract } from './overview/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
@@ -10,6 +11,7 @@ import { webhooksContract } from './webhooks/contract.ts';
 /** All that clients may see of the API: routes as data, by name. */
 export const apiContract = {
   ...accessContract,
+  ...overviewContract,
   ...recordsContract,
   ...tagsContract,
   ...versionsContract,
@@ -22,8 +24,11 @@ export const apiContract = {
 export * from './access/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
+export * from './overview/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
+export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './records/contract.ts';
+export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';
 export * from './records/versions.contract.ts';
 export * from './retention/contract.ts';

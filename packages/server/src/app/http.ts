@@ -25,6 +25,7 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
+import { addOverview } from './overview.ts';
 import { addRetention, type Retention } from './retention.ts';
 import { cursorKey, type State } from './state.ts';
 import { addVersions, type Counting } from './versions.ts';
@@ -73,6 +74,7 @@ export function createHttp(parts: {
     addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
+    addOverview(http, db, { watch: cold.watch });
   }
   addOriginRoutes(http, {
     metrics,

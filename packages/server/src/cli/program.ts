@@ -25,6 +25,14 @@ type Part = {
 /** In the order of the help. A file under commands/ holds the commands of one noun. */
 const parts: readonly Part[] = [
   {
+    name: 'status',
+    summary: 'whether all is well, and how it went lately',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/status.ts')).fillStatus(command, context);
+    },
+  },
+  {
     name: 'records',
     summary: 'enrichment records: browse, read, store',
     async fill(records, context) {

@@ -4,6 +4,7 @@ export {
   answerWithJob,
   type JobRouteOptions,
   type JobRunner,
+  listOpenExports,
   noteGoneExports,
   startJobRunner,
   startSweeps,

@@ -46,3 +46,10 @@ export const storeStates = [
   'unknown',
 ] as const;
 export type StoreState = (typeof storeStates)[number];
+
+/** The kinds of work that may be under way. */
+export const workKinds = ['run', 'verification', 'export', 'retry'] as const;
+export type WorkKind = (typeof workKinds)[number];
+
+/** The states of such work. */
+export const workStates = ['queued', 'running', 'paused'] as const;

@@ -7,6 +7,7 @@ export { removeObjects } from './mover/remove-objects.ts';
 export { createTurns, tenantsAtOnce } from './mover/turns.ts';
 export type { RetentionOptions } from './options.ts';
 export { type DueDays, findDueDays } from './policies/plan.ts';
+export { readRetentionOverview } from './read-overview.ts';
 export { addRetentionRoutes } from './routes.ts';
 export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
 export { pruneHistory } from './runs/moves.ts';

@@ -329,3 +329,24 @@ export const eraseReceiptSchema = Type.Object({
 });
 export type EraseReceipt = Static<typeof eraseReceiptSchema>;
 export type EraseRemain = EraseReceipt['remains'][number];
+
+/** The last verification that ended. */
+const lastVerificationSchema = Type.Object({
+  id: Type.String(),
+  ok: nullable(Type.Boolean({ description: 'null: it could not be finished' })),
+  problem_count: Type.Integer(),
+  segments_total: nullable(Type.Integer()),
+  finished_at: nullable(instantSchema),
+});
+const lastRunSchema = Type.Object({
+  id: Type.String(),
+  ok: Type.Boolean({ description: 'false: it failed, or moves of it did' }),
+  failed_moves: Type.Integer(),
+  moved_count: Type.Integer(),
+  finished_at: nullable(instantSchema),
+});
+export const retentionOverviewSchema = Type.Object({
+  verification: nullable(lastVerificationSchema),
+  run: nullable(lastRunSchema),
+});
+export type RetentionOverview = Static<typeof retentionOverviewSchema>;

@@ -16,7 +16,7 @@ export function addHourRoutes(http: HttpServer, db: Database): void {
 }
 
 /** What became of attempts in each of the last hours, within the caller's reach. */
-async function getDeliveryHours(
+export async function getDeliveryHours(
   db: Queryable,
   actor: Actor,
   { hours = hoursInLists, ...filter }: { hours?: number; tenant?: string; endpoint_id?: string },

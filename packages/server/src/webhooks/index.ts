@@ -4,6 +4,7 @@ export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { findSecretKey } from './endpoints/secret-key.ts';
 export { startForgetting } from './forget.ts';
+export { readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, type SecretBox } from './secret.ts';
 export { createWakeUp, type ReportWakeUp, type WakeUp } from './wake-up.ts';

@@ -342,3 +342,21 @@ export const retryJobChangeSchema = Type.Object(
   },
   { additionalProperties: false, minProperties: 1 },
 );
+
+/** How webhooks fare. */
+export const webhooksOverviewSchema = Type.Object({
+  abandoned: Type.Integer({ description: 'deliveries without attempts left' }),
+  pending: Type.Integer({ description: 'deliveries that failed and are tried again' }),
+  oldest_failure_at: nullable({
+    ...instantSchema,
+    description: 'the last attempt of that dead letter which was left alone longest',
+  }),
+  hours: deliveryHoursSchema,
+  failing: Type.Integer({ description: 'endpoints that are paused after failures in a row' }),
+  degraded: Type.Integer({ description: 'other endpoints whose last attempt failed' }),
+  gone: Type.Integer({ description: 'endpoints that are disabled because they answered 410' }),
+  endpoints: Type.Array(endpointSchema, {
+    description: 'up to ten of these, the worst first, each with its last 24 hours',
+  }),
+});
+export type WebhooksOverview = Static<typeof webhooksOverviewSchema>;

@@ -3,6 +3,7 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
+import type { WorkRow } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ExportJob, Manifest } from '../jobs.contract.ts';
 import type { ExportState } from '../values.ts';
@@ -32,6 +33,22 @@ export async function listJobs(
   const jobs = await queries.listJobs(db, filter, keyset);
   const { data, next_cursor } = toPage(page, jobs, (job) => [job.created_at, job.id]);
   return { data: data.map(toExportJob), next_cursor };
+}
+
+/** The first jobs that are queued or running, for the overview. */
+export async function listOpenExports(
+  db: Queryable,
+  tenants: readonly string[] | null,
+): Promise<WorkRow[]> {
+  const jobs = await queries.listOpenJobs(db, tenants, 5);
+  return jobs.map((job) => ({
+    kind: 'export',
+    id: job.id,
+    state: job.state === 'queued' ? 'queued' : 'running',
+    tenant: job.tenant,
+    done: job.rows_done,
+    total: job.rows_total,
+  }));
 }
 
 /** A job. Throws 404 `export_not_found`. */

@@ -152,6 +152,18 @@ export async function listJobs(
     order by exports.created_at desc, id desc limit ${page.limit}`);
 }
 
+/** Jobs that are queued or running, the oldest first. An index has only these. */
+export async function listOpenJobs(
+  db: Queryable,
+  reach: readonly string[] | null,
+  limit: number,
+): Promise<ShownJob[]> {
+  const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
+  return db.query<ShownJob>(sql`
+    select ${shownColumns} from exports where state in ('queued', 'running') and ${inReach}
+    order by exports.created_at, id limit ${limit}`);
+}
+
 /** Cancels a job that is queued or running; undefined when it is neither. A sweep removes what the job has made. */
 export async function cancelOpenJob(
   db: Queryable,

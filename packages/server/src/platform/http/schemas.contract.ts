@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { workKinds, workStates } from '../../kernel/values.ts';
 
 // These are the schemas that the contracts of several features share.
 
@@ -109,3 +110,14 @@ export const problem = {
   schema: problemSchema,
   mediaType: 'application/problem+json',
 } as const;
+
+/** Work that is under way, or waits for its turn. */
+export const workSchema = Type.Object({
+  kind: oneOf(workKinds),
+  id: Type.String(),
+  state: oneOf(workStates),
+  tenant: nullable(Type.String()),
+  done: Type.Integer({ description: 'records; of a verification bytes; of a retry deliveries' }),
+  total: nullable(Type.Integer({ description: 'null: not known yet' })),
+});
+export type WorkRow = Static<typeof workSchema>;

@@ -20,6 +20,8 @@ const placements: readonly { table: string; column: string | null }[] = [
     'leaf_tenants',
     'tenant_days',
     'tenant_months',
+    'stored_hours',
+    'stored_days',
     'segments',
     'segment_days',
     'tags',

@@ -14,6 +14,7 @@ export const advisoryLocks = {
   retentionRuns: 7_340_120,
   versionCounts: 7_340_121,
   storeFence: 7_340_123,
+  storedSums: 7_340_125,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,
   pinBuckets: 734_018,

@@ -264,7 +264,20 @@ function countAdded({ areSeveral }: { areSeveral: boolean }): Sql {
     counted_stores as (${above('leaf_stores', 'counted_months')} returning 1),
     counted_tenant_days as (${above('tenant_days', 'counted_stores')} returning 1),
     counted_tenant_months as (${above('tenant_months', 'counted_tenant_days')} returning 1),
-    counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning 1)`;
+    counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning 1),
+    counted_hours as (${additionToHours(areSeveral)})`;
+}
+
+/** SQL that adds `added_days` to the present hour of their tenants, once these are counted. */
+function additionToHours(areSeveral: boolean): Sql {
+  const sums = raw(areSeveral ? 'sum(count), sum(bytes)' : 'count, bytes');
+  const grouped = raw(areSeveral ? 'group by tenant order by tenant' : '');
+  return sql`
+    insert into stored_hours as counter (tenant, hour, count, bytes)
+    select tenant, date_trunc('hour', now(), 'UTC'), ${sums} from added_days
+    where (select count(*) from counted_tenants) >= 0 ${grouped}
+    on conflict (tenant, hour) do update set
+      count = counter.count + excluded.count, bytes = counter.bytes + excluded.bytes`;
 }
 
 /** Days of stores, such as those of `leaf_days`, as JSON; null when there are none. */

@@ -69,6 +69,22 @@ export async function listVerifications(
     order by v.requested_at desc, v.id desc limit ${page.limit}`);
 }
 
+/** The latest verifications, without their problems, which may be many. */
+export async function listLatestVerifications(
+  db: Queryable,
+  reach: readonly string[] | null,
+  limit: number,
+): Promise<Omit<VerificationRow, 'problems'>[]> {
+  return db.query(sql`
+    select ${columns} from (
+      select id, state, tenant, tenants, requested_by, requested_at, started_at, finished_at, since,
+        sample_percent, segments_total, segments_done, bytes_total, bytes_done, records_done, problem_count,
+        null::json as problems, error
+      from verifications v where ${isVisible(reach)}
+      order by v.requested_at desc, v.id desc limit ${limit}
+    ) v order by v.requested_at desc, v.id desc`);
+}
+
 export async function findVerification(
   db: Queryable,
   reach: readonly string[] | null,

@@ -63,6 +63,17 @@ export async function listRetryJobs(
     order by j.created_at desc, j.id desc limit ${page.limit}`);
 }
 
+/** Bulk retries that have not ended, the oldest first. An index has only these. */
+export async function listOpenRetryJobs(
+  db: Queryable,
+  reach: readonly string[] | null,
+  limit: number,
+): Promise<JobRow[]> {
+  return db.query<JobRow>(sql`
+    select ${columns} from dead_letter_jobs j where j.state in ('running', 'paused') and ${isVisible(reach)}
+    order by j.created_at, j.id limit ${limit}`);
+}
+
 /** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
 export async function findRetryJob(
   db: Queryable,

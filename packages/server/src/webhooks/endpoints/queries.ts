@@ -107,6 +107,42 @@ export async function listEndpoints(
     order by tenant, id limit ${page.limit}`);
 }
 
+/** Endpoints that fail or are gone. It is written as the condition of the index that has only these. */
+const isTroubled = sql`deleted_at is null
+  and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`;
+const isFailing = sql`enabled and paused_until is not null`;
+
+/** How many endpoints fare ill, each counted once. Those that an operator has disabled do not count. */
+export async function countTroubled(
+  db: Queryable,
+  reach: Reach,
+): Promise<{ failing: number; degraded: number; gone: number }> {
+  const rows = await db.query<{ failing: number; degraded: number; gone: number }>(sql`
+    select count(*) filter (where ${isFailing})::int as failing,
+      count(*) filter (where enabled and paused_until is null)::int as degraded,
+      count(*) filter (where not enabled and disabled_reason = 'gone')::int as gone
+    from webhook_endpoints where ${isTroubled} and ${inReach(reach)}`);
+  return rows[0] ?? { failing: 0, degraded: 0, gone: 0 };
+}
+
+/** Lists these endpoints: first those that are paused, then those that are gone, then by failures in a row. */
+export async function listTroubled(
+  db: Queryable,
+  reach: Reach,
+  limit: number,
+): Promise<EndpointRow[]> {
+  return db.query<EndpointRow>(sql`
+    select ${columns} from webhook_endpoints
+    where id in (
+      select id from webhook_endpoints
+      where ${isTroubled} and (enabled or disabled_reason = 'gone') and ${inReach(reach)}
+      order by ${isFailing} desc, enabled, failures_in_row desc, id limit ${limit}
+    )
+    order by ${isFailing} desc, enabled, failures_in_row desc, webhook_endpoints.id`);
+}
+
+const inReach = (reach: Reach) => sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;
+
 export async function findEndpoint(
   db: Queryable,
   id: string,

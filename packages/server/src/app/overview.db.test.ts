@@ -1,0 +1,135 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
+  const records = ['TX', 'TX', 'CA'].map((tenant, n) => ({
+    ...{ tenant, store: 'S', event_id: `e${n}`, occurred_at: '2001-03-01T00:00:00Z' },
+    enrichment: {},
+  }));
+  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(json.accepted).toBe(3);
+});
+afterAll(() => service.stop());
+
+const read = async (token?: string) => {
+  const answer = await service.call('GET', '/stats/overview', token === undefined ? {} : { token });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json;
+};
+const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
+
+test('all is well at the beginning, and what was stored shows at once', async () => {
+  const overview = await read();
+  expect(overview).toMatchObject({
+    troubles: [],
+    records: { count: 3, hot_count: 3, cold_count: 0, tenants: 2, today: { week_ago: null } },
+    retention: { run: null, verification: null },
+    webhooks: { abandoned: 0, pending: 0, oldest_failure_at: null, failing: 0, endpoints: [] },
+    work: [],
+  });
+  expect(sum(overview.records.hours.count)).toBe(3);
+  expect(sum(overview.records.days.count)).toBe(3);
+  expect(overview.records.by_tenant.tenants.map((row: { tenant: string }) => row.tenant)).toEqual([
+    'TX',
+    'CA',
+  ]);
+});
+
+test('tells what endpoints and their dead letters need', async () => {
+  const failing = await seedEndpoint(service.db, { tenant: 'TX' });
+  const degraded = await seedEndpoint(service.db, { tenant: 'TX' });
+  const gone = await seedEndpoint(service.db, { tenant: 'CA', enabled: false });
+  const stopped = await seedEndpoint(service.db, { tenant: 'CA', enabled: false });
+  await seedEndpoint(service.db, { tenant: 'CA' });
+  const set = (id: string, failures: number, isPaused: boolean, reason: string | null) =>
+    service.db.query(sql`
+      update webhook_endpoints set failures_in_row = ${failures}, disabled_reason = ${reason},
+        paused_until = case when ${isPaused} then now() + interval '1 hour' end where id = ${id}`);
+  await set(failing.id, 20, true, null);
+  await set(degraded.id, 3, false, null);
+  await set(gone.id, 1, false, 'gone');
+  await set(stopped.id, 5, true, 'operator');
+  await seedDeliveries(service.db, failing, 4, { status: 'abandoned' });
+  await seedDeliveries(service.db, degraded, 2, { status: 'pending' });
+
+  const { troubles, webhooks } = await read();
+  expect(troubles.map(({ kind, count }: { kind: string; count: number }) => [kind, count])).toEqual(
+    [
+      ['endpoints_failing', 1],
+      ['endpoints_gone', 1],
+      ['deliveries_abandoned', 4],
+    ],
+  );
+  expect(webhooks).toMatchObject({ abandoned: 4, pending: 2, failing: 1, degraded: 1, gone: 1 });
+  expect(Date.parse(webhooks.oldest_failure_at)).toBeLessThan(Date.now());
+  expect(webhooks.endpoints.map(({ id }: { id: string }) => id)).toEqual([
+    failing.id,
+    gone.id,
+    degraded.id,
+  ]);
+  expect(webhooks.endpoints[0]).toMatchObject({ backlog: { count: 0 } });
+  expect(webhooks.endpoints[0].hours.delivered).toHaveLength(24);
+});
+
+test('tells a token only what its scopes and tenants allow', async () => {
+  const reader = await service.makeToken({ preset: 'support-readonly', tenants: ['TX'] });
+  const limited = await service.makeToken({ scopes: ['admin'], tenants: ['CA'] });
+  const writer = await service.makeToken({ scopes: ['enrichment:write'] });
+  const ofReader = await read(reader.token);
+  expect(ofReader).toMatchObject({ troubles: [], records: { count: 2, tenants: 1 } });
+  expect(ofReader).toMatchObject({ webhooks: null, retention: { run: null } });
+  expect(ofReader.records.by_tenant.tenants).toHaveLength(1);
+  const ofLimited = await read(limited.token);
+  expect(ofLimited).toMatchObject({
+    troubles: [{ kind: 'endpoints_gone', count: 1 }],
+    records: { count: 1 },
+    webhooks: { abandoned: 0, pending: 0, failing: 0, gone: 1, oldest_failure_at: null },
+  });
+  expect(await read(writer.token)).toEqual({
+    ...{ at: expect.any(String), troubles: [], work: [] },
+    ...{ records: null, retention: null, webhooks: null },
+  });
+  const nobody = await service.call('GET', '/stats/overview', { token: null });
+  expect(nobody.status).toBe(401);
+});
+
+test('tells the last run and verification that ended, and what is under way', async () => {
+  const ended = (table: string, id: string, more: string, ago: number) =>
+    service.db.pool.query(
+      `insert into ${table} (id, state, requested_at, finished_at, ${more.split('=')[0]})
+       values ($1, 'completed', now() - make_interval(hours => $2), now(), ${more.split('=')[1]})`,
+      [id, ago],
+    );
+  await ended('retention_runs', 'run_1', 'failed_moves=2', 3);
+  await ended('verifications', 'vrf_1', 'problem_count=4', 3);
+  await ended('verifications', 'vrf_0', 'problem_count=0', 5);
+  await service.db.query(sql`
+    insert into retention_runs (id, state, total_count, moved_count) values ('run_2', 'running', 10, 4)`);
+  await service.db.query(sql`
+    insert into verifications (id, state, bytes_total, bytes_done) values ('vrf_2', 'queued', null, 0)`);
+  const { troubles, retention, work } = await read();
+  expect(retention).toMatchObject({
+    run: { id: 'run_1', ok: false, failed_moves: 2 },
+    verification: { id: 'vrf_1', ok: false, problem_count: 4 },
+  });
+  expect(troubles).toContainEqual({ kind: 'verification_differs', count: 4, id: 'vrf_1' });
+  expect(troubles).toContainEqual({ kind: 'run_failed', count: 2, id: 'run_1' });
+  expect(work).toEqual([
+    { kind: 'run', id: 'run_2', state: 'running', tenant: null, done: 4, total: 10 },
+    { kind: 'verification', id: 'vrf_2', state: 'queued', tenant: null, done: 0, total: null },
+  ]);
+});
+
+test('finds endpoints that fail along an index that has only these', async () => {
+  const plan = await service.db.transaction(async (connection) => {
+    await connection.client.query('set local enable_seqscan = off');
+    return connection.query(sql`
+      explain select id from webhook_endpoints where deleted_at is null
+        and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`);
+  });
+  expect(JSON.stringify(plan)).toContain('webhook_endpoints_trouble_idx');
+});

@@ -1,0 +1,73 @@
+import type { Settings } from '../config/settings.ts';
+import { listOpenExports } from '../exports/index.ts';
+import { type Actor, hasScope } from '../kernel/actor.ts';
+import { systemClock } from '../kernel/clock.ts';
+import type { StoreState } from '../kernel/values.ts';
+import { type Overview, overviewContract } from '../overview/contract.ts';
+import { findTroubles } from '../overview/find-troubles.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { StoreWatch } from '../platform/objects/store-watch.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { readStored, startSumming } from '../records/index.ts';
+import { readRetentionOverview } from '../retention/index.ts';
+import { readWebhooksOverview } from '../webhooks/index.ts';
+
+/** Adds the route of the overview, which puts together what each feature knows of itself. */
+export function addOverview(
+  http: HttpServer,
+  db: Database,
+  { watch }: { watch: Pick<StoreWatch, 'state'> },
+): void {
+  http.route(overviewContract.getOverview, ({ actor }) => readOverview(db, actor, { watch }));
+}
+
+async function readOverview(
+  db: Database,
+  actor: Actor,
+  { watch }: { watch: Pick<StoreWatch, 'state'> },
+): Promise<Overview> {
+  const { tenants } = actor;
+  const at = new Date(systemClock()).toISOString();
+  const isReader = hasScope(actor, 'enrichment:read');
+  const isAdmin = hasScope(actor, 'admin');
+  // One after the other, so that a page takes no more than one connection from the others.
+  const records = isReader ? await readStored(db, tenants) : null;
+  const { retention, work: moves } = isReader
+    ? await readRetentionOverview(db, tenants)
+    : { retention: null, work: [] };
+  const { webhooks, work: retries } = isAdmin
+    ? await readWebhooksOverview(db, actor)
+    : { webhooks: null, work: [] };
+  const exports = hasScope(actor, 'analytics:read') ? await listOpenExports(db, tenants) : [];
+  const isStoreUnusable = unusable.includes(watch.state().state);
+  return {
+    at,
+    troubles: findTroubles({ retention, webhooks, isStoreUnusable }),
+    records,
+    retention,
+    webhooks,
+    work: [...moves, ...exports, ...retries],
+  };
+}
+
+/** What an operator has to mend. A process that only reads because it was told to is none of these. */
+const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'];
+
+/** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
+export function createSumming(
+  db: Database,
+  { settings, log }: { settings: Pick<Settings, 'roles'>; log: Log },
+): Work {
+  let summing: Repeated | undefined;
+  return {
+    start() {
+      if (!settings.roles.includes('api')) return;
+      summing = startSumming(db, { log });
+      summing.poke();
+    },
+    poke: () => summing?.poke(),
+    stop: async () => summing?.stop(),
+  };
+}

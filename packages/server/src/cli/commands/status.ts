@@ -1,0 +1,217 @@
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { Overview, Trouble } from '../../overview/contract.ts';
+import type { TroubleKind } from '../../overview/values.ts';
+import { ApiError } from '../api-error.ts';
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatNumberOf,
+  formatRelative,
+  formatShare,
+} from '../format.ts';
+import { withExamples } from '../help.ts';
+import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
+
+const fields = [
+  'at',
+  'troubles',
+  'records',
+  'retention',
+  'webhooks',
+  'work',
+] as const satisfies readonly (keyof Overview)[];
+
+type Options = { watch?: true; json?: JsonOption };
+
+export function fillStatus(command: Command, context: Context): void {
+  command
+    .description(
+      'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it\nsays so again every 15 seconds, until Ctrl-C.',
+    )
+    .option('--watch', 'say it again every 15 seconds')
+    .option(jsonFlags, jsonHelp)
+    .action((options: Options) => status(context, options));
+  withExamples(command, [
+    'svcctl status',
+    'svcctl status --watch',
+    'svcctl status --json troubles',
+  ]);
+}
+
+const watchMillis = 15_000;
+/** Moves the cursor to the top left corner and clears what is below it. */
+const clearScreen = '\u001b[H\u001b[J';
+
+async function status(context: Context, { watch, json }: Options): Promise<void> {
+  const pick = picker(json, fields);
+  const client = await context.connect();
+  for (;;) {
+    const text = await read(context, client, watch === true);
+    if (text !== null) {
+      if (json !== undefined) await context.out.write(`${pick(text)}\n`);
+      else {
+        if (watch && context.isTerminal) await context.out.write(clearScreen);
+        await print(context, parseAnswer(text) as Overview);
+        if (watch && !context.isTerminal) await context.out.write('\n');
+      }
+    }
+    if (!watch) return;
+    await context.io.sleep(watchMillis, context.io.signal);
+  }
+}
+
+/** The answer; null when there is none for now and somebody watches, who is told so. */
+async function read(context: Context, client: Client, isWatched: boolean): Promise<string | null> {
+  try {
+    return await client.text('GET /stats/overview', {});
+  } catch (error) {
+    if (!isWatched || !mayPass(error)) throw error;
+    context.note(`${(error as Error).message} Tried again in ${watchMillis / 1000} s.`);
+    return null;
+  }
+}
+
+/** Whether the next try may succeed: nobody answered, or the service could not. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
+  return error instanceof AppError && error.code === 'service_unreachable';
+}
+
+type Line = { name: string; text: string };
+
+/** Prints each line whole, however narrow the terminal is: what is wrong must not be cut. */
+async function print(context: Context, overview: Overview): Promise<void> {
+  const lines = linesOf(overview, context.io.now());
+  const width = Math.max(...lines.map(({ name }) => name.length)) + 2;
+  const texts = lines.map(({ name, text }) =>
+    context.isTerminal ? `${name.padEnd(width)}${text}\n` : `${name}\t${text}\n`,
+  );
+  await context.out.write(texts.join(''));
+}
+
+/** The overview in lines, as far as the token may see it. */
+export function linesOf(overview: Overview, nowMillis: number): Line[] {
+  const { troubles, records, retention, webhooks, work } = overview;
+  const all = troubles.length === 0 ? 'all is well' : troubles.map(troubleText).join(' · ');
+  return [
+    { name: 'STATUS', text: all },
+    ...(records === null ? [] : recordLines(records)),
+    ...(webhooks === null ? [] : webhookLines(webhooks, nowMillis)),
+    ...(retention === null
+      ? []
+      : [{ name: 'LAST VERIFICATION', text: verificationText(retention, nowMillis) }]),
+    ...work.map((each) => ({ name: each.kind.toUpperCase(), text: workText(each) })),
+  ];
+}
+
+const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
+  verification_differs: (count) =>
+    `the last verification found ${formatNumberOf(count, 'difference')}`,
+  store_unusable: () => 'the store of cold data cannot be used',
+  endpoints_failing: (count) => `${formatNumberOf(count, 'endpoint')} failing`,
+  endpoints_gone: (count) => `${formatNumberOf(count, 'endpoint')} gone (410)`,
+  deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
+  run_failed: (count) => `the last retention run failed (${formatNumberOf(count, 'move')})`,
+  verification_failed: () => 'the last verification could not be finished',
+};
+
+function troubleText({ kind, count }: Trouble): string {
+  return troubleTexts[kind](count);
+}
+
+function recordLines(records: NonNullable<Overview['records']>): Line[] {
+  const { count, bytes, hot_count: hot, tenants, today, hours } = records;
+  const share = count === 0 ? '' : ` · ${formatShare(hot / count)} hot`;
+  const change = changeText(today);
+  return [
+    {
+      name: 'RECORDS',
+      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${formatNumberOf(tenants, 'tenant')}`,
+    },
+    {
+      name: 'TODAY',
+      text: `${formatCount(today.count)} ${bars(hours.count.slice(-24))}${change}`,
+    },
+  ];
+}
+
+/** How today compares with the same day a week ago: ` · +3 % on a week ago`. */
+function changeText({
+  count,
+  week_ago: before,
+}: NonNullable<Overview['records']>['today']): string {
+  if (before === null) return '';
+  if (before === 0) return count === 0 ? '' : ' · none a week ago';
+  const percent = Math.round((100 * (count - before)) / before);
+  const change =
+    percent === 0 ? 'as much as' : `${percent > 0 ? '+' : '−'}${Math.abs(percent)} % on`;
+  return ` · ${change} a week ago`;
+}
+
+function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: number): Line[] {
+  const { hours, abandoned, pending, oldest_failure_at: oldest, endpoints } = webhooks;
+  const day = {
+    delivered: hours.delivered.slice(-24),
+    failed: hours.failed.slice(-24),
+    abandoned: hours.abandoned.slice(-24),
+  };
+  const delivered = sum(day.delivered);
+  const tries = delivered + sum(day.failed) + sum(day.abandoned);
+  const since = oldest === null ? '' : ` · oldest ${formatRelative(oldest, nowMillis)}`;
+  return [
+    {
+      name: 'DELIVERIES',
+      text:
+        tries === 0
+          ? 'none in 24 h'
+          : `${formatCount(delivered)} in 24 h ${bars(day.delivered)} · ${formatShare(delivered / tries)} of attempts`,
+    },
+    {
+      name: 'DEAD LETTERS',
+      text:
+        abandoned + pending === 0
+          ? 'none'
+          : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since}`,
+    },
+    ...endpoints.map(({ enabled, breaker, tenant, url, backlog }) => ({
+      name: 'ENDPOINT',
+      text: `${enabled ? (breaker.state === 'closed' ? 'degraded' : 'failing') : 'gone'} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
+    })),
+  ];
+}
+
+function verificationText(
+  { verification }: NonNullable<Overview['retention']>,
+  nowMillis: number,
+): string {
+  if (verification === null) return 'none yet';
+  const { ok, problem_count: problems, segments_total: segments, finished_at: at } = verification;
+  const outcome =
+    ok === null
+      ? 'not finished'
+      : ok
+        ? `equal · ${formatNumberOf(segments ?? 0, 'segment')}`
+        : formatNumberOf(problems, 'difference');
+  return `${outcome} · ${formatRelative(at, nowMillis)}`;
+}
+
+function workText({ id, state, tenant, done, total }: Overview['work'][number]): string {
+  const far = total === null || total === 0 ? '' : ` ${formatShare(Math.min(1, done / total))}`;
+  return `${state}${far} · ${tenant ?? 'all tenants'} · ${id}`;
+}
+
+const steps = '▁▂▃▄▅▆▇█';
+
+/** Numbers as a line of bars; nothing is the lowest of them. */
+function bars(counts: readonly number[]): string {
+  const most = Math.max(1, ...counts);
+  return counts.map((count) => steps[Math.ceil((count * (steps.length - 1)) / most)]).join('');
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,111 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Overview } from '../overview/contract.ts';
+import { linesOf } from './commands/status.ts';
+import { json, type Receiver, startReceiver } from './testing/receiver.ts';
+import { nowMillis, run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const at = '2026-03-05T11:00:00.000000Z';
+const hoursOf = (count: number) => Array.from({ length: 48 }, (_, hour) => (hour < 24 ? 0 : count));
+const overview: Overview = {
+  at,
+  troubles: [
+    { kind: 'endpoints_failing', count: 2, id: null },
+    { kind: 'deliveries_abandoned', count: 1072, id: null },
+    { kind: 'run_failed', count: 1, id: 'run_1' },
+  ],
+  records: {
+    ...{ count: 3_003_034, bytes: 1_400_000_000, stored_bytes: 1, tenants: 40 },
+    ...{ hot_count: 2_045_063, cold_count: 957_971, counted_from: '2026-01-01' },
+    today: { count: 1030, week_ago: 1000 },
+    hours: { from: at, count: [...Array.from({ length: 190 }, () => 0), 500, 1000] },
+    days: { from: '2025-12-06', count: [], hot_count: [], cold_count: [] },
+    by_tenant: { from: '2026-02-06', tenants: [] },
+  },
+  retention: {
+    verification: {
+      ...{ id: 'vrf_1', ok: true, problem_count: 0 },
+      ...{ segments_total: 52, finished_at: '2026-03-05T09:00:00.000000Z' },
+    },
+    run: null,
+  },
+  webhooks: {
+    ...{ abandoned: 72, pending: 115, oldest_failure_at: '2026-03-05T08:00:00.000000Z' },
+    hours: { from: at, delivered: hoursOf(99), failed: hoursOf(1), abandoned: hoursOf(0) },
+    ...{ failing: 1, degraded: 0, gone: 0, endpoints: [] },
+  },
+  work: [{ kind: 'export', id: 'exp_1', state: 'running', tenant: 'TX', done: 41, total: 100 }],
+};
+const nothingSeen: Overview = {
+  ...{ at, troubles: [], records: null, retention: null, webhooks: null, work: [] },
+};
+
+const expected = [
+  ['STATUS', '2 endpoints failing · 1,072 abandoned · the last retention run failed (1 move)'],
+  ['RECORDS', '3,003,034 · 68 % hot · 1.4 GB of 40 tenants'],
+  ['TODAY', '1,030 ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅█ · +3 % on a week ago'],
+  ['DELIVERIES', '2,376 in 24 h ████████████████████████ · 99 % of attempts'],
+  ['DEAD LETTERS', '72 abandoned · 115 pending · oldest 4 h ago'],
+  ['LAST VERIFICATION', 'equal · 52 segments · 3 h ago'],
+  ['EXPORT', 'running 41 % · TX · exp_1'],
+];
+
+test('status says first what is wrong, and then how all goes', async () => {
+  api.on('GET /stats/overview', json(overview));
+  const piped = await run(['status'], { env: api.env });
+  expect(piped).toMatchObject({ code: 0, stderr: '' });
+  expect(piped.stdout.trimEnd().split('\n')).toEqual(expected.map((line) => line.join('\t')));
+  const shown = await run(['status'], { env: api.env, isTerminal: true });
+  expect(shown.stdout).toContain('DEAD LETTERS       72 abandoned');
+});
+
+test('status says only what the token may see', () => {
+  expect(linesOf(nothingSeen, nowMillis)).toEqual([{ name: 'STATUS', text: 'all is well' }]);
+});
+
+test.each([
+  [{ count: 5, week_ago: null }, ''],
+  [{ count: 0, week_ago: 0 }, ''],
+  [{ count: 5, week_ago: 0 }, ' · none a week ago'],
+  [{ count: 100, week_ago: 100 }, ' · as much as a week ago'],
+  [{ count: 80, week_ago: 100 }, ' · −20 % on a week ago'],
+])('status compares %j with %j', (today, words) => {
+  const records = overview.records && { ...overview.records, today };
+  const line = linesOf({ ...overview, records }, nowMillis)[2]?.text ?? '';
+  expect(line.replace(/^.*[▁-█]/, '')).toBe(words);
+});
+
+test('status --json prints the answer as it came, or some of it', async () => {
+  api.on('GET /stats/overview', json(nothingSeen));
+  const whole = await run(['status', '--json'], { env: api.env });
+  expect(JSON.parse(whole.stdout)).toEqual(nothingSeen);
+  const some = await run(['status', '--json', 'troubles,work'], { env: api.env });
+  expect(some.stdout).toBe('{"troubles":[],"work":[]}\n');
+  const wrong = await run(['status', '--json', 'trouble'], { env: api.env });
+  expect(wrong).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('status --watch goes on through an outage until it is interrupted', async () => {
+  let calls = 0;
+  const stop = new AbortController();
+  api.on('GET /stats/overview', (request, response) => {
+    calls += 1;
+    if (calls === 3) stop.abort();
+    if (calls === 2)
+      json({ code: 'database_unavailable', detail: 'Down.' }, 503)(request, response);
+    else json(nothingSeen)(request, response);
+  });
+  const watched = await run(['status', '--watch', '--json', 'at'], {
+    env: api.env,
+    signal: stop.signal,
+  });
+  expect(watched).toMatchObject({ code: 130, sleepsMillis: [15_000, 15_000] });
+  expect(watched.stdout).toBe(`{"at":"${at}"}\n`);
+  expect(watched.stderr).toContain('Down. Tried again in 15 s.');
+});

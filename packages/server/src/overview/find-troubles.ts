@@ -1,0 +1,29 @@
+import type { Overview, Trouble } from './contract.ts';
+
+/** What is seen of the parts of an overview; a part that the caller may not see is null. */
+type Seen = Pick<Overview, 'retention' | 'webhooks'> & {
+  /** Whether cold data can neither be written nor perhaps be read. */
+  readonly isStoreUnusable: boolean;
+};
+
+/** What is wrong, the worst first. Empty means that all is well, as far as the caller may see. */
+export function findTroubles({ retention, webhooks, isStoreUnusable }: Seen): Trouble[] {
+  const { verification = null, run = null } = retention ?? {};
+  const { failing = 0, gone = 0, abandoned = 0 } = webhooks ?? {};
+  const differences = verification?.ok === false ? verification.problem_count : 0;
+  const isUnread = verification?.ok === null;
+  const all: Trouble[] = [
+    { kind: 'verification_differs', count: differences, id: verification?.id ?? null },
+    { kind: 'store_unusable', count: Number(retention !== null && isStoreUnusable), id: null },
+    { kind: 'endpoints_failing', count: failing, id: null },
+    { kind: 'endpoints_gone', count: gone, id: null },
+    { kind: 'deliveries_abandoned', count: abandoned, id: null },
+    {
+      kind: 'run_failed',
+      count: run?.ok === false ? Math.max(1, run.failed_moves) : 0,
+      id: run?.id ?? null,
+    },
+    { kind: 'verification_failed', count: Number(isUnread), id: verification?.id ?? null },
+  ];
+  return all.filter(({ count }) => count > 0);
+}

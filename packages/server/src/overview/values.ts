@@ -1,0 +1,13 @@
+// The closed lists of the overview, shared by contract, command line and console.
+
+/** What can be wrong, the worst first. */
+export const troubleKinds = [
+  'verification_differs',
+  'store_unusable',
+  'endpoints_failing',
+  'endpoints_gone',
+  'deliveries_abandoned',
+  'run_failed',
+  'verification_failed',
+] as const;
+export type TroubleKind = (typeof troubleKinds)[number];

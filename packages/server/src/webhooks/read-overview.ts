@@ -1,0 +1,57 @@
+import type { Actor } from '../kernel/actor.ts';
+import type { WorkRow } from '../platform/http/schemas.contract.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import type { WebhooksOverview } from './contract.ts';
+import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
+import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
+import { showEndpoint } from './endpoints/endpoints.ts';
+import { countTroubled, listTroubled } from './endpoints/queries.ts';
+import { getDeliveryHours, withHours } from './hours.ts';
+import { deadLetterStatuses } from './values.ts';
+
+/** The hours of two days, and so many endpoints and jobs. */
+const [shownHours, mostEndpoints, mostJobs] = [48, 10, 5];
+
+/** How webhooks fare, within the caller's reach, and the bulk retries that have not ended. */
+export async function readWebhooksOverview(
+  db: Queryable,
+  actor: Actor,
+): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
+  const { tenants } = actor;
+  const count = (status: 'pending' | 'abandoned') => sumCounts(db, { statuses: [status], tenants });
+  const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(showEndpoint);
+  const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
+  return {
+    webhooks: {
+      abandoned: await count('abandoned'),
+      pending: await count('pending'),
+      oldest_failure_at: await findOldestFailure(db, tenants),
+      hours: await getDeliveryHours(db, actor, { hours: shownHours }),
+      ...(await countTroubled(db, tenants)),
+      endpoints: await withHours(db, endpoints, ({ id }) => id),
+    },
+    work: jobs.map((job) => ({
+      kind: 'retry',
+      id: job.id,
+      state: job.state === 'paused' ? 'paused' : 'running',
+      tenant: job.tenant,
+      done: job.rows_done + job.rows_skipped,
+      total: job.rows_total,
+    })),
+  };
+}
+
+/** When the dead letter failed that was left alone longest; one look into an index for each status, and tenant. */
+async function findOldestFailure(
+  db: Queryable,
+  tenants: readonly string[] | null,
+): Promise<string | null> {
+  if (tenants?.length === 0) return null;
+  const first = { after: null, descending: false, limit: 1, scanLimit: null };
+  const times: string[] = [];
+  for (const status of deadLetterStatuses) {
+    const rows = await listKeys(db, { orderedBy: 'last_attempt_at', status, tenants }, first);
+    times.push(...rows.map(({ at }) => at));
+  }
+  return times.sort()[0] ?? null;
+}
