@@ -87,7 +87,11 @@ async function load(child, signal) {
   await tagDemoSlices(service);
   const { startDemoWebhooks } = await import('./demo-webhooks.mjs');
   const { count } = await startDemoWebhooks(service, signal);
-  process.stdout.write(`${number(count)} incidents reported, and one more every few seconds.\n`);
+  const { startDemoRecords } = await import('./demo-records.mjs');
+  startDemoRecords(service, signal);
+  process.stdout.write(
+    `${number(count)} incidents reported; one more, and some departures of today, come every few seconds.\n`,
+  );
   process.stdout.write(whatToTry(service.url));
 }
 

@@ -8,6 +8,8 @@ const leaf = '/records?tenant=TX&store=DFW&month=2001-01';
  */
 export const views = [
   { name: 'sign-in', place: '/sign-in', isSignedOut: true },
+  { name: 'overview', place: '/' },
+  { name: 'overview-outage', place: '/', prepare: loseService },
   { name: 'records', place: '/records' },
   { name: 'records-tenant', place: '/records?tenant=TX' },
   { name: 'records-store', place: '/records?tenant=TX&store=DFW' },

@@ -37,6 +37,9 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await openSignedIn(page, filled.service, '/records');
   await page.getByRole('treeitem').first().waitFor();
   await visit('records-start', page);
+  await page.goto('/#/');
+  await page.getByRole('rowheader', { name: 'TX' }).waitFor();
+  await visit('overview', page);
   await page.goto(`/#${bigLeaf}`);
   await recordRows(page).first().waitFor();
   // On a narrow screen the tree is there, but not shown.

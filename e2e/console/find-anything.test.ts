@@ -1,14 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  signIn,
-  treeNode,
-} from './lib/browser.ts';
+import { drawerOf, launchBrowser, openPage, openSignedIn, patient, signIn } from './lib/browser.ts';
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
 import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
@@ -278,7 +270,7 @@ test('knows the last places of this person, until signing out', async () => {
   await find(page, 'sign out');
   await page.keyboard.press('Enter');
   await signIn(page, filled.service.token);
-  await treeNode(page, 'TX').waitFor();
+  await page.getByRole('region', { name: 'Figures' }).waitFor();
   await page.keyboard.press('Control+k');
   await options(page).first().waitFor();
   expect(await group(page, 'RECENT').count()).toBe(0);

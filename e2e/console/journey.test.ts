@@ -56,6 +56,10 @@ test('refuses a wrong token in its field, and a link that was used says so', asy
 test('leads from the printed link to a month, through its pages, into a record and back', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   await page.goto(filled.link);
+  await page
+    .getByRole('region', { name: 'Figures' })
+    .getByRole('link', { name: /^RECORDS/ })
+    .click();
   await treeNode(page, 'TX').click();
   await treeNode(page, 'DFW').click();
   await treeNode(page, '2001-03').click();

@@ -191,6 +191,14 @@ const checks: Readonly<Record<string, Check>> = {
       await expectFocus(page, '[data-search]');
     },
   },
+  'Anywhere: Go to OVERVIEW': {
+    from: '/no-such-page',
+    run: async (page, press) => {
+      await press(0);
+      await press(1);
+      await page.getByRole('region', { name: 'Figures' }).waitFor();
+    },
+  },
   'Anywhere: Go to RECORDS': {
     from: '/no-such-page',
     run: async (page, press) => {

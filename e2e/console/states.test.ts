@@ -84,8 +84,8 @@ test('names the address that is no page, and leads back', async () => {
   await page.goto('/#/recrods?tenant=TX');
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
   await page.locator('#page').getByText('#/recrods?tenant=TX').waitFor();
-  await page.locator('#page').getByRole('link', { name: 'Go to RECORDS' }).click();
-  await page.getByRole('tree').waitFor();
+  await page.locator('#page').getByRole('link', { name: 'Go to OVERVIEW' }).click();
+  await page.getByRole('region', { name: 'Figures' }).waitFor();
   expectQuiet();
   await close();
 });

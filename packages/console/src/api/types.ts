@@ -42,8 +42,13 @@ export type {
   DatasetRow,
   ExportJob,
   Manifest,
+  Overview,
+  RecordsOverview,
   Tagged,
   TripleRow,
+  Trouble,
+  WebhooksOverview,
+  WorkRow,
 } from '../../../server/src/contract.ts';
 
 /** Who is signed in. `tenants` null means all tenants, `expires_at` null means never. */

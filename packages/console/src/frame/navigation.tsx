@@ -19,7 +19,7 @@ export function Navigation(): ReactNode {
 /** The logo, which leads to the start page. */
 export function Home(): ReactNode {
   return (
-    <Link to="/records" search={{}} className={classes.home} aria-label="svcctl, to the start page">
+    <Link to="/" search={{}} className={classes.home} aria-label="svcctl, to the start page">
       <Logo />
     </Link>
   );
@@ -30,7 +30,7 @@ export function Groups({ onGo }: { onGo?: () => void }): ReactNode {
   return (
     <div className={classes.groups}>
       {pageGroups.map((group) => (
-        <Group key={group.name} group={group} onGo={onGo} />
+        <Group key={group.pages[0]?.path} group={group} onGo={onGo} />
       ))}
     </div>
   );
@@ -41,11 +41,13 @@ function Group(props: { group: PageGroup; onGo: (() => void) | undefined }): Rea
   const id = useId();
   return (
     <>
-      <h2 id={id} className={classes.group}>
-        <span className={classes.text}>{name}</span>
-        {isAdminOnly && <AdminOnly />}
-      </h2>
-      <ul aria-labelledby={id} className={classes.links}>
+      {name !== null && (
+        <h2 id={id} className={classes.group}>
+          <span className={classes.text}>{name}</span>
+          {isAdminOnly && <AdminOnly />}
+        </h2>
+      )}
+      <ul {...(name !== null && { 'aria-labelledby': id })} className={classes.links}>
         {pages.map((page) => (
           <li key={page.path}>
             <PageLink page={page} isMarked={!isAdminOnly} onGo={props.onGo} />
@@ -68,7 +70,7 @@ function PageLink(props: {
       to={path}
       search={{}}
       className={classes.link}
-      activeOptions={{ includeSearch: false }}
+      activeOptions={{ includeSearch: false, exact: true }}
       onClick={props.onGo}
     >
       <Icon />

@@ -52,8 +52,8 @@ export function NotFoundPage(): ReactNode {
         have been cut when it was copied.
       </p>
       <p>
-        <Link to="/records" search={{}}>
-          Go to RECORDS
+        <Link to="/" search={{}}>
+          Go to OVERVIEW
         </Link>
       </p>
     </section>

@@ -6,6 +6,7 @@ import {
   DeliveriesIcon,
   EndpointsIcon,
   ExportsIcon,
+  OverviewIcon,
   RecordsIcon,
   RetentionIcon,
 } from '../ui/icons.tsx';
@@ -13,6 +14,7 @@ import {
 /** One page of the console, as the navigation, the palette and the keys know it. */
 export type ConsolePage = {
   readonly path:
+    | '/'
     | '/records'
     | '/exports'
     | '/retention'
@@ -26,13 +28,15 @@ export type ConsolePage = {
   readonly purpose: string;
   /** The key that opens the page when it is pressed after `g`. */
   readonly key: string;
-  readonly scope: Scope;
+  /** The scope without which the page shows nothing; null: it shows what the token may see. */
+  readonly scope: Scope | null;
   readonly Icon: FunctionComponent;
 };
 
 /** Pages that stand together in the navigation. */
 export type PageGroup = {
-  readonly name: string;
+  /** Null for what needs no heading. */
+  readonly name: string | null;
   /** Whether all its pages are for admins: then the group says so, and not each of them. */
   readonly isAdminOnly?: boolean;
   readonly pages: readonly ConsolePage[];
@@ -40,6 +44,19 @@ export type PageGroup = {
 
 /** The navigation, from its top. */
 export const pageGroups: readonly PageGroup[] = [
+  {
+    name: null,
+    pages: [
+      {
+        path: '/',
+        name: 'OVERVIEW',
+        purpose: 'See whether all is well, and how it went lately',
+        key: 'o',
+        scope: null,
+        Icon: OverviewIcon,
+      },
+    ],
+  },
   {
     name: 'DATA & ADMIN',
     pages: [

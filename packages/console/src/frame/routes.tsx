@@ -5,7 +5,6 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  Navigate,
   Outlet,
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -51,10 +50,17 @@ const framedRoute = createRoute({
   component: Framed,
 });
 
-const homeRoute = createRoute({
+const OverviewPage = lazyPage(
+  'overview/page',
+  async () => (await import('../overview/page.tsx')).OverviewPage,
+);
+
+const overviewRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/',
-  component: () => <Navigate to="/records" search={{}} replace />,
+  // The page's script loads while the session is looked up, not afterwards.
+  beforeLoad: ({ context }) => void OverviewPage.preload(context.client),
+  component: () => <OverviewPage />,
 });
 
 const RecordsPage = lazyPage(
@@ -66,7 +72,6 @@ const recordsRoute = createRoute({
   getParentRoute: () => framedRoute,
   path: '/records',
   validateSearch: validateRecordsSearch,
-  // The page's script loads while the session is looked up, not afterwards.
   beforeLoad: ({ context }) => void RecordsPage.preload(context.client),
   component: () => (
     <RequireScope scope="enrichment:read">
@@ -186,7 +191,7 @@ const unknownRoute = createRoute({
 const routeTree = rootRoute.addChildren([
   signInRoute,
   framedRoute.addChildren([
-    homeRoute,
+    overviewRoute,
     recordsRoute,
     exportsRoute,
     retentionRoute,
@@ -234,6 +239,7 @@ function Ahead(): null {
   const { hasScope } = useSession();
   useIdlePreload([
     ...[StepUpDialog, SignInAgain, ToastList, KeyHelp, Menu],
+    OverviewPage,
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
     ...(hasScope('admin') ? [DlqPage, DeliveriesPage, EndpointsPage, AccessPage] : []),

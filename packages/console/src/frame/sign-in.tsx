@@ -20,7 +20,7 @@ export function SignInPage(): ReactNode {
   const navigate = useNavigate();
   const enter = (actor: Actor) => {
     client.setQueryData(actorKey, actor);
-    if (from === undefined) void navigate({ to: '/records', replace: true });
+    if (from === undefined) void navigate({ to: '/', replace: true });
     // The search of this place was written by a page of the console, so it is used as it is.
     else router.history.replace(from);
   };

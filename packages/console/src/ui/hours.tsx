@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 import type { DeliveryHours } from '../api/types.ts';
-import { Sparkline } from '../ui/chart/sparkline.tsx';
-import { formatShare } from '../ui/format.ts';
-import { countOf } from '../ui/words.ts';
-import classes from './marks.module.css';
+import { Sparkline } from './chart/sparkline.tsx';
+import { formatShare } from './format.ts';
+import classes from './list-page.module.css';
+import { countOf } from './words.ts';
 
 /** The attempts of the last 24 hours: how many delivered, and how many did not. */
 export function HoursChart({ hours }: { hours: DeliveryHours | undefined }): ReactNode {

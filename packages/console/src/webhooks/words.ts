@@ -1,4 +1,3 @@
-import type { Endpoint } from '../api/types.ts';
 import type { DeliveryStatus, FailureClass } from '../api/values.ts';
 
 /** A URL in two parts. The second is its last path segment, by which endpoints can be told apart. */
@@ -39,18 +38,3 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   unsendable: 'cannot be sent',
   endpoint_disabled: 'endpoint disabled too long',
 };
-
-/** How an endpoint fares, in one word. */
-export type Health = 'ok' | 'degraded' | 'failing' | 'disabled';
-
-/** An endpoint is degraded when its last attempts failed, and failing when it is paused for that. */
-export function healthOf({ enabled, breaker }: Pick<Endpoint, 'enabled' | 'breaker'>): Health {
-  if (!enabled) return 'disabled';
-  if (breaker.state !== 'closed') return 'failing';
-  return breaker.failures_in_row > 0 ? 'degraded' : 'ok';
-}
-
-/** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
-export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
-  return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
-}

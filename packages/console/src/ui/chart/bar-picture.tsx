@@ -4,7 +4,7 @@ import { thinLabels, timeLabels } from './scale.ts';
 import type { Stretch } from './use-brush.ts';
 
 /** What a part of a bar stands for; each has its colour in the theme, and the cold tier is hatched. */
-export type Tone = 'data' | 'hot' | 'cold';
+export type Tone = 'data' | 'hot' | 'cold' | 'ok' | 'failed' | 'abandoned';
 
 /** One part of every bar: its name, and how it is drawn. */
 export type Series = { readonly name: string; readonly tone: Tone };

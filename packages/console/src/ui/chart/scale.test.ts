@@ -67,6 +67,16 @@ describe('labels of an axis', () => {
     ]);
   });
 
+  it('names days at midnight, and every sixth hour between', () => {
+    const hours = Array.from({ length: 30 }, (_, at) => {
+      const hour = (at + 10) % 24;
+      return `2001-01-${at < 14 ? '31' : '32'} ${String(hour).padStart(2, '0')}:00`;
+    });
+    expect(timeLabels(hours).map(({ index, text }) => `${index} ${text}`)).toEqual([
+      ...['2 12:00', '8 18:00', '14 01-32', '20 06:00', '26 12:00'],
+    ]);
+  });
+
   it('names months at their first day, and years where there are many months', () => {
     expect(timeLabels([...days('2001-01', 31), ...days('2001-02', 28)])).toEqual([
       { index: 0, text: '2001-01' },

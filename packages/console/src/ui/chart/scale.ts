@@ -87,8 +87,9 @@ export function thinLabels(
 /** Pixels between two labels. */
 const labelGap = 8;
 
-/** The names of bars, days or months, as labels: of days inside one month their numbers, else months, else years. */
+/** The names of bars, hours, days or months, as labels: of days inside one month their numbers, else months, else years. */
 export function timeLabels(names: readonly string[]): AxisLabel[] {
+  if (names[0]?.length === hourName.length) return hourLabels(names);
   const first = names[0] ?? '';
   const last = names.at(-1) ?? '';
   const isDays = first.length === 10;
@@ -102,6 +103,18 @@ export function timeLabels(names: readonly string[]): AxisLabel[] {
   return months
     .filter(({ name }) => name.slice(5, 7) === '01')
     .map(({ index, name }) => ({ index, text: name.slice(0, 4) }));
+}
+
+/** How an hour is named. */
+const hourName = '2001-01-01 12:00';
+
+/** Of hours every sixth: the day at midnight, else the time. */
+function hourLabels(names: readonly string[]): AxisLabel[] {
+  return names.flatMap((name, index) => {
+    const hour = Number(name.slice(11, 13));
+    if (hour % 6 !== 0) return [];
+    return [{ index, text: hour === 0 ? name.slice(5, 10) : name.slice(11) }];
+  });
 }
 
 /** The month after this one; both are `YYYY-MM`. */

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
-import { AbandonedIcon, FailingIcon, OkIcon, PendingIcon, RunningIcon } from '../../ui/icons.tsx';
+import { backlogText, EndpointHealth, healthOf } from '../../ui/endpoint-health.tsx';
+import { HoursChart, hoursText, OkShare, okShareOf } from '../../ui/hours.tsx';
+import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
-import { HoursChart, hoursText, OkShare, okShareOf } from '../hours.tsx';
 import markClasses from '../marks.module.css';
 import { Target } from '../marks.tsx';
-import { backlogText, healthOf } from '../words.ts';
 
 /** The columns of the page ENDPOINTS. */
 export const endpointColumns: readonly Column<Endpoint>[] = [
@@ -100,31 +100,6 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     value: ({ rate_limit: rate }) => rate,
   },
 ];
-
-const healthIcons = {
-  ok: OkIcon,
-  degraded: RunningIcon,
-  failing: FailingIcon,
-  disabled: AbandonedIcon,
-} as const;
-
-/** How an endpoint fares, as a word with a shape and a colour. */
-export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode {
-  const health = healthOf(endpoint);
-  const Icon = healthIcons[health];
-  return (
-    <span className={markClasses.status} data-health={health}>
-      <Icon />
-      {health}
-      {health === 'disabled' && whyDisabled(endpoint)}
-    </span>
-  );
-}
-
-function whyDisabled({ backlog, disabled_reason: reason }: Endpoint): string {
-  if (backlog.is_discarding) return ': discards its backlog';
-  return reason === 'gone' ? ': gone (410)' : '';
-}
 
 /** Whether the endpoint is paused after many failures in a row. */
 export function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {

@@ -5,6 +5,7 @@ import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
+import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
 import classes from '../../ui/form.module.css';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
@@ -17,8 +18,7 @@ import { notify } from '../../ui/toasts.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
 import { deliveryHref, newEndpoint } from '../search.ts';
-import { backlogText } from '../words.ts';
-import { Breaker, EndpointHealth } from './columns.tsx';
+import { Breaker } from './columns.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 
 type EndpointDrawerProps = {

@@ -1,0 +1,83 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ingestBatch } from '../lib/ingest.ts';
+import { makeRecord } from '../lib/records.ts';
+import { drawerOf, keepScreen, launchBrowser, openPage, patient, signIn } from './lib/browser.ts';
+import {
+  abandonedCount,
+  pendingCount,
+  startWebhookService,
+  type WebhookService,
+} from './lib/webhook-service.ts';
+
+let webhooks: WebhookService;
+let browser: Browser;
+beforeAll(async () => {
+  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
+  await ingestBatch(
+    webhooks.service,
+    Array.from({ length: 40 }, (_, n) => makeRecord(`e${n}`, n)),
+  );
+});
+afterAll(async () => {
+  await browser?.close();
+  await webhooks?.remove();
+});
+
+const figures = (page: Page) => page.getByRole('region', { name: 'Figures' });
+const state = (page: Page) => page.getByRole('region', { name: 'State' });
+const tile = (page: Page, name: string) =>
+  figures(page).getByRole('link', { name: new RegExp(`^${name}`) });
+
+async function open(options: Parameters<typeof openPage>[2] = {}, token?: string) {
+  const opened = await openPage(browser, webhooks.service, options);
+  await opened.page.clock.install();
+  await opened.page.goto('/');
+  await signIn(opened.page, token ?? webhooks.service.token);
+  await tile(opened.page, 'RECORDS').getByText('40', { exact: true }).waitFor();
+  return opened;
+}
+
+test('is the first page after sign-in, and leads to what is wrong and to each page', async () => {
+  const { page, expectQuiet, close } = await open();
+  expect(new URL(page.url()).hash).toBe('#/');
+  const wrong = state(page).getByRole('link');
+  expect(await wrong.allTextContents()).toContain(`${abandonedCount} abandoned`);
+  await tile(page, 'DEAD LETTERS').getByText(`${pendingCount} pending`).waitFor();
+  await tile(page, 'STORED TODAY').getByText('40', { exact: true }).waitFor();
+  await keepScreen(page, 'overview');
+
+  await wrong.filter({ hasText: 'abandoned' }).click();
+  await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/dlq?status=abandoned');
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await tile(page, 'LAST VERIFICATION').click();
+  await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/retention');
+  await page.goBack();
+  const needing = page.getByRole('region', { name: 'ENDPOINTS THAT NEED YOU' });
+  await needing.getByRole('link').first().click();
+  await drawerOf(page).waitFor();
+  await page.goto('/#/');
+  await page.getByRole('rowheader').getByRole('link').first().click();
+  await page.getByRole('tree').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('keeps what it showed in an outage, and is updated in place', async () => {
+  const { page, expectQuiet, close } = await open();
+  let isDown = true;
+  await page.route('**/api/v1/stats/overview', (route) =>
+    isDown ? route.fulfill({ status: 503, body: '' }) : route.continue(),
+  );
+  await page.clock.fastForward(16_000);
+  await page.locator('[data-failing]').waitFor();
+  await tile(page, 'RECORDS').getByText('40', { exact: true }).waitFor();
+  await ingestBatch(webhooks.service, [makeRecord('late', 1)]);
+  isDown = false;
+  await page.getByRole('button', { name: 'RETRY' }).click();
+  await tile(page, 'RECORDS').getByText('41', { exact: true }).waitFor();
+  await page.locator('[data-failing]').waitFor({ state: 'detached' });
+  expectQuiet([/503 \(Service Unavailable\)/]);
+  await close();
+});

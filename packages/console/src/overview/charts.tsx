@@ -1,0 +1,149 @@
+import { type ReactNode, useMemo } from 'react';
+import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
+import { BarChart } from '../ui/chart/bar-chart.tsx';
+import { type Bar, type Series, SeriesLegend } from '../ui/chart/bar-picture.tsx';
+import { formatInstant, type Zone } from '../ui/format.ts';
+import { countOf } from '../ui/words.ts';
+import { useZone } from '../ui/zone-switch.tsx';
+import { HeatMap } from './heat-map.tsx';
+import classes from './overview.module.css';
+import { TroubledEndpoints } from './troubled-endpoints.tsx';
+
+const [height, tallHeight] = [184, 312];
+
+/** How it went lately, as pictures. */
+export function Charts(props: { overview: Overview | undefined; isAdmin: boolean }): ReactNode {
+  const { overview, isAdmin } = props;
+  const records = overview?.records ?? null;
+  const webhooks = overview?.webhooks ?? null;
+  return (
+    <div className={classes.charts}>
+      {isAdmin && (
+        <Card title="ENDPOINTS THAT NEED YOU" height={height}>
+          {webhooks && <TroubledEndpoints webhooks={webhooks} />}
+        </Card>
+      )}
+      {isAdmin && <DeliveriesPerHour webhooks={webhooks} />}
+      <StoredPerDay records={records} />
+      <Card title="STORED PER TENANT AND DAY, 4 WEEKS" height={tallHeight}>
+        {records && <HeatMap of={records.by_tenant} />}
+      </Card>
+      <HotAndCold records={records} />
+    </div>
+  );
+}
+
+/** A picture with its title. It is as high before its data is there. */
+function Card(props: {
+  title: string;
+  height: number;
+  legend?: readonly Series[];
+  children: ReactNode;
+}): ReactNode {
+  const { title, legend } = props;
+  return (
+    <section className={classes.card} aria-label={title}>
+      <div className={classes.cardHead}>
+        <h2>{title}</h2>
+        {legend && <SeriesLegend series={legend} />}
+      </div>
+      <div style={{ minHeight: props.height }}>{props.children}</div>
+    </section>
+  );
+}
+
+function StoredPerDay({ records }: { records: RecordsOverview | null }): ReactNode {
+  const bars = useMemo(
+    () =>
+      records &&
+      barsOfDays(
+        records.days.from,
+        records.days.count.map((count) => [count]),
+      ),
+    [records],
+  );
+  const from = records?.counted_from ?? null;
+  const isWhole = from !== null && from <= (records?.days.from ?? '');
+  return (
+    <Card title="RECORDS STORED PER DAY, 90 DAYS" height={tallHeight}>
+      {bars && (
+        <>
+          <BarChart label="Records stored per day" bars={bars} height={tallHeight - 24} />
+          <p className={classes.note}>
+            {isWhole ? '' : from === null ? 'Nothing was counted yet.' : `Counted since ${from}.`}
+          </p>
+        </>
+      )}
+    </Card>
+  );
+}
+
+const outcomes: readonly Series[] = [
+  { name: 'delivered', tone: 'ok' },
+  { name: 'failed', tone: 'failed' },
+  { name: 'abandoned', tone: 'abandoned' },
+];
+const sayAttempts = (count: number) => countOf(count, 'attempt');
+
+function DeliveriesPerHour({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
+  const [zone] = useZone();
+  const bars = useMemo(() => webhooks && barsOfHours(webhooks.hours, zone), [webhooks, zone]);
+  return (
+    <Card title="DELIVERIES PER HOUR, 48 HOURS" height={height} legend={outcomes}>
+      {bars && (
+        <BarChart
+          label="Deliveries per hour"
+          bars={bars}
+          series={outcomes}
+          say={sayAttempts}
+          height={height}
+        />
+      )}
+    </Card>
+  );
+}
+
+const tiers: readonly Series[] = [
+  { name: 'cold', tone: 'cold' },
+  { name: 'hot', tone: 'hot' },
+];
+
+function HotAndCold({ records }: { records: RecordsOverview | null }): ReactNode {
+  const bars = useMemo(() => records && barsOfTiers(records.days), [records]);
+  return (
+    <Card title="HOT AND COLD, 90 DAYS" height={height} legend={tiers.toReversed()}>
+      {bars && <BarChart label="Hot and cold records" bars={bars} series={tiers} height={height} />}
+    </Card>
+  );
+}
+
+const [dayMillis, hourMillis] = [86_400_000, 3_600_000];
+
+function barsOfDays(from: string, parts: readonly (readonly number[])[]): Bar[] {
+  return parts.map((each, at) => ({
+    name: new Date(Date.parse(from) + at * dayMillis).toISOString().slice(0, 10),
+    parts: each,
+  }));
+}
+
+/** The bars of hours, named by the time at which each begins. */
+export function barsOfHours(hours: WebhooksOverview['hours'], zone: Zone): Bar[] {
+  return hours.delivered.map((delivered, at) => {
+    const start = new Date(Date.parse(hours.from) + at * hourMillis).toISOString();
+    return {
+      name: formatInstant(start, zone).slice(0, 16),
+      parts: [delivered, hours.failed[at] ?? 0, hours.abandoned[at] ?? 0],
+    };
+  });
+}
+
+/** The bars of hot and cold. On a day at whose end nobody looked it was as on the day before, as far as is known. */
+export function barsOfTiers({ from, hot_count, cold_count }: RecordsOverview['days']): Bar[] {
+  let last: readonly number[] = [0, 0];
+  const parts = hot_count.map((hot, at) => {
+    const cold = cold_count[at] ?? null;
+    if (hot !== null && cold !== null) last = [cold, hot];
+    return last;
+  });
+  return barsOfDays(from, parts);
+}

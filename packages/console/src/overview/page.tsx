@@ -1,0 +1,84 @@
+import type { ReactNode } from 'react';
+import type { Overview } from '../api/types.ts';
+import { formatAge } from '../ui/format.ts';
+import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
+import { OkIcon, WarningIcon } from '../ui/icons.tsx';
+import { NowProvider } from '../ui/marks.tsx';
+import { useSession } from '../ui/session.ts';
+import { Charts } from './charts.tsx';
+import classes from './overview.module.css';
+import { Tiles } from './tiles.tsx';
+import { useOverview } from './use-overview.ts';
+import { describeTrouble } from './words.ts';
+
+/** The page OVERVIEW: what is wrong, what there is, and how it went lately. */
+export function OverviewPage(): ReactNode {
+  const query = useOverview();
+  const failure = useFailure(query);
+  const { actor, hasScope } = useSession();
+  const overview = query.data;
+  if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
+  return (
+    <NowProvider>
+      <FreshnessBanner queries={[query]} isAgeElsewhere />
+      {overview === undefined && failure !== null ? (
+        <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+      ) : (
+        <div className={classes.page} aria-busy={overview === undefined}>
+          <Troubles overview={overview} updatedAt={query.dataUpdatedAt} />
+          <Tiles overview={overview} isAdmin={hasScope('admin')} />
+          <Charts overview={overview} isAdmin={hasScope('admin')} />
+        </div>
+      )}
+    </NowProvider>
+  );
+}
+
+/** One line: what is wrong, each as a link to where it is mended, or that all is well. */
+function Troubles(props: { overview: Overview | undefined; updatedAt: number }): ReactNode {
+  const { overview, updatedAt } = props;
+  const troubles = overview?.troubles ?? [];
+  const isWell = troubles.length === 0;
+  return (
+    <section className={classes.troubles} aria-label="State" data-well={isWell}>
+      {overview !== undefined && (
+        <>
+          {isWell ? <OkIcon /> : <WarningIcon />}
+          <p role="status">
+            {isWell ? (
+              <strong>All is well</strong>
+            ) : (
+              troubles.map((trouble, index) => {
+                const { text, href } = describeTrouble(trouble);
+                return (
+                  <span key={trouble.kind}>
+                    {index > 0 && ' · '}
+                    <a href={href}>{text}</a>
+                  </span>
+                );
+              })
+            )}
+          </p>
+          <Age of={updatedAt} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Age({ of }: { of: number }): ReactNode {
+  const age = useNow(1000) - of;
+  return <span className={classes.age}>{age < 1000 ? 'just now' : `${formatAge(age)} ago`}</span>;
+}
+
+function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
+  return (
+    <section className={classes.nothing}>
+      <h2>Nothing to see with this token</h2>
+      <p>
+        It has {scopes.join(', ')}. What there is and how it goes is for tokens with
+        enrichment:read, and webhooks are for admins.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,210 @@
+import type { ReactNode } from 'react';
+import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
+import { Sparkline } from '../ui/chart/sparkline.tsx';
+import { formatBytes, formatCount, formatShare } from '../ui/format.ts';
+import { hoursText, okShareOf } from '../ui/hours.tsx';
+import { CloseIcon, OkIcon } from '../ui/icons.tsx';
+import { SkeletonText } from '../ui/list.tsx';
+import { Moment } from '../ui/marks.tsx';
+import { panelHref } from '../ui/panel-place.ts';
+import { countOf } from '../ui/words.ts';
+import classes from './overview.module.css';
+import { describeChange, describeWork } from './words.ts';
+
+/** The figures that operators come for. Each leads to its page. */
+export function Tiles(props: { overview: Overview | undefined; isAdmin: boolean }): ReactNode {
+  const { overview, isAdmin } = props;
+  const { records = null, webhooks = null, retention = null } = overview ?? {};
+  return (
+    <section className={classes.tiles} aria-label="Figures">
+      <RecordsTile records={records} />
+      <TodayTile records={records} />
+      {isAdmin && <DeliveriesTile webhooks={webhooks} />}
+      {isAdmin && <DeadLettersTile webhooks={webhooks} />}
+      <VerificationTile retention={retention} />
+      <WorkTile work={overview?.work} />
+    </section>
+  );
+}
+
+type TileProps = {
+  name: string;
+  /** The place to which it leads. */
+  href: string;
+  /** The figure; null while it is read. */
+  figure: ReactNode;
+  note: ReactNode;
+  picture?: ReactNode;
+};
+
+function Tile({ name, href, figure, note, picture }: TileProps): ReactNode {
+  return (
+    <a className={classes.tile} href={href}>
+      <span className={classes.name}>{name}</span>
+      <span className={classes.figure}>{figure ?? <SkeletonText width="96px" />}</span>
+      <span className={classes.note}>{note}</span>
+      {picture !== undefined && <span className={classes.picture}>{picture}</span>}
+    </a>
+  );
+}
+
+function RecordsTile({ records }: { records: RecordsOverview | null }): ReactNode {
+  const tiers = records !== null && records.count > 0;
+  return (
+    <Tile
+      name="RECORDS"
+      href="#/records"
+      figure={records && formatCount(records.count)}
+      note={
+        records &&
+        (tiers
+          ? `${formatShare(records.hot_count / records.count)} hot, ${formatShare(records.cold_count / records.count)} cold · ${formatBytes(records.bytes)}`
+          : 'none yet')
+      }
+    />
+  );
+}
+
+function TodayTile({ records }: { records: RecordsOverview | null }): ReactNode {
+  const hours = records?.hours.count.slice(-24) ?? [];
+  const label = `Records stored in each of the last 24 hours: ${countOf(
+    hours.reduce((sum, count) => sum + count, 0),
+    'record',
+  )}`;
+  return (
+    <Tile
+      name="STORED TODAY"
+      href="#/records"
+      figure={records && formatCount(records.today.count)}
+      note={records && describeChange(records)}
+      picture={records && <Sparkline label={label} good={hours} bad={[]} />}
+    />
+  );
+}
+
+function DeliveriesTile({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
+  const day = webhooks && lastDay(webhooks.hours);
+  const share = okShareOf(day ?? undefined);
+  return (
+    <Tile
+      name="DELIVERED / H"
+      href="#/deliveries"
+      // The last hour that is over.
+      figure={day && formatCount(day.delivered.at(-2) ?? 0)}
+      note={day && (share === null ? 'none in 24 h' : `${tenths(share)} of attempts in 24 h`)}
+      picture={day && <Sparkline label={hoursText(day)} good={day.delivered} bad={sums(day)} />}
+    />
+  );
+}
+
+/** Those of attempts that did not deliver. */
+function sums({ failed, abandoned }: WebhooksOverview['hours']): number[] {
+  return failed.map((count, at) => count + (abandoned[at] ?? 0));
+}
+
+function lastDay({ from, ...series }: WebhooksOverview['hours']): WebhooksOverview['hours'] {
+  return {
+    from,
+    delivered: series.delivered.slice(-24),
+    failed: series.failed.slice(-24),
+    abandoned: series.abandoned.slice(-24),
+  };
+}
+
+/** A share with a decimal, rounded down, so that 100 % means all: `99.2 %`. */
+function tenths(share: number): string {
+  const tenth = Math.floor(Number((share * 1000).toPrecision(12))) / 10;
+  return `${tenth} %`;
+}
+
+function DeadLettersTile({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
+  if (webhooks === null) return <Tile name="DEAD LETTERS" href="#/dlq" figure={null} note={null} />;
+  const { abandoned, pending, oldest_failure_at: oldest } = webhooks;
+  return (
+    <Tile
+      name="DEAD LETTERS"
+      href="#/dlq"
+      figure={
+        <span data-grave={abandoned > 0}>
+          {formatCount(abandoned)} <small>abandoned</small>
+        </span>
+      }
+      note={
+        oldest === null ? (
+          'DLQ is clean'
+        ) : (
+          <>
+            {formatCount(pending)} pending · oldest <Moment at={oldest} />
+          </>
+        )
+      }
+    />
+  );
+}
+
+function VerificationTile({ retention }: { retention: Overview['retention'] }): ReactNode {
+  const name = 'LAST VERIFICATION';
+  const last = retention?.verification ?? null;
+  if (last === null) {
+    const figure = retention === null ? null : 'never';
+    return (
+      <Tile
+        name={name}
+        href="#/retention"
+        figure={figure}
+        note={retention && 'VERIFY reads all back'}
+      />
+    );
+  }
+  const { id, ok, problem_count: problems, segments_total: segments, finished_at: at } = last;
+  const word = ok === null ? 'not finished' : ok ? 'equal' : countOf(problems, 'difference');
+  return (
+    <Tile
+      name={name}
+      href={panelHref('/retention', { kind: 'verification', id })}
+      figure={
+        <span className={classes.outcome} data-ok={ok === true} data-grave={ok !== true}>
+          {ok === true ? <OkIcon /> : <CloseIcon />}
+          {word}
+        </span>
+      }
+      note={
+        <>
+          <Moment at={at} /> · {countOf(segments ?? 0, 'segment')}
+        </>
+      }
+    />
+  );
+}
+
+const mostShown = 2;
+
+/** What is under way, each as a link to where it is followed. */
+function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
+  const more = (work?.length ?? 0) - mostShown;
+  return (
+    <div className={classes.tile}>
+      <span className={classes.name}>UNDER WAY</span>
+      {work?.length === 0 && <span className={classes.figure}>–</span>}
+      {work?.length === 0 && <span className={classes.note}>no jobs</span>}
+      {work === undefined && (
+        <span className={classes.figure}>
+          <SkeletonText width="48px" />
+        </span>
+      )}
+      {work !== undefined && work.length > 0 && (
+        <ul className={classes.work}>
+          {work.slice(0, mostShown).map((each) => {
+            const { name, far, href } = describeWork(each);
+            return (
+              <li key={each.id}>
+                <a href={href}>{name}</a> <span>{far}</span>
+              </li>
+            );
+          })}
+          {more > 0 && <li className={classes.note}>and {more} more</li>}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+import type { WebhooksOverview } from '../api/types.ts';
+import { backlogText, EndpointHealth } from '../ui/endpoint-health.tsx';
+import { formatCount, visibleText } from '../ui/format.ts';
+import { HoursChart, OkShare } from '../ui/hours.tsx';
+import { CutText } from '../ui/marks.tsx';
+import { panelHref } from '../ui/panel-place.ts';
+import { countOf } from '../ui/words.ts';
+import classes from './overview.module.css';
+
+/** More than these stand on the page ENDPOINTS. */
+const mostShown = 4;
+
+/** The endpoints that fail or are gone, the worst first; each leads to its panel. */
+export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactNode {
+  const { endpoints, failing, degraded, gone } = webhooks;
+  const shown = endpoints.slice(0, mostShown);
+  const more = failing + degraded + gone - shown.length;
+  if (shown.length === 0) return <p className={classes.empty}>No endpoint fails.</p>;
+  return (
+    <>
+      <ul className={classes.endpoints}>
+        {shown.map((endpoint) => (
+          <li key={endpoint.id}>
+            <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint.id })}>
+              <EndpointHealth endpoint={endpoint} />
+              <span className={classes.target}>
+                <strong>{visibleText(endpoint.tenant)}</strong> <CutText text={endpoint.url} />
+              </span>
+              <span className={classes.ok}>
+                <OkShare hours={endpoint.hours} /> ok
+              </span>
+              <span className={classes.spark}>
+                <HoursChart hours={endpoint.hours} />
+              </span>
+              <span className={classes.waiting}>{backlogText(endpoint.backlog)} wait</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {more > 0 && (
+        <a className={classes.more} href="#/endpoints">
+          and {formatCount(more)} more {countOf(more, 'endpoint').replace(/^\S+ /, '')}
+        </a>
+      )}
+    </>
+  );
+}

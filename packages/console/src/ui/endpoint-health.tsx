@@ -1,0 +1,44 @@
+import type { ReactNode } from 'react';
+import type { Endpoint } from '../api/types.ts';
+import classes from './endpoint-health.module.css';
+import { AbandonedIcon, FailingIcon, OkIcon, RunningIcon } from './icons.tsx';
+
+/** How an endpoint fares, in one word. */
+export type Health = 'ok' | 'degraded' | 'failing' | 'disabled';
+
+/** An endpoint is degraded when its last attempts failed, and failing when it is paused for that. */
+export function healthOf({ enabled, breaker }: Pick<Endpoint, 'enabled' | 'breaker'>): Health {
+  if (!enabled) return 'disabled';
+  if (breaker.state !== 'closed') return 'failing';
+  return breaker.failures_in_row > 0 ? 'degraded' : 'ok';
+}
+
+/** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
+export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): string {
+  return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
+}
+
+const healthIcons = {
+  ok: OkIcon,
+  degraded: RunningIcon,
+  failing: FailingIcon,
+  disabled: AbandonedIcon,
+} as const;
+
+/** How an endpoint fares, as a word with a shape and a colour. */
+export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode {
+  const health = healthOf(endpoint);
+  const Icon = healthIcons[health];
+  return (
+    <span className={classes.health} data-health={health}>
+      <Icon />
+      {health}
+      {health === 'disabled' && whyDisabled(endpoint)}
+    </span>
+  );
+}
+
+function whyDisabled({ backlog, disabled_reason: reason }: Endpoint): string {
+  if (backlog.is_discarding) return ': discards its backlog';
+  return reason === 'gone' ? ': gone (410)' : '';
+}
