@@ -40,30 +40,6 @@ const auditLog = () =>
   );
 
 describe('refusals', () => {
-  test('nothing is told or done without a token or its scope', async () => {
-    const reader = (await service.makeToken({ preset: 'support-readonly' })).token;
-    const pipeline = (await service.makeToken({ preset: 'pipeline' })).token;
-    const body = { tenant: 'TX', dataset: 'training' };
-    for (const [method, at, token, status] of [
-      ['POST', path, null, 401],
-      ['GET', path, null, 401],
-      ['DELETE', `${path}/x`, null, 401],
-      ['GET', '/enrichment/days?tenant=TX', null, 401],
-      ['POST', path, reader, 403],
-      ['DELETE', `${path}/x`, reader, 403],
-      ['GET', path, pipeline, 403],
-      ['GET', '/enrichment/days?tenant=TX', pipeline, 403],
-    ] as const) {
-      const answer = await service.call(
-        method,
-        at,
-        method === 'POST' ? { token, body } : { token },
-      );
-      expect(answer.status, `${method} ${at}`).toBe(status);
-    }
-    expect(await storedIds()).toEqual([]);
-  });
-
   test.each([
     [{ dataset: 'testing' }, '/dataset'],
     [{ dataset: undefined }, '/dataset'],
@@ -95,29 +71,6 @@ describe('refusals', () => {
     '/enrichment/days?tenant=TX&cursor=abc',
   ])('refuses %s', async (at) => {
     expect((await service.call('GET', at)).status).toBe(400);
-  });
-
-  test('a limited token tags no other tenant, existing or not, and is told the same of both', async () => {
-    const answers = await Promise.all(['CA', 'nobody'].map((tenant) => tag({ tenant }, limited)));
-    for (const { json } of answers) {
-      expect(json).toMatchObject({ status: 400, errors: [{ path: '/tenant' }] });
-    }
-    expect(answers[0]?.json.errors).toEqual(answers[1]?.json.errors);
-    expect((await tag({ tenant: 'CA', dry_run: true }, limited)).status).toBe(400);
-  });
-
-  test('a limited token neither sees nor deletes the tags of other tenants', async () => {
-    const foreign = (await tag({ tenant: 'CA' })).json.id;
-    const own = (await tag({})).json.id;
-    expect(idsOf(await list('', limited))).toEqual([own]);
-    expect(await list('tenant=CA', limited)).toEqual({ data: [], next_cursor: null });
-    const days = await service.call('GET', '/enrichment/days?tenant=CA', { token: limited });
-    expect(days.json).toEqual({ data: [], next_cursor: null });
-    for (const id of [foreign, 'tag_none']) {
-      const answer = await service.call('DELETE', `${path}/${id}`, { token: limited });
-      expect(answer.json).toMatchObject({ status: 404, code: 'tag_not_found' });
-    }
-    expect(await storedIds()).toEqual([foreign, own].sort(byText));
   });
 
   test('a window is tagged once for each dataset', async () => {

@@ -22,30 +22,6 @@ const auditEntries = () =>
     from audit_log order by at`);
 
 describe('refusals', () => {
-  test('every route of policies and tenants answers 401 without a token', async () => {
-    for (const [method, path] of [
-      ['GET', '/retention/policies'],
-      ['GET', '/retention/policies/x'],
-      ['PUT', '/retention/policies/x'],
-      ['DELETE', '/retention/policies/x'],
-      ['GET', '/retention/tenants'],
-    ] as const) {
-      expect((await api.call(method, path, { token: null })).status, path).toBe(401);
-    }
-  });
-
-  test('reading needs enrichment:read and changing needs admin', async () => {
-    const pipeline = await api.makeToken({ preset: 'pipeline' });
-    const reader = await api.makeToken({ preset: 'support-readonly' });
-    for (const path of ['/retention/policies', '/retention/policies/x', '/retention/tenants']) {
-      expect((await api.call('GET', path, { token: pipeline })).status).toBe(403);
-      expect((await api.call('GET', path, { token: reader })).status).toBe(200);
-    }
-    expect((await put('x', { hot_days: 1 }, reader)).json.code).toBe('scope_missing');
-    expect((await api.call('DELETE', '/retention/policies/x', { token: reader })).status).toBe(403);
-    expect((await get('x')).json.from_default).toBe(true);
-  });
-
   test.each([
     [{}, '/hot_days'],
     [{ hot_days: -1 }, '/hot_days'],
@@ -117,18 +93,6 @@ describe('refusals', () => {
       expect((await api.call('DELETE', '/retention/policies/*', { token })).status).toBe(400);
     }
     expect((await get('*')).json.hot_days).toBe(3);
-    expect((await get('foreign')).json.hot_days).toBe(9);
-  });
-
-  test('a limited token finds no policy of a foreign tenant, existing or not', async () => {
-    await seedPolicy(api.db, { tenant: 'foreign', hotDays: 9 });
-    for (const tenant of ['foreign', 'nobody']) {
-      expect((await get(tenant, limited)).json.code).toBe('policy_not_found');
-      const path = `/retention/policies/${tenant}`;
-      expect((await api.call('DELETE', path, { token: limited })).json.code).toBe(
-        'policy_not_found',
-      );
-    }
     expect((await get('foreign')).json.hot_days).toBe(9);
   });
 });

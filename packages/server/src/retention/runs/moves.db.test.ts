@@ -28,14 +28,6 @@ const numbers = (rows: { id: string }[]) => rows.map((row) => Number(row.id.slic
 const list = async (query: string, limit = 500, token?: string) =>
   numbers(await api.walk(`/retention/moves${query}`, limit, token));
 
-test('the journal answers 401 without a token and 403 without enrichment:read', async () => {
-  const pipeline = await api.makeToken({ preset: 'pipeline' });
-  for (const path of ['/retention/moves', '/retention/moves/mov_001']) {
-    expect((await api.call('GET', path, { token: null })).status).toBe(401);
-    expect((await api.call('GET', path, { token: pipeline })).json.code).toBe('scope_missing');
-  }
-});
-
 test.each([
   'state=done',
   'kind=copy',

@@ -23,16 +23,6 @@ async function verified(body: object, token?: string) {
   return (await get(json.id)).json;
 }
 
-test('only admins ask for a verification; readers see it', async () => {
-  const { token: reader } = await service.makeToken({ preset: 'support-readonly' });
-  const { token: writer } = await service.makeToken({ scopes: ['enrichment:write'] });
-  expect((await service.call('POST', path, { token: null, body: {} })).status).toBe(401);
-  expect((await service.call('GET', path, { token: null })).status).toBe(401);
-  expect((await ask({}, reader)).json).toMatchObject({ status: 403, code: 'scope_missing' });
-  expect((await get('vrf_1', writer)).status).toBe(403);
-  expect((await service.call('GET', path, { token: reader })).status).toBe(200);
-});
-
 test('an unknown one answers 404, a wrong field, limit or cursor 400', async () => {
   for (const id of ['vrf_1', 'no.id']) {
     expect((await get(id)).json).toMatchObject({ status: 404, code: 'verification_not_found' });

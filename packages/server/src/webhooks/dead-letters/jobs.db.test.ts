@@ -60,22 +60,6 @@ async function slowJob(token?: string): Promise<string> {
   return json.id;
 }
 
-test('bulk re-arms are refused without admin', async () => {
-  const { token } = await service.makeToken({ preset: 'pipeline' });
-  const calls = [
-    ['POST', '/webhook/dlq/retry'],
-    ['GET', '/webhook/dlq/retries'],
-    ['GET', '/webhook/dlq/retries/x'],
-    ['PATCH', '/webhook/dlq/retries/x'],
-    ['DELETE', '/webhook/dlq/retries/x'],
-  ] as const;
-  for (const [method, path] of calls) {
-    const body = method === 'POST' || method === 'PATCH' ? { body: {} } : {};
-    expect((await service.call(method, path, { token: null, ...body })).status).toBe(401);
-    expect((await service.call(method, path, { token, ...body })).status).toBe(403);
-  }
-});
-
 test('a mistyped filter, an impossible time and an empty change answer 400', async () => {
   const bodies = [
     { tenants: 'A' },

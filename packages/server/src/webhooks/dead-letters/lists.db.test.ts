@@ -57,18 +57,6 @@ async function walk(path: string, limit: number, token?: string) {
   return seen;
 }
 
-test('lists are refused without admin', async () => {
-  const { token } = await service.makeToken({ preset: 'support-readonly' });
-  for (const path of [
-    '/webhook/dlq?status=pending',
-    '/webhook/dlq/groups?status=pending',
-    '/webhook/deliveries',
-  ]) {
-    expect((await service.call('GET', path, { token: null })).status).toBe(401);
-    expect((await get(path, token)).status).toBe(403);
-  }
-});
-
 test('a status is required and must be one of the queue', async () => {
   for (const query of [
     '',

@@ -1,0 +1,176 @@
+import sql from 'sql-template-tag';
+import { expect } from 'vitest';
+import type { CallOptions, TestService } from '../../../test/service.ts';
+import { newAccessToken } from '../../kernel/ids.ts';
+import { seedDeliveries, seedDelivery } from '../../webhooks/dead-letters/testing/seed.ts';
+import { laneOf } from '../../webhooks/lanes.ts';
+
+/** The kinds of things that a path or a filter names, by the beginning of the paths that do. */
+const kindsByPath = [
+  ['/tokens/', 'token'],
+  ['/sessions/', 'session'],
+  ['/enrichment/tags/', 'tag'],
+  ['/enrichment/dataset-versions/', 'version'],
+  ['/exports/links/', 'link'],
+  ['/exports/', 'export'],
+  ['/retention/policies/', 'policy'],
+  ['/retention/runs/', 'run'],
+  ['/retention/moves/', 'move'],
+  ['/retention/verify/', 'verification'],
+  ['/webhook/endpoints/', 'endpoint'],
+  ['/incidents/', 'incident'],
+  ['/webhook/dlq/retries/', 'retryJob'],
+  ['/webhook/dlq/', 'delivery'],
+] as const;
+export type Kind = (typeof kindsByPath)[number][1] | 'disabledEndpoint' | 'owner';
+
+/** The filters of lists that name a tenant or a thing of it. */
+export const kindsByFilter: Readonly<Record<string, Kind>> = {
+  tenant: 'policy',
+  q: 'policy',
+  actor: 'owner',
+  endpoint_id: 'endpoint',
+  incident_id: 'incident',
+  run_id: 'run',
+  version: 'version',
+};
+
+/** The kind of thing that the parameter of a path names. A path of a new kind of thing has to be added above. */
+export function kindOfPath(path: string): Kind {
+  const found = kindsByPath.find(([beginning]) => path.startsWith(`${beginning}:`));
+  if (found === undefined) throw new Error(`matrix-world.ts does not know what ${path} names`);
+  return found[1];
+}
+
+export type MatrixTenant = {
+  readonly tenant: string;
+  /** An admin token that reaches this tenant alone. */
+  readonly secret: string;
+  /** One thing of each kind, which calls must leave as it is. */
+  readonly things: Readonly<Record<Kind, string>>;
+  readonly fresh: (kind: Kind) => Promise<string>;
+  /** Waits until an export job is completed. */
+  readonly complete: (id: string) => Promise<string>;
+};
+
+/** A tenant that has one of everything, some of it cold. */
+export async function seedTenant(service: TestService, tenant: string): Promise<MatrixTenant> {
+  const owner = await service.makeToken({ preset: 'admin', tenants: [tenant] });
+  const secret = owner.token;
+  const call = async (method: string, path: string, options: CallOptions = {}) => {
+    const answer = await service.call(method, path, { token: secret, ...options });
+    expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
+    return answer.json;
+  };
+  const until = async (path: string, isDone: (row: { state: string }) => boolean) => {
+    for (;;) {
+      const row = await call('GET', path);
+      if (isDone(row)) return row.id as string;
+      if (row.state === 'failed') throw new Error(JSON.stringify(row));
+    }
+  };
+  const idOf = async (method: string, path: string, body: unknown) =>
+    (await call(method, path, { body })).id as string;
+  let made = 0;
+  const endpoint = (enabled: boolean) =>
+    idOf('POST', '/webhook/endpoints', { tenant, url: `http://127.0.0.1:9/${++made}`, enabled });
+  const day = () => `2020-02-${String((++made % 28) + 1).padStart(2, '0')}`;
+
+  const makers: Record<Kind, () => Promise<string>> = {
+    owner: async () => owner.id,
+    token: () => idOf('POST', '/tokens', { name: 'x', preset: 'curator', tenants: [tenant] }),
+    async session() {
+      const body = { name: 'y', preset: 'curator', tenants: [tenant] };
+      const { id, token } = await call('POST', '/tokens', { body });
+      await call('POST', '/session', { token: null, body: { token } });
+      const { data } = await call('GET', '/sessions');
+      return data.find((row: { actor: { token_id: string } }) => row.actor.token_id === id).id;
+    },
+    tag() {
+      const from = day();
+      const window = { store: `S${made}`, from, to: from };
+      return idOf('POST', '/enrichment/tags', { tenant, ...window, dataset: 'fine_tuning' });
+    },
+    version: () =>
+      idOf('POST', '/enrichment/dataset-versions', {
+        ...{ tenant, dataset: 'training', name: `version ${++made}` },
+      }),
+    async link() {
+      const body = { tenant, delivery: 'link' };
+      return (await call('POST', '/exports/csv', { body })).url.split('/').at(-1);
+    },
+    async export() {
+      const headers = { prefer: 'respond-async' };
+      return (await call('POST', '/exports/csv', { headers, body: { tenant } })).id;
+    },
+    async policy() {
+      await call('PUT', `/retention/policies/${tenant}`, { body: { hot_days: 3 } });
+      return tenant;
+    },
+    run: () => idOf('POST', '/retention/run', { tenant }),
+    async move() {
+      const { data } = await call('GET', `/retention/moves?tenant=${tenant}`);
+      return data[0].id;
+    },
+    verification: () => idOf('POST', '/retention/verify', { tenant }),
+    endpoint: () => endpoint(true),
+    disabledEndpoint: () => endpoint(false),
+    async incident() {
+      await makers.endpoint();
+      return idOf('POST', '/incidents', { tenant, type: 'incident.created', data: {} });
+    },
+    async delivery() {
+      return seedDelivery(service.db, { id: await makers.endpoint(), tenant });
+    },
+    // It has rows for a hundred seconds.
+    async retryJob() {
+      const id = await makers.endpoint();
+      await seedDeliveries(service.db, { id, tenant }, 100);
+      return idOf('POST', '/webhook/dlq/retry', { tenant, endpoint_id: id, rate: 1 });
+    },
+  };
+  const records = Array.from({ length: 10 }, (_, n) => recordOf(tenant, n));
+  await call('POST', '/enrichment/records', { body: { records } });
+  const run = await makers.run();
+  await until(`/retention/runs/${run}`, ({ state }) => state === 'completed');
+  // A late record: there is something hot, and something for the next run to do.
+  await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
+  await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
+  const kinds = Object.keys(makers).filter((kind) => kind !== 'run') as Kind[];
+  const ids = await Promise.all(kinds.map(async (kind) => [kind, await makers[kind]()] as const));
+  const things = { ...Object.fromEntries(ids), run } as Record<Kind, string>;
+  await seedDelivery(service.db, { id: things.endpoint, tenant });
+  await service.db.query(sql`
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+    values (${laneOf(things.endpoint)}, ${things.endpoint}, date_trunc('hour', now()), 5, 0, 0)`);
+  const complete = (id: string) => until(`/exports/${id}`, ({ state }) => state === 'completed');
+  await complete(things.export);
+  return { tenant, secret, things, fresh: (kind) => makers[kind](), complete };
+}
+
+/** A tenant that does not exist, with ids that do not exist and look like those of the other. */
+export function ghostOf(of: MatrixTenant, tenant: string): MatrixTenant {
+  const swap = (id: string) => `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
+  const things = Object.entries(of.things).map(([kind, id]) => [
+    kind,
+    kind === 'policy' ? tenant : swap(id),
+  ]);
+  const ghost = Object.fromEntries(things) as Record<Kind, string>;
+  return {
+    ...{ tenant, secret: newAccessToken(), things: ghost },
+    fresh: async (kind) => ghost[kind],
+    complete: async (id) => id,
+  };
+}
+
+/** A record that is cold by the time of the calls if `n` is below 10. */
+export function recordOf(tenant: string, n: number) {
+  return {
+    tenant,
+    store: 'S',
+    event_id: `e${n}`,
+    occurred_at: `2020-02-28T12:00:00.${String(n).padStart(6, '0')}Z`,
+    kind: 'k',
+    enrichment: { n },
+  };
+}

@@ -1,0 +1,97 @@
+import { type MatrixTenant, recordOf } from './matrix-world.ts';
+import type { ForeignTenant } from './route-rules.ts';
+
+/** How a route is called so that it succeeds for whoever reaches the tenant. */
+export type RouteCall = {
+  /** Beside the filters that the contract has, each of which is tried by itself. */
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The parameter of the path, where it is not simply a thing of the kind that the path begins with. */
+  readonly id?: string;
+  /** `session`: with the cookie of a console session; `nobody`: without any token. By default with a token. */
+  readonly as?: 'session' | 'nobody';
+  /** Where this way of calling differs from the rule of its route. */
+  readonly foreign?: ForeignTenant;
+  readonly audit?: string;
+};
+
+/**
+ * The calls of a route, given a tenant. A route that is not named is called once, without a body. `fresh` makes a
+ * thing of the tenant that no other call uses, because many calls use theirs up.
+ */
+export const routeCalls: Readonly<
+  Record<string, (of: MatrixTenant) => readonly RouteCall[] | Promise<readonly RouteCall[]>>
+> = {
+  signIn: ({ secret }) => [{ as: 'nobody', body: { token: secret } }],
+  signOut: () => [{ as: 'session' }],
+  confirmSession: ({ secret }) => [{ as: 'session', body: { token: secret } }],
+  endOwnSessions: () => [{ as: 'session' }],
+  createToken: ({ tenant }) => [{ body: { name: 'made', preset: 'pipeline', tenants: [tenant] } }],
+
+  ingestRecords: ({ tenant }) => [
+    { body: { records: [recordOf(tenant, 1000)] } },
+    {
+      body: `${JSON.stringify(recordOf(tenant, 1001))}\n`,
+      headers: { 'content-type': 'application/x-ndjson' },
+    },
+  ],
+  listDatasets: () => [{ query: { level: 'tenant' } }, { query: { level: 'store' } }, {}],
+  getRecord: ({ tenant }) => {
+    const { store, occurred_at, event_id } = recordOf(tenant, 0);
+    return [{ query: { tenant, store, occurred_at, event_id } }];
+  },
+  listDays: ({ tenant }) => [{ query: { tenant } }],
+  getFacts: ({ tenant }) => [{ query: { tenant } }],
+
+  createTag: ({ tenant }) => {
+    const tag = { tenant, dataset: 'training', from: '2020-03-01', to: '2020-03-01' };
+    return [{ body: tag }, { body: { ...tag, to: '2020-03-02', dry_run: true }, audit: '(tries)' }];
+  },
+  createVersion: ({ tenant }) => [{ body: { tenant, dataset: 'training', name: 'by a call' } }],
+
+  estimateExport: ({ tenant }) => [{ query: { tenant } }],
+  exportCsv: exportCalls,
+  exportNdjson: exportCalls,
+  exportParquet: exportCalls,
+  downloadExport: async ({ fresh }) => [{ as: 'nobody', id: await fresh('link') }],
+  getExport: ({ things }) => [{ id: things.export }],
+  cancelExport: async ({ fresh, complete }) => [
+    { id: await complete(await fresh('export')), audit: 'export.remove' },
+  ],
+
+  putPolicy: ({ tenant }) => [{ id: tenant, body: { hot_days: 5 } }],
+  deletePolicy: async ({ fresh }) => [{ id: await fresh('policy') }],
+  startRun: ({ tenant }) => [{ body: { tenant, before: '1990-01-01' } }],
+  startVerification: ({ tenant }) => [{ body: { tenant } }],
+  eraseRecords: ({ tenant }) => [
+    { body: { tenant, event_ids: ['e0'], dry_run: true }, audit: '(tries)' },
+    { body: { tenant, event_ids: ['e9'] } },
+  ],
+
+  createEndpoint: ({ tenant }) => [{ body: { tenant, url: 'http://127.0.0.1:9/new' } }],
+  changeEndpoint: async ({ fresh }) => [{ id: await fresh('endpoint'), body: { enabled: false } }],
+  discardBacklog: async ({ fresh }) => [{ id: await fresh('disabledEndpoint') }],
+  reportIncident: ({ tenant }) => [{ body: { tenant, type: 'incident.created', data: {} } }],
+  listDeadLetters: () => [{ query: { status: 'abandoned' } }],
+  listDeadLetterGroups: () => [{ query: { status: 'abandoned', include: 'hours' } }],
+  listEndpoints: () => [{ query: { include: 'hours' } }],
+  // It finds nothing to retry: other calls need the dead letters.
+  retryDeadLetters: ({ tenant }) => [
+    { body: { tenant, failure_class: 'dns' } },
+    { body: { tenant, dry_run: true }, audit: '(tries)' },
+  ],
+  changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
+};
+
+function exportCalls({ tenant }: MatrixTenant): readonly RouteCall[] {
+  return [
+    { body: { tenant } },
+    { body: { tenant, delivery: 'link' }, audit: 'export.link' },
+    {
+      body: { tenant },
+      headers: { prefer: 'respond-async' },
+      ...{ foreign: '400', audit: 'export.create' },
+    },
+  ];
+}

@@ -1,0 +1,127 @@
+import type { Scope } from '../../kernel/values.ts';
+
+/** What holds for a route. matrix.db.test.ts calls every route by it, as every kind of caller. */
+export type RouteRule = {
+  /** The scope that the token needs; `any`: any valid token will do; `open`: the call needs no token. */
+  readonly scope: Scope | 'any' | 'open';
+  /**
+   * `confirms`: a console session must have given its token again (step-up). Anything else says why a session need not:
+   * the route `reads`, or what it writes is harmless.
+   */
+  readonly session: string;
+  /** How a tenant looks to a token that is limited to others. */
+  readonly foreign: ForeignTenant;
+  /** The action of the one entry in the audit log of a call that succeeds, or in brackets why there is none. */
+  readonly audit: string;
+};
+
+/**
+ * - empty: as a tenant that has nothing, with a 2xx
+ * - 400, 404: refused in the words used of a tenant, or an id, that does not exist
+ * - rejected: each of its records is rejected as `tenant_not_allowed`
+ * - 403: the call is only for tokens that reach all tenants
+ * - none: the call concerns no tenant
+ */
+export type ForeignTenant = 'empty' | '400' | '404' | 'rejected' | '403' | 'none';
+
+const reads = 'reads';
+const untold = '(reads)';
+
+/**
+ * One line for each route. To add a route, add its line, and say in route-calls.ts with what body it succeeds where it
+ * takes one.
+ */
+export const routeRules: Readonly<Record<string, RouteRule>> = {
+  // scope, console session, foreign tenant, audit log
+  signIn: rule('open', 'gives the token itself', 'none', 'session.open'),
+  signOut: rule('open', 'ends no session but its own', 'none', 'session.close'),
+  confirmSession: rule('any', 'gives the token itself', 'none', 'session.confirm'),
+  whoAmI: rule('any', reads, 'none', untold),
+  createToken: rule('admin', 'confirms', '400', 'token.create'),
+  listTokens: rule('admin', reads, 'empty', untold),
+  revokeToken: rule('admin', 'confirms', '404', 'token.revoke'),
+  listSessions: rule('admin', reads, 'empty', untold),
+  endSession: rule('admin', 'whoever was in it signs in again', '404', 'session.end'),
+  endOwnSessions: rule('any', 'whoever was in them signs in again', 'none', 'session.end_all'),
+  listAuditLog: rule('admin', reads, 'empty', untold),
+  verifyAuditLog: rule('admin', reads, '403', untold),
+
+  ingestRecords: rule('enrichment:write', 'only adds', 'rejected', '(a pipeline’s write)'),
+  listDatasets: rule('enrichment:read', reads, 'empty', untold),
+  listMonthSums: rule('enrichment:read', reads, 'empty', untold),
+  listRecords: rule('enrichment:read', reads, 'empty', untold),
+  getRecord: rule('enrichment:read', reads, '404', untold),
+  listDays: rule('enrichment:read', reads, 'empty', untold),
+  getFacts: rule('enrichment:read', reads, 'empty', untold),
+
+  createTag: rule('datasets:write', 'only adds', '400', 'tag.create'),
+  listTags: rule('enrichment:read', reads, 'empty', untold),
+  deleteTag: rule('datasets:write', 'tagging again undoes it', '404', 'tag.delete'),
+  createVersion: rule('datasets:write', 'only adds', '400', 'version.create'),
+  listVersions: rule('enrichment:read', reads, 'empty', untold),
+  getVersion: rule('enrichment:read', reads, '404', untold),
+  deleteVersion: rule('datasets:write', 'confirms', '404', 'version.delete'),
+
+  estimateExport: rule('analytics:read', reads, 'empty', untold),
+  exportCsv: rule('analytics:read', reads, 'empty', 'export.csv'),
+  exportNdjson: rule('analytics:read', reads, 'empty', 'export.ndjson'),
+  exportParquet: rule('analytics:read', reads, 'empty', 'export.parquet'),
+  downloadExport: rule('open', reads, 'none', 'export.csv'),
+  listExports: rule('analytics:read', reads, 'empty', untold),
+  getExport: rule('analytics:read', reads, '404', untold),
+  getManifest: rule('analytics:read', reads, '404', untold),
+  downloadFile: rule('analytics:read', reads, '404', 'export.download'),
+  cancelExport: rule('analytics:read', 'another export makes it again', '404', 'export.remove'),
+
+  listPolicies: rule('enrichment:read', reads, 'empty', untold),
+  getPolicy: rule('enrichment:read', reads, '404', untold),
+  putPolicy: rule('admin', 'confirms', '400', 'retention.policy.set'),
+  deletePolicy: rule('admin', 'confirms', '404', 'retention.policy.delete'),
+  listTenantStates: rule('enrichment:read', reads, 'empty', untold),
+  getPlan: rule('enrichment:read', reads, 'empty', untold),
+  startRun: rule('admin', 'confirms', '400', 'retention.run'),
+  listRuns: rule('enrichment:read', reads, 'empty', untold),
+  getRun: rule('enrichment:read', reads, '404', untold),
+  getStore: rule('enrichment:read', reads, 'none', untold),
+  adoptStore: rule('admin', 'confirms', '403', 'retention.adopt_store'),
+  listMoves: rule('enrichment:read', reads, 'empty', untold),
+  getMove: rule('enrichment:read', reads, '404', untold),
+  startVerification: rule('admin', reads, 'empty', 'retention.verify'),
+  listVerifications: rule('enrichment:read', reads, 'empty', untold),
+  getVerification: rule('enrichment:read', reads, '404', untold),
+  eraseRecords: rule('admin', 'confirms', 'empty', 'records.erase'),
+
+  createEndpoint: rule('admin', 'its secret protects nothing yet', '400', 'endpoint.create'),
+  listEndpoints: rule('admin', reads, 'empty', untold),
+  getEndpoint: rule('admin', reads, '404', untold),
+  changeEndpoint: rule('admin', 'another change undoes it', '404', 'endpoint.change'),
+  discardBacklog: rule('admin', 'confirms', '404', 'endpoint.discard_backlog'),
+  deleteEndpoint: rule('admin', 'confirms', '404', 'endpoint.delete'),
+  rotateSecret: rule('admin', 'confirms', '404', 'endpoint.rotate_secret'),
+  pingEndpoint: rule('admin', 'only adds', '404', 'endpoint.ping'),
+  reportIncident: rule('incidents:write', 'only adds', '400', '(a pipeline’s write)'),
+  listIncidents: rule('incidents:write', reads, 'empty', untold),
+  getIncident: rule('incidents:write', reads, '404', untold),
+  listDeliveries: rule('admin', reads, 'empty', untold),
+  getDeliveryHours: rule('admin', reads, 'empty', untold),
+
+  listDeadLetters: rule('admin', reads, 'empty', untold),
+  listDeadLetterGroups: rule('admin', reads, 'empty', untold),
+  getDeadLetter: rule('admin', reads, '404', untold),
+  retryDeadLetter: rule('admin', 'a retry discards nothing', '404', 'delivery.retry'),
+  purgeDeadLetter: rule('admin', 'confirms', '404', 'delivery.purge'),
+  retryDeadLetters: rule('admin', 'a retry discards nothing', 'empty', 'retry_job.create'),
+  listRetryJobs: rule('admin', reads, 'empty', untold),
+  getRetryJob: rule('admin', reads, '404', untold),
+  changeRetryJob: rule('admin', 'another change undoes it', '404', 'retry_job.change'),
+  cancelRetryJob: rule('admin', 'leaves the rows as they are', '404', 'retry_job.cancel'),
+};
+
+function rule(
+  scope: RouteRule['scope'],
+  session: string,
+  foreign: ForeignTenant,
+  audit: string,
+): RouteRule {
+  return { scope, session, foreign, audit };
+}
