@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
 import { readCsv } from './lib/csv.ts';
@@ -25,168 +25,190 @@ import { makeLeaf, toNdjson } from './lib/records.ts';
 import { waitFor } from './lib/wait-for.ts';
 
 let installation: Installation;
-beforeEach(async () => {
-  installation = await createInstallation({ isFresh: true });
-});
 afterEach(() => installation.remove());
 
 const leaf = { tenant: 'TX', store: 'DFW' };
 
-test.each([
-  ['SVC_PORT', '80800'],
-  ['SVC_LOG_LEVEL', 'loud'],
-  ['SVC_INGEST_MAX_BYTES', '32MB'],
-  ['SVC_ALLOW_TARGETS', '10.0.0.0'],
-  ['SVC_ROLES', 'api,cook'],
-  ['SVC_EXPORT_STALL_SECOND', '1'],
-])('ends with 2 and names the setting when %s is %s', async (name, value) => {
-  const started = installation.spawn({ [name]: value });
-  expect(await started.waitForExit()).toEqual({ code: 2, signal: null });
-  expect(started.output()).toContain(name);
-  expect(existsSync(join(installation.dataDir, 'postgres'))).toBe(false);
-});
-
-test('ends with 2 and says so when another program has the port', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const address = other.address();
-  const port = typeof address === 'object' && address !== null ? String(address.port) : '';
-  const started = installation.spawn({ SVC_PORT: port });
-  const exit = await started.waitForExit();
-  other.close();
-  expect(exit).toEqual({ code: 2, signal: null });
-  expect(started.output()).toContain(`127.0.0.1:${port}`);
-  expect(started.output()).toContain('SVC_PORT');
-  await expectPostgresStopped(started);
-});
-
-test('ends an ingest and an export that run whole at SIGTERM, stops PostgreSQL and keeps the data', async () => {
-  const service = await installation.start();
-  const exported = makeLeaf(leaf, 30_000, 1000);
-  await ingestStream(service, exported);
-  const download = await openExport(service, leaf);
-  const upload = await openUpload(service);
-  const records = makeLeaf({ tenant: 'CA', store: 'SFO' }, 3000);
-  upload.write(toNdjson(records.slice(0, 1500)));
-
-  const ended = service.stop();
-  await waitFor('new connections to be refused', async () => (await statusOf(service.url)) === 0);
-  expect(service.exit()).toBeUndefined();
-  upload.write(toNdjson(records.slice(1500)));
-  const answer = await upload.finish();
-  expect(answer).toEqual({ accepted: 3000, duplicates: 0, rejected: [], rejected_count: 0 });
-  const csv = (await download.readAll()).toString();
-  expect(download.rowCount).toBe(exported.length);
-  expect(readCsv(csv)).toHaveLength(exported.length + 1);
-  expect(download.response.trailers['repr-digest']).toMatch(/^sha-256=:.+:$/);
-
-  expect(await ended).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped(service);
-  expect(existsSync(join(installation.dataDir, 'service.json'))).toBe(false);
-
-  const again = await installation.start();
-  expect(again.token).toBe(service.token);
-  await expectCountersTrue(await installation.postgresUrl(), again);
-  expect(await countOf(again, 'CA')).toBe(3000);
-  expect(await countOf(again, 'TX')).toBe(exported.length);
-  expect(await again.stop()).toEqual({ code: 0, signal: null });
-});
-
-test('SIGTERM does not wait for connections that carry no request', async () => {
-  const service = await installation.start();
-  const { hostname, port } = new URL(service.url);
-  const silent = connect({ host: hostname, port: Number(port) });
-  await once(silent, 'connect');
-  const agent = new Agent({ keepAlive: true });
-  const used = httpRequest(`${service.url}/healthz`, { agent }).end();
-  const [response] = (await once(used, 'response')) as [IncomingMessage];
-  await once(response.resume(), 'end');
-  expect(await service.stop()).toEqual({ code: 0, signal: null });
-  silent.destroy();
-  agent.destroy();
-});
-
-test('a second SIGTERM ends the time in which load balancers notice', async () => {
-  const service = await installation.start({ SVC_SHUTDOWN_LEAD_SECONDS: '3600' });
-  const signal = () => process.kill(service.pid, 'SIGTERM');
-  signal();
-  await waitFor('503', async () => (await statusOf(`${service.url}/readyz`)) === 503);
-  expect((await service.call('GET', '/me')).status).toBe(200);
-  // Signals of one moment count as one, so a single one may be no second one yet.
-  await waitFor('the end of the lead', () => {
-    const hasEnded = service.output().includes('"msg":"stopping"');
-    if (!hasEnded) signal();
-    return hasEnded;
+describe('on an empty data dir', () => {
+  beforeEach(async () => {
+    installation = await createInstallation({ isFresh: true });
   });
-  expect(await service.waitForExit()).toEqual({ code: 0, signal: null });
-});
 
-test('a rolling restart fails no request, and a kill none but those in flight there', async () => {
-  const script = fileURLToPath(new URL('../scripts/chaos.mjs', import.meta.url));
-  const args = [script, 'rolling', '--rounds', '1'];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  expect(stdout.match(/0 ✓/g)).toHaveLength(5);
-}, 300_000);
-
-test('SIGTERM while the database is waited for ends the start', async () => {
-  const [port] = await findFreePorts(1);
-  const started = installation.spawn({
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-    SVC_PORT: String(port),
+  test.each([
+    ['SVC_PORT', '80800'],
+    ['SVC_LOG_LEVEL', 'loud'],
+    ['SVC_INGEST_MAX_BYTES', '32MB'],
+    ['SVC_ALLOW_TARGETS', '10.0.0.0'],
+    ['SVC_ROLES', 'api,cook'],
+    ['SVC_EXPORT_STALL_SECOND', '1'],
+  ])('ends with 2 and names the setting when %s is %s', async (name, value) => {
+    const started = installation.spawn({ [name]: value });
+    expect(await started.waitForExit()).toEqual({ code: 2, signal: null });
+    expect(started.output()).toContain(name);
+    expect(existsSync(join(installation.dataDir, 'postgres'))).toBe(false);
   });
-  await waitFor(
-    '/healthz',
-    async () => (await statusOf(`http://127.0.0.1:${port}/healthz`)) === 200,
-  );
-  expect((await started.stop()).signal).toBeNull();
+
+  test('ends with 2 and says so when another program has the port', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' && address !== null ? String(address.port) : '';
+    const started = installation.spawn({ SVC_PORT: port });
+    const exit = await started.waitForExit();
+    other.close();
+    expect(exit).toEqual({ code: 2, signal: null });
+    expect(started.output()).toContain(`127.0.0.1:${port}`);
+    expect(started.output()).toContain('SVC_PORT');
+    await expectPostgresStopped(started);
+  });
+
+  test('a rolling restart fails no request, and a kill none but those in flight there', async () => {
+    const script = fileURLToPath(new URL('../scripts/chaos.mjs', import.meta.url));
+    const args = [script, 'rolling', '--rounds', '1'];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout.match(/0 ✓/g)).toHaveLength(5);
+  }, 300_000);
+
+  test('SIGTERM while the database is waited for ends the start', async () => {
+    const [port] = await findFreePorts(1);
+    const started = installation.spawn({
+      DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      SVC_PORT: String(port),
+    });
+    await waitFor(
+      '/healthz',
+      async () => (await statusOf(`http://127.0.0.1:${port}/healthz`)) === 200,
+    );
+    expect((await started.stop()).signal).toBeNull();
+  });
+
+  test('four starts at once on a fresh data dir make one admin token, which only its owner may read', async () => {
+    const ports = await findFreePorts(4);
+    const started = ports.map((port) => installation.spawn({ SVC_PORT: String(port) }));
+    const services = await Promise.all(
+      started.map((own, n) =>
+        waitUntilReadyAt(`http://127.0.0.1:${ports[n]}`, installation.dataDir, own),
+      ),
+    );
+    for (const service of services) {
+      const tokens = await service.call('GET', '/tokens');
+      expect(tokens.status, tokens.text).toBe(200);
+      expect(tokens.json.data).toHaveLength(1);
+      expect((await service.call('GET', '/me')).json.scopes).toEqual(['admin']);
+    }
+    const { mode } = await stat(join(installation.dataDir, 'admin-token'));
+    expect(mode & 0o777).toBe(0o600);
+    const exits = await Promise.all(services.map((service) => service.stop()));
+    expect(exits.map((exit) => exit.code)).toEqual([0, 0, 0, 0]);
+    await expectPostgresStopped(...services);
+  });
+
+  test('the built program loads two files for its help, and a command’s own files when it is named', async () => {
+    const help = await loadedBy(['--help']);
+    expect(help).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
+    expect(await loadedBy(['--version'])).toEqual(help);
+    expect(await loadedBy(['recods', '--json'])).toEqual(help);
+    const named = await loadedBy(['records', 'ls', '--help']);
+    expect(named).toContain('dist/svcctl/records.cjs');
+    expect(named).not.toContain('dist/svcctl/tokens.cjs');
+    expect(named.filter((path) => !path.startsWith('dist/svcctl/'))).toEqual(['bin/svcctl.cjs']);
+  });
 });
 
-test('two services share the PostgreSQL of a data dir, and the end of one leaves it to the other', async () => {
-  const first = await installation.start();
-  const second = await installation.start();
-  await ingestStream(first, makeLeaf(leaf, 100));
-  expect(await countOf(second, 'TX')).toBe(100);
+describe('on a data dir in use', () => {
+  beforeEach(async () => {
+    installation = await createInstallation();
+  });
 
-  expect(await first.stop()).toEqual({ code: 0, signal: null });
-  await ingestStream(second, makeLeaf({ tenant: 'CA', store: 'SFO' }, 100));
-  expect(await countOf(second, 'CA')).toBe(100);
-  const announced = JSON.parse(await readFile(join(installation.dataDir, 'service.json'), 'utf8'));
-  expect(announced).toMatchObject({ url: second.url, pid: second.pid });
+  test('ends an ingest and an export that run whole at SIGTERM, stops PostgreSQL and keeps the data', async () => {
+    const service = await installation.start();
+    const exported = makeLeaf(leaf, 30_000, 1000);
+    await ingestStream(service, exported);
+    const download = await openExport(service, leaf);
+    const upload = await openUpload(service);
+    const records = makeLeaf({ tenant: 'CA', store: 'SFO' }, 3000);
+    upload.write(toNdjson(records.slice(0, 1500)));
 
-  expect(await second.stop()).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped(second);
-});
+    const ended = service.stop();
+    await waitFor('new connections to be refused', async () => (await statusOf(service.url)) === 0);
+    expect(service.exit()).toBeUndefined();
+    upload.write(toNdjson(records.slice(1500)));
+    const answer = await upload.finish();
+    expect(answer).toEqual({ accepted: 3000, duplicates: 0, rejected: [], rejected_count: 0 });
+    const csv = (await download.readAll()).toString();
+    expect(download.rowCount).toBe(exported.length);
+    expect(readCsv(csv)).toHaveLength(exported.length + 1);
+    expect(download.response.trailers['repr-digest']).toMatch(/^sha-256=:.+:$/);
 
-test('four starts at once on a fresh data dir make one admin token, which only its owner may read', async () => {
-  const ports = await findFreePorts(4);
-  const started = ports.map((port) => installation.spawn({ SVC_PORT: String(port) }));
-  const services = await Promise.all(
-    started.map((own, n) =>
-      waitUntilReadyAt(`http://127.0.0.1:${ports[n]}`, installation.dataDir, own),
-    ),
-  );
-  for (const service of services) {
-    const tokens = await service.call('GET', '/tokens');
-    expect(tokens.status, tokens.text).toBe(200);
-    expect(tokens.json.data).toHaveLength(1);
-    expect((await service.call('GET', '/me')).json.scopes).toEqual(['admin']);
-  }
-  const { mode } = await stat(join(installation.dataDir, 'admin-token'));
-  expect(mode & 0o777).toBe(0o600);
-  const exits = await Promise.all(services.map((service) => service.stop()));
-  expect(exits.map((exit) => exit.code)).toEqual([0, 0, 0, 0]);
-  await expectPostgresStopped(...services);
-});
+    expect(await ended).toEqual({ code: 0, signal: null });
+    await expectPostgresStopped(service);
+    expect(existsSync(join(installation.dataDir, 'service.json'))).toBe(false);
 
-test('starts over what kill -9 left, and over the PostgreSQL that outlived it', async () => {
-  const first = await installation.start();
-  await ingestStream(first, makeLeaf(leaf, 100));
-  await first.kill();
-  expect(await installation.listPostgresProcesses()).not.toEqual([]);
-  const second = await installation.start();
-  expect(await countOf(second, 'TX')).toBe(100);
-  expect(await second.stop()).toEqual({ code: 0, signal: null });
-  await expectPostgresStopped(second);
+    const again = await installation.start();
+    expect(again.token).toBe(service.token);
+    await expectCountersTrue(await installation.postgresUrl(), again);
+    expect(await countOf(again, 'CA')).toBe(3000);
+    expect(await countOf(again, 'TX')).toBe(exported.length);
+    expect(await again.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  test('SIGTERM does not wait for connections that carry no request', async () => {
+    const service = await installation.start();
+    const { hostname, port } = new URL(service.url);
+    const silent = connect({ host: hostname, port: Number(port) });
+    await once(silent, 'connect');
+    const agent = new Agent({ keepAlive: true });
+    const used = httpRequest(`${service.url}/healthz`, { agent }).end();
+    const [response] = (await once(used, 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    silent.destroy();
+    agent.destroy();
+  });
+
+  test('a second SIGTERM ends the time in which load balancers notice', async () => {
+    const service = await installation.start({ SVC_SHUTDOWN_LEAD_SECONDS: '3600' });
+    const signal = () => process.kill(service.pid, 'SIGTERM');
+    signal();
+    await waitFor('503', async () => (await statusOf(`${service.url}/readyz`)) === 503);
+    expect((await service.call('GET', '/me')).status).toBe(200);
+    // Signals of one moment count as one, so a single one may be no second one yet.
+    await waitFor('the end of the lead', () => {
+      const hasEnded = service.output().includes('"msg":"stopping"');
+      if (!hasEnded) signal();
+      return hasEnded;
+    });
+    expect(await service.waitForExit()).toEqual({ code: 0, signal: null });
+  });
+
+  test('two services share the PostgreSQL of a data dir, and the end of one leaves it to the other', async () => {
+    const first = await installation.start();
+    const second = await installation.start();
+    await ingestStream(first, makeLeaf(leaf, 100));
+    expect(await countOf(second, 'TX')).toBe(100);
+
+    expect(await first.stop()).toEqual({ code: 0, signal: null });
+    await ingestStream(second, makeLeaf({ tenant: 'CA', store: 'SFO' }, 100));
+    expect(await countOf(second, 'CA')).toBe(100);
+    const announced = JSON.parse(
+      await readFile(join(installation.dataDir, 'service.json'), 'utf8'),
+    );
+    expect(announced).toMatchObject({ url: second.url, pid: second.pid });
+
+    expect(await second.stop()).toEqual({ code: 0, signal: null });
+    await expectPostgresStopped(second);
+  });
+
+  test('starts over what kill -9 left, and over the PostgreSQL that outlived it', async () => {
+    const first = await installation.start();
+    await ingestStream(first, makeLeaf(leaf, 100));
+    await first.kill();
+    expect(await installation.listPostgresProcesses()).not.toEqual([]);
+    const second = await installation.start();
+    expect(await countOf(second, 'TX')).toBe(100);
+    expect(await second.stop()).toEqual({ code: 0, signal: null });
+    await expectPostgresStopped(second);
+  });
 });
 
 async function expectPostgresStopped(...ended: ServiceProcess[]): Promise<void> {
@@ -227,17 +249,6 @@ async function openUpload(service: Service) {
     },
   };
 }
-
-test('the built program loads two files for its help, and a command’s own files when it is named', async () => {
-  const help = await loadedBy(['--help']);
-  expect(help).toEqual(['bin/svcctl.cjs', 'dist/svcctl/main.cjs']);
-  expect(await loadedBy(['--version'])).toEqual(help);
-  expect(await loadedBy(['recods', '--json'])).toEqual(help);
-  const named = await loadedBy(['records', 'ls', '--help']);
-  expect(named).toContain('dist/svcctl/records.cjs');
-  expect(named).not.toContain('dist/svcctl/tokens.cjs');
-  expect(named.filter((path) => !path.startsWith('dist/svcctl/'))).toEqual(['bin/svcctl.cjs']);
-});
 
 /** The files that a command line loads, as V8 itself counts them, below the folder of the server. */
 async function loadedBy(args: readonly string[]): Promise<string[]> {
