@@ -27,7 +27,7 @@ export const views = [
   {
     name: 'records-version',
     place: `${leaf}&view=versions`,
-    prepare: press('texas-q1', 'aside[data-drawer]'),
+    prepare: openRow,
   },
   {
     name: 'records-version-export',

@@ -139,7 +139,7 @@ test('lists the tags that touch a node, and untags after a question', async () =
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   await openSignedIn(page, filled.service, `${bigLeaf}&view=tags`);
   const rows = recordRows(page);
-  await page.getByText('1 tag that touch').or(rows.first()).first().waitFor();
+  await page.getByText('1 tag touches').or(rows.first()).first().waitFor();
   await expect.poll(() => rows.count(), patient).toBe(1);
   await expectText(rows.first(), /training\s+DFW\s+2001-03\s+1,200\s+first admin\s+spring/);
   await page.goto('/#/records?tenant=TX&view=tags');

@@ -164,13 +164,13 @@ function AuditFilters(props: {
       />
       <TextFilter
         label="From day, as 2026-03-05 (UTC)"
-        placeholder="From YYYY-MM-DD"
+        placeholder="From day"
         value={search.from}
         onChange={(from) => filter({ from })}
       />
       <TextFilter
         label="To day, as 2026-03-05 (UTC)"
-        placeholder="To YYYY-MM-DD"
+        placeholder="To day"
         value={search.to}
         onChange={(to) => filter({ to })}
       />

@@ -72,7 +72,7 @@ const factColumns: readonly Column<ExportJob>[] = [
   {
     id: 'file_name',
     name: 'FILE',
-    width: 200,
+    width: 224,
     isMain: true,
     card: 'title',
     cell: ({ file_name }) => <CutText text={file_name} />,
@@ -97,7 +97,7 @@ const factColumns: readonly Column<ExportJob>[] = [
   {
     id: 'progress',
     name: 'PROGRESS',
-    width: 232,
+    width: 208,
     card: 'line',
     cell: (job) => <Progress job={job} />,
     value: ({ rows_done }) => rows_done,

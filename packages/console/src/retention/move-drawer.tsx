@@ -60,7 +60,7 @@ function Move({ move }: { move: RetentionMove }): ReactNode {
   return (
     <>
       <p className={classes.standing} role="status">
-        <MoveMark state={move.state} />{' '}
+        <MoveMark state={move.state} /> ·{' '}
         {isCalledOff(move) ? 'called off; nothing was changed' : stateWords[move.state]}
       </p>
       {move.state === 'failed' && <Fault move={move} />}

@@ -41,8 +41,32 @@ export function Moment({ at }: { at: string | null }): ReactNode {
   );
 }
 
-/** Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. */
-export function CutText({ text }: { text: string }): ReactNode {
+/**
+ * Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. Long text
+ * is cut in its middle: the end tells those apart that begin alike.
+ */
+export function CutText({
+  text,
+  end = endOf(text),
+}: {
+  text: string;
+  end?: string | undefined;
+}): ReactNode {
   const shown = visibleText(text);
-  return <span title={shown}>{shown}</span>;
+  if (end === '') return <span title={shown}>{shown}</span>;
+  return (
+    <span className={classes.cut} title={shown}>
+      <span>{visibleText(text.slice(0, -end.length))}</span>
+      <span>{visibleText(end)}</span>
+    </span>
+  );
+}
+
+const longText = 24;
+const endLength = 8;
+
+/** The end that stays; none of short text, nor of text that may be written from right to left. */
+function endOf(text: string): string {
+  if (text.length < longText || /[\u0590-\u08ff]/.test(text)) return '';
+  return [...text].slice(-endLength).join('');
 }

@@ -7,9 +7,9 @@ import {
   PendingIcon,
   QueuedIcon,
 } from '../ui/icons.tsx';
-import { Moment, usePageNow } from '../ui/marks.tsx';
+import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
 import classes from './marks.module.css';
-import { splitTarget } from './words.ts';
+import { pathEnd } from './words.ts';
 
 const icons = {
   queued: QueuedIcon,
@@ -39,13 +39,7 @@ export function NextRetry({ at }: { at: string | null }): ReactNode {
 
 /** A URL, cut in its middle if there is too little room. */
 export function Target({ target }: { target: string }): ReactNode {
-  const [start, end] = splitTarget(target);
-  return (
-    <span className={classes.target} title={target}>
-      <span>{start}</span>
-      <span>{end}</span>
-    </span>
-  );
+  return <CutText text={target} end={pathEnd(target)} />;
 }
 
 /** An HTTP status, or a dash when no answer ever came. */

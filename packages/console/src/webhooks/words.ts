@@ -1,12 +1,10 @@
 import type { DeliveryStatus, FailureClass } from '../api/values.ts';
 
-/** A URL in two parts. The second is its last path segment, by which endpoints can be told apart. */
-export function splitTarget(target: string): [string, string] {
+/** The last path segment of a URL, by which endpoints can be told apart; undefined when there is none, or a long one. */
+export function pathEnd(target: string): string | undefined {
   const slash = target.lastIndexOf('/');
   const end = target.slice(slash);
-  return slash <= 'https://'.length || end.length > 24
-    ? [target, '']
-    : [target.slice(0, slash), end];
+  return slash <= 'https://'.length || end.length > 24 ? undefined : end;
 }
 
 /** What each status means, as a sentence. */

@@ -59,7 +59,7 @@ function headText({ data, next_cursor }: Page<Tag>, days: string | null): string
   }
   const tags = countOf(data.length, 'tag');
   return next_cursor === null
-    ? `${tags} that touch ${where}, the latest first`
+    ? `${tags} ${data.length === 1 ? 'touches' : 'touch'} ${where}, the latest first`
     : `The latest ${tags} that touch ${where}`;
 }
 
@@ -115,7 +115,7 @@ function columnsFor(zone: Zone): readonly Column<Tag>[] {
     {
       id: 'days',
       name: 'DAYS',
-      width: 176,
+      width: 200,
       isMain: true,
       card: 'line',
       cell: ({ from, to }) => windowText(from, to),

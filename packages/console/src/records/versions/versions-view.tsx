@@ -145,7 +145,7 @@ function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
     {
       id: 'created_at',
       name: `FROZEN (${zoneName(zone)})`,
-      width: 136,
+      width: 152,
       rank: 1,
       card: 'note',
       cell: ({ created_at }) => formatInstant(created_at, zone),

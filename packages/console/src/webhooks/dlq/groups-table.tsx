@@ -101,7 +101,7 @@ const columns: readonly Column<Group>[] = [
   {
     id: 'failure_class',
     name: 'FAILURE',
-    width: 140,
+    width: 156,
     card: 'title',
     cell: ({ failure_class: failure }) => <span title={failure}>{failureWords[failure]}</span>,
     value: ({ failure_class: failure }) => failure,

@@ -46,7 +46,8 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       api.get<Endpoint>(`/webhook/endpoints/${encodeURIComponent(id)}`, {}, signal),
   });
   const failure = useFailure(query);
-  const endpoint = query.data;
+  // Only the list has the hours.
+  const endpoint = query.data && { ...(known?.hours && { hours: known.hours }), ...query.data };
   const closeSecret = () => {
     setSecret(null);
     if (isNew && secret !== null) props.onMade(secret.id);
