@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { DatasetRow, MonthSum } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { formatBytes, formatCount, formatShare, visibleText } from '../ui/format.ts';
+import { formatBytes, formatCount, sharesOf, visibleText } from '../ui/format.ts';
 import { MonthSums, useMonthSums } from '../ui/month-sums.tsx';
 import { CoverageBar } from './coverage.tsx';
 import factsClasses from './facts/facts.module.css';
@@ -118,7 +118,7 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
           <dd>
             {shown(formatBytes(bytes))}
             {!isAllHot && (
-              <span className={factsClasses.muted}>
+              <span className={`${factsClasses.muted} ${factsClasses.wideOnly}`}>
                 {'\u00a0'}in {shown(formatBytes(storedBytes))}
               </span>
             )}
@@ -143,6 +143,8 @@ function Tiers(): ReactNode {
     data.reduce((total, month) => total + pick(month), 0);
   const counts = { hot: sum((month) => month.hot_count), cold: sum((month) => month.cold_count) };
   const all = counts.hot + counts.cold;
+  const [hot, cold] = sharesOf(counts.hot, counts.cold);
+  const shares = { hot, cold };
   return (['hot', 'cold'] as const).map((tier) => (
     <div key={tier}>
       <dt>{tier.toUpperCase()}</dt>
@@ -151,7 +153,7 @@ function Tiers(): ReactNode {
         {all > 0 && (
           <span className={factsClasses.muted}>
             {'\u00a0'}
-            {formatShare(counts[tier] / all)}
+            {shares[tier]} %
           </span>
         )}
       </dd>

@@ -2,10 +2,10 @@ import { Tooltip } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { RetentionMove, TenantState } from '../api/types.ts';
 import type { MoveState } from '../api/values.ts';
-import { formatBytes, formatCount } from '../ui/format.ts';
+import { formatBytes, formatCount, sharesOf } from '../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, HoldIcon, PendingIcon } from '../ui/icons.tsx';
 import classes from './marks.module.css';
-import { type Step, sharesOf, shownState, stateWords, stepsOf } from './words.ts';
+import { type Step, shownState, stateWords, stepsOf } from './words.ts';
 
 /** How much of something is hot and how much is cold. */
 export type Share = Pick<

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { daysText, ratioText, sharesOf, stepsOf } from './words.ts';
+import { daysText, ratioText, stepsOf } from './words.ts';
 
 const at = '2026-01-01T00:00:00Z';
 const times = {
@@ -33,16 +33,6 @@ test.each([
   ['2000-12-01', '2001-01-31', '2000-12-01 … 2001-01-31'],
 ])('says %s to %s as %s', (first, last, text) => {
   expect(daysText(first, last)).toBe(text);
-});
-
-test.each([
-  [0, 0, [0, 0]],
-  [5, 0, [100, 0]],
-  [1, 999_999, [1, 99]],
-  [999_999, 1, [99, 1]],
-  [1, 2, [33, 67]],
-])('splits %i and %i into %j', (part, rest, shares) => {
-  expect(sharesOf(part, rest)).toEqual(shares);
 });
 
 test.each([

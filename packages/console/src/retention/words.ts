@@ -91,15 +91,6 @@ export function ratioText(bytes: number, stored: number): string {
   return `${ratio >= 10 ? Math.floor(ratio) : (Math.floor(ratio * 10) / 10).toFixed(1)} ×`;
 }
 
-/** Whole percents of a part and the rest, which add up to 100. A little is never shown as nothing. */
-export function sharesOf(part: number, rest: number): [number, number] {
-  const all = part + rest;
-  if (all === 0) return [0, 0];
-  const share = Math.round((part / all) * 100);
-  const held = part > 0 && rest > 0 ? Math.min(99, Math.max(1, share)) : share;
-  return [held, 100 - held];
-}
-
 /** Why a move failed and what to do, as the mover has written it down. */
 export function reasonText({ error }: Pick<RetentionMove, 'error'>): string {
   return error ?? 'Its source is kept. The next run tries again; the log of the service has more.';

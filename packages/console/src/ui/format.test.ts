@@ -6,6 +6,7 @@ import {
   formatCount,
   formatInstant,
   formatShare,
+  sharesOf,
   visibleJson,
   visibleText,
 } from './format.ts';
@@ -84,4 +85,14 @@ test.each([
 test('marks that change the direction of writing are not shown, and spelled out in JSON', () => {
   expect(visibleText('invoice\u202efdp.exe\u2066 \u05d0\u200f')).toBe('invoicefdp.exe \u05d0');
   expect(visibleJson('{"a":"x\u202ey"}')).toBe('{"a":"x\\u202ey"}');
+});
+
+test.each([
+  [0, 0, [0, 0]],
+  [5, 0, [100, 0]],
+  [1, 999_999, [1, 99]],
+  [999_999, 1, [99, 1]],
+  [1, 2, [33, 67]],
+])('splits %i and %i into %j', (part, rest, shares) => {
+  expect(sharesOf(part, rest)).toEqual(shares);
 });

@@ -39,6 +39,15 @@ export function formatShare(share: number | null): string {
   return `${Math.floor(Number((share * 100).toPrecision(12)))} %`;
 }
 
+/** Whole percents of a part and the rest, which add up to 100. A little is never shown as nothing. */
+export function sharesOf(part: number, rest: number): [number, number] {
+  const all = part + rest;
+  if (all === 0) return [0, 0];
+  const share = Math.round((part / all) * 100);
+  const held = part > 0 && rest > 0 ? Math.min(99, Math.max(1, share)) : share;
+  return [held, 100 - held];
+}
+
 /**
  * Formats an RFC 3339 instant in UTC, with up to six fraction digits, as `2001-03-01 00:05:00`; the fraction is added
  * only where it is not zero. The caller has to print the zone.

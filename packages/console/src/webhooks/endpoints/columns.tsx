@@ -68,7 +68,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     id: 'breaker',
     name: 'BREAKER',
     width: 200,
-    rank: 2,
+    rank: 1,
     card: 'fact',
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
     value: ({ breaker }) => breaker.state,
@@ -94,7 +94,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     name: 'RATE',
     width: 84,
     isFigure: true,
-    rank: 1,
+    rank: 2,
     cell: ({ rate_limit: rate }) =>
       rate === null ? <span className={markClasses.none}>no limit</span> : `${rate} / s`,
     value: ({ rate_limit: rate }) => rate,
