@@ -241,7 +241,7 @@ const columns: readonly Column<AuditEntry>[] = [
     width: 200,
     isMain: true,
     card: 'note',
-    cell: (entry) => <CutText text={changeText(entry)} />,
+    cell: (entry) => <CutText text={changeText(entry)} end="" />,
     value: (entry) => changeText(entry),
   },
   {

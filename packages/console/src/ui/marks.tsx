@@ -43,7 +43,7 @@ export function Moment({ at }: { at: string | null }): ReactNode {
 
 /**
  * Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. Long text
- * is cut in its middle: the end tells those apart that begin alike.
+ * is cut in its middle: the `end` tells those apart that begin alike. Sentences have none, and are cut at their end.
  */
 export function CutText({
   text,

@@ -64,7 +64,7 @@ const error: Column<Delivery> = {
   width: 168,
   grow: 0.6,
   card: 'title',
-  cell: ({ error }) => <CutText text={error ?? '–'} />,
+  cell: ({ error }) => <CutText text={error ?? '–'} end="" />,
   value: ({ error }) => error,
 };
 

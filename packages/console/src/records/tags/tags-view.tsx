@@ -148,7 +148,7 @@ function columnsFor(zone: Zone): readonly Column<Tag>[] {
       grow: 1,
       rank: 2,
       card: 'note',
-      cell: ({ note }) => <CutText text={note ?? '–'} />,
+      cell: ({ note }) => <CutText text={note ?? '–'} end="" />,
       value: ({ note }) => note,
     },
   ];

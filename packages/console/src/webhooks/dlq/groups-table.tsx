@@ -155,7 +155,7 @@ const columns: readonly Column<Group>[] = [
     grow: 0.6,
     rank: 1,
     card: 'note',
-    cell: ({ error }) => <CutText text={error ?? '–'} />,
+    cell: ({ error }) => <CutText text={error ?? '–'} end="" />,
     value: ({ error }) => error,
   },
   {
