@@ -214,7 +214,7 @@ test('selects by Space, and keeps actions in sight when columns need more room',
 
 test('shows its lists as cards on a phone, none of them wider than the page', async () => {
   const { page, expectQuiet, close } = await openQueue({ viewport: { width: 390, height: 844 } });
-  for (const place of ['/dlq', '/dlq?view=groups', '/deliveries', '/endpoints']) {
+  for (const place of ['/dlq', '/dlq?view=groups', '/deliveries', '/incidents', '/endpoints']) {
     await page.goto(`/#${place}`);
     const list = page.locator('section[data-cards="true"]');
     await list.waitFor();

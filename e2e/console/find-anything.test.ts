@@ -62,8 +62,8 @@ test(
       [ids.key, /^http:.*delivery of TX, abandoned/, `#/deliveries?panel=delivery/${ids.delivery}`],
       [
         ids.incident,
-        /^incident.created of TX.*1 delivery/,
-        `#/deliveries?incident=${ids.incident}`,
+        /^incident.created of TX.*incident, 1 delivery/,
+        `#/incidents?panel=inc/${ids.incident}`,
       ],
       [ids.endpoint, /^http:.*endpoint of TX/, `#/endpoints?panel=endpoint/${ids.endpoint}`],
       [ids.export, /^TX_AUS.*export/, `#/exports?panel=export/${ids.export}`],

@@ -210,6 +210,7 @@ const checks: Readonly<Record<string, Check>> = {
   'Anywhere: Go to EXPORTS': goTo('/exports'),
   'Anywhere: Go to RETENTION': goTo('/retention'),
   'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
+  'Anywhere: Go to INCIDENTS': goTo('/incidents'),
   'Anywhere: Go to DELIVERIES': goTo('/deliveries'),
   'Anywhere: Go to ENDPOINTS': goTo('/endpoints'),
   'Anywhere: Go to ACCESS': goTo('/access'),

@@ -88,7 +88,7 @@ test.each([
   await openSignedIn(page, filled.service, leaf);
   expect(await widthOf(pagesOf(page))).toBe(expected);
   for (const [group, names] of [
-    ['DATA & ADMIN', ['RECORDS', 'EXPORTS', 'RETENTION', 'WEBHOOK DLQ']],
+    ['DATA & ADMIN', ['RECORDS', 'EXPORTS', 'RETENTION', 'WEBHOOK DLQ', 'INCIDENTS']],
     ['WEBHOOKS ADMIN ONLY', ['DELIVERIES', 'ENDPOINTS']],
   ] as const) {
     const links = page.getByRole('list', { name: group }).getByRole('link');

@@ -87,6 +87,7 @@ const cases = (): readonly Case[] => [
     title: /^DELIVERY dlv_/,
     open: openFirst,
   },
+  { place: '/incidents', panel: `inc/${ids.incident}`, title: /^INCIDENT inc_/, open: openFirst },
   {
     place: '/endpoints',
     panel: `endpoint/${ids.endpoint}`,

@@ -24,7 +24,7 @@ export async function listFindings(page: Page): Promise<string[]> {
   return [...found, ...(await page.evaluate<string[]>(smallTexts))];
 }
 
-/** The texts of the page that are smaller than 11 px. */
+/** The texts of the page that are smaller than 11 px. One of 0 px is hidden on purpose. */
 const smallTexts = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const small = new Set();
@@ -32,7 +32,8 @@ const smallTexts = `(() => {
     const { parentElement: parent, data } = walker.currentNode;
     if (data.trim() === '' || !parent.checkVisibility()) continue;
     const { fontSize } = getComputedStyle(parent);
-    if (Number.parseFloat(fontSize) < 11) small.add(fontSize + ': ' + data);
+    const pixels = Number.parseFloat(fontSize);
+    if (pixels > 0 && pixels < 11) small.add(fontSize + ': ' + data);
   }
   return [...small];
 })()`;

@@ -187,7 +187,11 @@ CREATE INDEX dead_letters_group_idx ON public.deliveries USING btree (endpoint_i
 
 CREATE INDEX dead_letters_idx ON public.deliveries USING btree (status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
+CREATE INDEX dead_letters_incident_idx ON public.deliveries USING btree (created_at, incident_id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
 CREATE INDEX dead_letters_tenant_idx ON public.deliveries USING btree (tenant, status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX dead_letters_tenant_incident_idx ON public.deliveries USING btree (tenant, created_at, incident_id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
 CREATE INDEX deliveries_created_at_idx ON public.deliveries USING btree (created_at, id);
 

@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict } from '../api/types.ts';
-import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
+import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
@@ -162,18 +162,7 @@ function AuditFilters(props: {
         value={search.tenant}
         onChange={(tenant) => filter({ tenant })}
       />
-      <TextFilter
-        label="From day, as 2026-03-05 (UTC)"
-        placeholder="From day"
-        value={search.from}
-        onChange={(from) => filter({ from })}
-      />
-      <TextFilter
-        label="To day, as 2026-03-05 (UTC)"
-        placeholder="To day"
-        value={search.to}
-        onChange={(to) => filter({ to })}
-      />
+      <DayFilters from={search.from} to={search.to} onChange={filter} />
     </Filters>
   );
 }

@@ -1,3 +1,4 @@
+import { dayPattern } from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { readPanel } from '../ui/panel-place.ts';
 
@@ -30,8 +31,6 @@ export const noAuditFilter = {
   to: undefined,
   cursor: undefined,
 };
-
-const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

@@ -1,6 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { AccessToken, AuditEntry, Page, Session } from '../api/types.ts';
+import { daysParams } from '../ui/days.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { pollMillis } from '../ui/poll.tsx';
 import type { AccessSearch } from './search.ts';
@@ -31,12 +32,14 @@ const pageSize = 100;
 /** Reads the page of the audit log that the hash names. */
 export function useAudit(search: AccessSearch): UseQueryResult<Page<AuditEntry>> {
   const { actor, action, tenant, from, to, cursor } = search;
-  // The API wants both ends of the days.
-  const days =
-    from === undefined && to === undefined
-      ? {}
-      : { from: from ?? '1970-01-01', to: to ?? '9000-12-31' };
-  const params = { actor, action, tenant, ...days, cursor, limit: pageSize };
+  const params = {
+    actor,
+    action,
+    tenant,
+    ...daysParams({ from, to }),
+    cursor,
+    limit: pageSize,
+  };
   return useQuery<Page<AuditEntry>>({
     queryKey: [...accessKey, 'audit', params],
     refetchInterval: usePolling(pollMillis),

@@ -13,8 +13,12 @@ import type {
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
+  eraseReceiptSchema,
+  eraseRequestSchema,
   factsSchema,
   hotSpaceSchema,
+  incidentDetailSchema,
+  listedIncidentSchema,
   monthSumSchema,
   moveSchema,
   newEndpointSchema,
@@ -89,6 +93,9 @@ export type Attempt = DeliveryDetail['attempt_log'][number];
 export type DeliveryGroup = Static<typeof deliveryGroupSchema>;
 /** What became of attempts, one number for each hour. */
 export type DeliveryHours = Static<typeof deliveryHoursSchema>;
+/** An incident in a list. */
+export type Incident = Static<typeof listedIncidentSchema>;
+export type IncidentDetail = Static<typeof incidentDetailSchema>;
 /** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;
@@ -116,6 +123,9 @@ export type Plan = Page<PlanRow> & {
 };
 export type RetentionRun = Static<typeof runSchema>;
 export type RetentionMove = Static<typeof moveSchema>;
+export type EraseRequest = Static<typeof eraseRequestSchema>;
+/** What an erasure took, or with `dry_run` would take. */
+export type EraseReceipt = Static<typeof eraseReceiptSchema>;
 export type Verification = Static<typeof verificationSchema>;
 
 /** A page of a list of the API. */

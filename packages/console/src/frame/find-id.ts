@@ -8,6 +8,7 @@ import type {
   DeliveryDetail,
   Endpoint,
   ExportJob,
+  IncidentDetail,
   Page,
   RetentionMove,
   RetentionRun,
@@ -20,7 +21,7 @@ import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { exportHref, panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
-import { deliveryHref } from '../webhooks/search.ts';
+import { deliveryHref, incidentHref } from '../webhooks/search.ts';
 
 /** Something that an id leads to: a place of the console, or else the command that shows it. */
 export type Finding = {
@@ -51,12 +52,12 @@ export const idKinds: readonly IdKind[] = [
   {
     prefix: 'inc',
     noun: 'incident',
-    scope: 'admin',
+    scope: 'incidents:write',
     find: (id, by) =>
-      one<Incident>(`/incidents/${id}`, by, ({ type, tenant, deliveries }) => ({
+      one<IncidentDetail>(`/incidents/${id}`, by, ({ type, tenant, deliveries }) => ({
         name: `${type} of ${tenant}`,
-        note: countOf(deliveries.length, 'delivery', 'deliveries'),
-        href: `#/deliveries${stringifySearch({ incident: id })}`,
+        note: `incident, ${countOf(deliveries.length, 'delivery', 'deliveries')}`,
+        href: incidentHref(id),
       })),
   },
   {
@@ -174,8 +175,6 @@ export const idKinds: readonly IdKind[] = [
   },
   { prefix: 'req', noun: 'request', scope: 'admin', find: findRequest },
 ];
-
-type Incident = { type: string; tenant: string; deliveries: readonly unknown[] };
 
 /** The kind of an id that is pasted, also one that is not whole; undefined for any other text. */
 export function idKindOf(text: string): IdKind | undefined {

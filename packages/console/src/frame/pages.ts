@@ -6,6 +6,7 @@ import {
   DeliveriesIcon,
   EndpointsIcon,
   ExportsIcon,
+  IncidentsIcon,
   OverviewIcon,
   RecordsIcon,
   RetentionIcon,
@@ -21,6 +22,7 @@ export type ConsolePage = {
     | '/dlq'
     | '/deliveries'
     | '/endpoints'
+    | '/incidents'
     | '/access';
   /** The name in the navigation and the header. */
   readonly name: string;
@@ -91,6 +93,14 @@ export const pageGroups: readonly PageGroup[] = [
         key: 'd',
         scope: 'admin',
         Icon: DeadLetterIcon,
+      },
+      {
+        path: '/incidents',
+        name: 'INCIDENTS',
+        purpose: 'See what was reported, and whether it was delivered',
+        key: 'i',
+        scope: 'incidents:write',
+        Icon: IncidentsIcon,
       },
     ],
   },

@@ -21,6 +21,7 @@ import {
   validateDeliveriesSearch,
   validateDlqSearch,
   validateEndpointsSearch,
+  validateIncidentsSearch,
 } from '../webhooks/search.ts';
 import { Frame, KeyHelp, StepUpDialog } from './frame.tsx';
 import { Menu } from './menu-button.tsx';
@@ -165,6 +166,23 @@ const endpointsRoute = createRoute({
   ),
 });
 
+const IncidentsPage = lazyPage(
+  'webhooks/incidents/page',
+  async () => (await import('../webhooks/incidents/page.tsx')).IncidentsPage,
+);
+
+const incidentsRoute = createRoute({
+  getParentRoute: () => framedRoute,
+  path: '/incidents',
+  validateSearch: validateIncidentsSearch,
+  beforeLoad: ({ context }) => void IncidentsPage.preload(context.client),
+  component: () => (
+    <RequireScope scope="incidents:write">
+      <IncidentsPage />
+    </RequireScope>
+  ),
+});
+
 const AccessPage = lazyPage(
   'access/page',
   async () => (await import('../access/page.tsx')).AccessPage,
@@ -198,6 +216,7 @@ const routeTree = rootRoute.addChildren([
     dlqRoute,
     deliveriesRoute,
     endpointsRoute,
+    incidentsRoute,
     accessRoute,
     unknownRoute,
   ]),
@@ -242,6 +261,7 @@ function Ahead(): null {
     OverviewPage,
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
+    ...(hasScope('incidents:write') ? [IncidentsPage] : []),
     ...(hasScope('admin') ? [DlqPage, DeliveriesPage, EndpointsPage, AccessPage] : []),
   ]);
   return null;

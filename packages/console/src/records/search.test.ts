@@ -145,6 +145,7 @@ describe('sliceOf', () => {
       from: '1970-01-01',
       to: '2001-01-05',
     });
+    expect(sliceOf({ tenant: 'TX', from: '2001-01-05' })?.to).toBe('2999-12-31');
     expect(sliceOf({})).toBeNull();
   });
 });

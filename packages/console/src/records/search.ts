@@ -1,5 +1,6 @@
 import type { DatasetRow } from '../api/types.ts';
 import { type DatasetName, datasetNames } from '../api/values.ts';
+import { dayPattern, earliestDay, latestDay } from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { panelText, parsePanel, readPanel } from '../ui/panel-place.ts';
 
@@ -47,7 +48,6 @@ export type RecordsView = (typeof recordsViews)[number];
 export const pageSizes = [100, 200, 500] as const;
 const defaultPageSize = 100;
 
-const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
@@ -159,10 +159,6 @@ export type SliceParams = {
   from?: string;
   to?: string;
 };
-
-/** The earliest and latest day that a record can have, for ranges that are open at one end. */
-const earliestDay = '1970-01-01';
-const latestDay = '9000-12-31';
 
 /** The chosen slice as parameters of the API, where `month` and `from`/`to` exclude each other. */
 export function sliceOf(search: RecordsSearch): SliceParams | null {

@@ -12,6 +12,8 @@ import Contrast from 'lucide-react/icons/contrast';
 import Copy from 'lucide-react/icons/copy';
 import Database from 'lucide-react/icons/database';
 import Download from 'lucide-react/icons/download';
+import Ellipsis from 'lucide-react/icons/ellipsis';
+import Eraser from 'lucide-react/icons/eraser';
 import FileOutput from 'lucide-react/icons/file-output';
 import KeyRound from 'lucide-react/icons/key-round';
 import LayoutDashboard from 'lucide-react/icons/layout-dashboard';
@@ -26,6 +28,7 @@ import RefreshCw from 'lucide-react/icons/refresh-cw';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import Search from 'lucide-react/icons/search';
 import Send from 'lucide-react/icons/send';
+import Siren from 'lucide-react/icons/siren';
 import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
 import Snowflake from 'lucide-react/icons/snowflake';
 import Square from 'lucide-react/icons/square';
@@ -46,6 +49,8 @@ function icon(Shape: LucideIcon, props: LucideProps = {}): () => ReactNode {
 }
 
 export const SearchIcon = icon(Search);
+/** Further actions. */
+export const MoreIcon = icon(Ellipsis);
 export const MenuIcon = icon(Menu, { size: 20 });
 export const CopyIcon = icon(Copy);
 export const CheckIcon = icon(Check);
@@ -75,6 +80,8 @@ export const FreezeIcon = icon(Snowflake);
 export const DeadLetterIcon = icon(MailX);
 export const DeliveriesIcon = icon(Send);
 export const EndpointsIcon = icon(Radio);
+export const IncidentsIcon = icon(Siren);
+export const EraseIcon = icon(Eraser);
 export const RefreshIcon = icon(RefreshCw);
 /** An abandoned delivery: a full square. */
 export const AbandonedIcon = icon(Square, { fill: 'currentColor' });

@@ -29,6 +29,7 @@ type PagePath =
   | '/dlq'
   | '/deliveries'
   | '/endpoints'
+  | '/incidents'
   | '/retention'
   | '/access';
 

@@ -196,6 +196,6 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
 ];
 
 /** Whether the service takes a retry: a delivery that failed, and whose endpoint is enabled. */
-function isRetriable({ status, waits_for_endpoint: waits }: Delivery): boolean {
+export function isRetriable({ status, waits_for_endpoint: waits }: Delivery): boolean {
   return (status === 'pending' || status === 'abandoned') && !waits;
 }

@@ -3,7 +3,7 @@ import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/reac
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { CopyButton, CopyText } from '../ui/copy-button.tsx';
+import { CopyText } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import { formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
@@ -18,8 +18,9 @@ import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { StatusMark } from './marks.tsx';
+import { Fact, StatusMark, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
+import { incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
 import { failureWords, statusWords } from './words.ts';
 
@@ -131,17 +132,6 @@ function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
 /** Where the delivery goes, what it is about, and its times. */
 function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const [zone] = useZone();
-  const when = (at: string | null) =>
-    at === null ? (
-      <span className={drawerClasses.none}>–</span>
-    ) : (
-      <>
-        {formatInstant(at, zone)}
-        <span className={drawerClasses.none}>
-          <Moment at={at} />
-        </span>
-      </>
-    );
   const zoned = (name: string) => `${name} (${zoneName(zone)})`;
   const { endpoint_id: endpoint, incident_id: incident } = delivery;
   return (
@@ -161,9 +151,15 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
           <span className={classes.failure}>({failureWords[delivery.failure_class]})</span>
         )}
       </Fact>
-      <Fact name={zoned('next retry')}>{when(delivery.next_retry)}</Fact>
-      <Fact name={zoned('last attempt')}>{when(delivery.last_attempt_at)}</Fact>
-      <Fact name={zoned('created')}>{when(delivery.created_at)}</Fact>
+      <Fact name={zoned('next retry')}>
+        <When at={delivery.next_retry} />
+      </Fact>
+      <Fact name={zoned('last attempt')}>
+        <When at={delivery.last_attempt_at} />
+      </Fact>
+      <Fact name={zoned('created')}>
+        <When at={delivery.created_at} />
+      </Fact>
       <Fact name="event type">{delivery.event_type}</Fact>
       <Fact name="tenant">{delivery.tenant}</Fact>
       <Fact name="idempotency key" copy={delivery.idempotency_key}>
@@ -173,23 +169,9 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
       </Fact>
       <Fact name="incident" copy={incident}>
-        <a href={`#/deliveries?incident=${encodeURIComponent(incident)}`}>{incident}</a>
+        <a href={incidentHref(incident)}>{incident}</a>
       </Fact>
     </dl>
-  );
-}
-
-function Fact(props: { name: string; copy?: string; children: ReactNode }): ReactNode {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd>
-        {props.children}
-        {props.copy !== undefined && (
-          <CopyButton value={props.copy} label={`Copy the ${props.name}`} />
-        )}
-      </dd>
-    </div>
   );
 }
 

@@ -1,5 +1,7 @@
 import type { ReactNode } from 'react';
 import type { DeliveryStatus } from '../api/values.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { formatCount, formatInstant } from '../ui/format.ts';
 import {
   AbandonedIcon,
   DeliveredIcon,
@@ -8,6 +10,7 @@ import {
   QueuedIcon,
 } from '../ui/icons.tsx';
 import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
+import { useZone } from '../ui/zone-switch.tsx';
 import classes from './marks.module.css';
 import { pathEnd } from './words.ts';
 
@@ -19,14 +22,44 @@ const icons = {
   discarded: DiscardedIcon,
 } as const;
 
-/** A status as a word with a shape and a colour. */
-export function StatusMark({ status }: { status: DeliveryStatus }): ReactNode {
+/** A status as a word with a shape and a colour; with a count, so many deliveries of that status. */
+export function StatusMark(props: { status: DeliveryStatus; count?: number }): ReactNode {
+  const { status, count } = props;
   const Icon = icons[status];
   return (
     <span className={classes.status} data-status={status}>
       <Icon />
-      {status}
+      {count === undefined ? status : `${formatCount(count)} ${status}`}
     </span>
+  );
+}
+
+/** A moment in full, and how far away it is. */
+export function When({ at }: { at: string | null }): ReactNode {
+  const [zone] = useZone();
+  if (at === null) return <span className={classes.none}>–</span>;
+  return (
+    <>
+      {formatInstant(at, zone)}
+      <span className={classes.none}>
+        <Moment at={at} />
+      </span>
+    </>
+  );
+}
+
+/** One line of facts in a drawer, with a button that copies its value if there is one. */
+export function Fact(props: { name: string; copy?: string; children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>
+        {props.children}
+        {props.copy !== undefined && (
+          <CopyButton value={props.copy} label={`Copy the ${props.name}`} />
+        )}
+      </dd>
+    </div>
   );
 }
 

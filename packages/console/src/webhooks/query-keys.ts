@@ -2,6 +2,7 @@
 export const webhooksKey = ['webhooks'] as const;
 export const dlqKey = [...webhooksKey, 'dlq'] as const;
 export const deliveriesKey = [...webhooksKey, 'deliveries'] as const;
+export const incidentsKey = [...webhooksKey, 'incidents'] as const;
 export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
 export const jobsKey = [...webhooksKey, 'jobs'] as const;
 

@@ -4,11 +4,15 @@ import {
   validateDeliveriesSearch,
   validateDlqSearch,
   validateEndpointsSearch,
+  validateIncidentsSearch,
 } from './search.ts';
 
 test('what a hash cannot mean is dropped', () => {
   expect(validateDlqSearch({ status: 'delivered', view: 'x', q: '', other: 'y' })).toEqual({});
   expect(validateDeliveriesSearch({ status: 'gone', tenant: {} })).toEqual({});
+  expect(validateIncidentsSearch({ deliveries: 'all', from: '2026-13-01', panel: 'x' })).toEqual(
+    {},
+  );
   expect(validateEndpointsSearch({ edit: 5, tenant: null })).toEqual({ panel: 'endpoint/5' });
 });
 
@@ -17,6 +21,8 @@ test('what a hash means is kept', () => {
   expect(validateDlqSearch(dlq)).toEqual(dlq);
   const deliveries = { status: 'delivered', incident: 'i', cursor: 'c', panel: 'delivery/d' };
   expect(validateDeliveriesSearch(deliveries)).toEqual(deliveries);
+  const incidents = { type: 'incident.', store: 'S', from: '2026-03-01', deliveries: 'failed' };
+  expect(validateIncidentsSearch(incidents)).toEqual(incidents);
 });
 
 test('a delivery is followed among those of its endpoint', () => {

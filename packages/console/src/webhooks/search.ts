@@ -5,6 +5,7 @@ import {
   deliveryStatuses,
   type FailureClass,
 } from '../api/values.ts';
+import { dayPattern } from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { panelHref, readPanel } from '../ui/panel-place.ts';
 
@@ -40,6 +41,23 @@ export type DeliveriesSearch = {
 
 /** The panels of DELIVERIES: a delivery, by its id. */
 export const deliveriesPanels = ['delivery'] as const;
+
+/** View state of the page INCIDENTS. The days are those of the reports; each may be given alone. */
+export type IncidentsSearch = {
+  /** A type, or with a dot at its end all types that begin so. */
+  type?: string;
+  tenant?: string;
+  store?: string;
+  from?: string;
+  to?: string;
+  /** Filter: only incidents of which a delivery failed. */
+  deliveries?: 'failed';
+  cursor?: string;
+  panel?: string;
+};
+
+/** The panels of INCIDENTS: an incident, by its id. */
+export const incidentsPanels = ['inc'] as const;
 
 /** The id of the panel for a new endpoint. */
 export const newEndpoint = 'new';
@@ -88,6 +106,24 @@ export function validateEndpointsSearch(search: Raw): EndpointsSearch {
     cursor: textOf(search.cursor),
     panel: readPanel(search, endpointsPanels, { edit: 'endpoint' }),
   });
+}
+
+export function validateIncidentsSearch(search: Raw): IncidentsSearch {
+  return withoutUndefined({
+    type: textOf(search.type),
+    tenant: textOf(search.tenant),
+    store: textOf(search.store),
+    from: textOf(search.from, dayPattern),
+    to: textOf(search.to, dayPattern),
+    deliveries: search.deliveries === 'failed' ? 'failed' : undefined,
+    cursor: textOf(search.cursor),
+    panel: readPanel(search, incidentsPanels),
+  });
+}
+
+/** A link to one incident. */
+export function incidentHref(id: string): string {
+  return panelHref('/incidents', { kind: 'inc', id });
 }
 
 /** A link to one delivery. It works whatever becomes of the delivery. */

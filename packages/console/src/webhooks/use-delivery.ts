@@ -11,7 +11,7 @@ import { reasonOf } from '../ui/outage.ts';
 import { noPlaceholder, useFollowing } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { countOf, shortId } from '../ui/words.ts';
-import { deliveriesKey, dlqKey, webhooksKey } from './query-keys.ts';
+import { deliveriesKey, dlqKey, incidentsKey, webhooksKey } from './query-keys.ts';
 import { deliveryHref } from './search.ts';
 
 const followMillis = 2_000;
@@ -74,6 +74,7 @@ export function useRetries(endpointOf: (id: string) => string | undefined): Retr
       tell(queued, failures, current.current.endpointOf);
       void client.invalidateQueries({ queryKey: dlqKey });
       void client.invalidateQueries({ queryKey: deliveriesKey });
+      void client.invalidateQueries({ queryKey: incidentsKey });
       for (const id of queued) void client.invalidateQueries({ queryKey: deliveryKey(id) });
     },
     [client],

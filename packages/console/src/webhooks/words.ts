@@ -16,6 +16,15 @@ export const statusWords: Readonly<Record<DeliveryStatus, string>> = {
   discarded: 'never delivered',
 };
 
+/** The statuses in the order of their urgency: what needs a person comes first. */
+export const urgentFirst = [
+  'abandoned',
+  'pending',
+  'queued',
+  'delivered',
+  'discarded',
+] as const satisfies readonly DeliveryStatus[];
+
 /** For each failure class, where on its way an attempt failed. */
 export const failureWords: Readonly<Record<FailureClass, string>> = {
   dns: 'name not found',

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
+import { checkDayRange } from '../kernel/day.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import { type Page, toKeyset, toPage } from '../kernel/page.ts';
@@ -134,7 +135,7 @@ export async function listAuditLog(
   request: Static<typeof auditQuerySchema>,
 ): Promise<Page<Static<typeof auditEntrySchema>>> {
   const { actor, action, tenant, from, to, after, limit, cursor } = request;
-  checkDays(from, to);
+  checkDayRange('?', { from, to });
   const filter = { tokenId: actor, action, tenant, from, to, reach: reader.tenants };
   if (after !== undefined) {
     if (cursor !== undefined) throw invalidInput('?cursor', 'goes without after');
@@ -146,16 +147,6 @@ export async function listAuditLog(
   const rows = await queries.listAuditEntries(db, filter, toKeyset(page));
   const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [at, id]);
   return { data: data.map((row) => toEntry(row, reader.tenants)), next_cursor };
-}
-
-function checkDays(from: string | undefined, to: string | undefined): void {
-  if ((from === undefined) !== (to === undefined)) {
-    const missing = from === undefined ? '?from' : '?to';
-    throw invalidInput(missing, 'from and to need each other', 'field_required');
-  }
-  if (from !== undefined && to !== undefined && from > to) {
-    throw invalidInput('?from', `${from} lies after to, ${to}`);
-  }
 }
 
 /** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */

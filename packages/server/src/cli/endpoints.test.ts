@@ -178,6 +178,27 @@ test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing
   });
 });
 
+test('incidents ls passes its filters on, and says what became of the deliveries', async () => {
+  const counts = { queued: 0, pending: 0, abandoned: 1, delivered: 2, discarded: 0 };
+  const at = '2026-03-05T14:07:09.000000Z';
+  const times = { occurred_at: at, created_at: at };
+  const incident = { id: 'inc_1', tenant: 'TX', store: null, type: 'a.b', ...times };
+  const data = [{ ...incident, delivery_counts: counts }];
+  api.on('GET /incidents', json({ data, next_cursor: null }));
+  const ls = (...argv: string[]) => run(['incidents', 'ls', ...argv], { env: api.env });
+  const days = ['--from', '2026-03-01', '--to', '2026-03-05'];
+  const { stdout } = await ls('--failed', '--type', 'a.', '--store', 'S', ...days);
+  expect(stdout).toContain('1 abandoned, 2 delivered');
+  expect(api.requests.at(-1)?.query).toEqual({
+    ...{ deliveries: 'failed', type: 'a.', store: 'S', from: '2026-03-01', to: '2026-03-05' },
+    ...{ include: 'delivery_counts', limit: '100' },
+  });
+  expect(JSON.parse((await ls('--json', 'id,delivery_counts')).stdout)).toEqual([
+    { id: 'inc_1', delivery_counts: counts },
+  ]);
+  expect(await ls('--from', '2026-03-01')).toMatchObject({ code: 2 });
+});
+
 test('incidents send takes data as JSON, from a file and from stdin, and prints the id', async () => {
   const cwd = await newFolder();
   await writeFile(join(cwd, 'i.json'), '{"from":"file"}');

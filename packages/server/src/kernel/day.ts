@@ -1,3 +1,5 @@
+import { invalidInput } from './errors.ts';
+
 // The days here are days of UTC as text, `YYYY-MM-DD`, as the contract and PostgreSQL spell them.
 
 export const dayMillis = 86_400_000;
@@ -38,4 +40,21 @@ export function daysIn(month: string): number {
 
 function twoDigits(number: number): string {
   return number < 10 ? `0${number}` : String(number);
+}
+
+/**
+ * Throws 400 `request_invalid` when only one end of a range of days is given, or its first day lies after the last. `at`
+ * is `?` for a query and `/` for a body.
+ */
+export function checkDayRange(
+  at: '?' | '/',
+  { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined },
+): void {
+  if ((from === null) !== (to === null)) {
+    const missing = from === null ? 'from' : 'to';
+    throw invalidInput(`${at}${missing}`, 'from and to need each other', 'field_required');
+  }
+  if (from !== null && to !== null && from > to) {
+    throw invalidInput(`${at}from`, `${from} lies after to, ${to}`);
+  }
 }

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import {
   instantSchema,
-  newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
@@ -235,41 +234,6 @@ export const acceptedDeliverySchema = Type.Object({
   status: oneOf(deliveryStatuses),
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
-
-/** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
-export const newIncidentSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    store: Type.Optional(newStoreSchema),
-    type: eventTypeSchema,
-    occurred_at: Type.Optional(instantSchema),
-    data: Type.Unknown({ description: 'any JSON; 256 KiB with the rest of the payload' }),
-    idempotency_key: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        pattern: '^[!-~]+$',
-        description: 'printable ASCII; within 30 days the same key gives the same answer',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-export const acceptedIncidentSchema = Type.Object({
-  id: Type.String(),
-  deliveries: Type.Array(acceptedDeliverySchema),
-});
-
-export const incidentSchema = Type.Object({
-  id: Type.String(),
-  tenant: Type.String(),
-  store: nullable(Type.String()),
-  type: Type.String(),
-  occurred_at: instantSchema,
-  created_at: instantSchema,
-});
-export type IncidentRow = Static<typeof incidentSchema>;
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
 const deadLetterFilter = {

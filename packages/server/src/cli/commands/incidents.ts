@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { indentJson, membersOf } from '../../kernel/json-slices.ts';
+import { deliveryStatuses } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { formatInstant, formatNumberOf } from '../format.ts';
@@ -11,6 +12,7 @@ import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
+import { checkDays } from '../slice.ts';
 import { type Column, printable } from '../table.ts';
 import { heading, nameValueLines, printDetails } from '../webhooks/details.ts';
 
@@ -23,9 +25,19 @@ const listFields = [
   'type',
   'occurred_at',
   'created_at',
+  'delivery_counts',
 ] as const satisfies readonly (keyof Incident)[];
 
-type LsOptions = { tenant?: string; limit?: number; json?: JsonOption };
+type LsOptions = {
+  tenant?: string;
+  store?: string;
+  type?: string;
+  from?: string;
+  to?: string;
+  failed?: true;
+  limit?: number;
+  json?: JsonOption;
+};
 
 const rowsByDefault = 100;
 
@@ -35,26 +47,40 @@ export function addIncidentsLs(incidents: Command, context: Context): void {
     .summary('list the incidents')
     .description('Lists the incidents that were reported, newest first.')
     .option('--tenant <tenant>', 'only of this tenant')
+    .option('--store <store>', 'only of this store')
+    .option('--type <type>', 'only of this type, or with a dot at its end of all that begin so')
+    .option('--from <date>', 'only reported from this day on, as 2026-03-05 (UTC)')
+    .option('--to <date>', 'up to this day, inclusive')
+    .option('--failed', 'only those of which a delivery is in the dead-letter queue')
     .option('--limit <rows>', `rows, at most (default: ${rowsByDefault})`, wholeNumber(1))
     .option(jsonFlags, jsonHelp)
     .action((options: LsOptions) => listIncidents(context, options));
-  withExamples(command, ['svcctl incidents ls --tenant TX', 'svcctl incidents ls --json id,type']);
+  withExamples(command, [
+    'svcctl incidents ls --tenant TX',
+    'svcctl incidents ls --failed --type incident.',
+    'svcctl incidents ls --from 2026-03-01 --to 2026-03-05 --json id,type,delivery_counts',
+  ]);
 }
 
-async function listIncidents(
-  context: Context,
-  { json, limit = rowsByDefault, tenant }: LsOptions,
-): Promise<void> {
+async function listIncidents(context: Context, options: LsOptions): Promise<void> {
+  const { json, limit = rowsByDefault, failed, ...filters } = options;
+  checkDays(filters);
   const output = { columns, fields: listFields, json };
   await printList(context, output, {
     route: 'GET /incidents',
-    query: { tenant },
+    query: { ...filters, deliveries: failed && 'failed', include: 'delivery_counts' },
     most: limit,
     tell: ({ printed, hasMore }) =>
       printed === 0
-        ? 'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created'
+        ? emptyText({ ...filters, failed })
         : `${formatNumberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`,
   });
+}
+
+function emptyText(filters: object): string {
+  return Object.values(filters).every((value) => value === undefined)
+    ? 'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created'
+    : 'No incidents match.';
 }
 
 const columns: readonly Column<Incident>[] = [
@@ -67,7 +93,17 @@ const columns: readonly Column<Incident>[] = [
   { title: 'TYPE', isElastic: true, value: (row) => row.type },
   { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
   { title: 'STORE', isElastic: true, value: (row) => row.store },
+  { title: 'DELIVERIES', value: (row) => countsText(row.delivery_counts) },
 ];
+
+/** The deliveries of an incident by their status: `1 abandoned, 2 delivered`. */
+function countsText(counts: Incident['delivery_counts']): string | null {
+  if (counts === undefined) return null;
+  const texts = deliveryStatuses
+    .filter((status) => counts[status] > 0)
+    .map((status) => `${counts[status]} ${status}`);
+  return texts.length === 0 ? 'none' : texts.join(', ');
+}
 
 type IncidentDetail = RouteAnswer<'GET /incidents/:id'>;
 
@@ -79,6 +115,7 @@ const showFields = [
   'occurred_at',
   'created_at',
   'data',
+  'body',
   'deliveries',
 ] as const satisfies readonly (keyof IncidentDetail)[];
 

@@ -1,5 +1,5 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { addDays, daysIn } from '../../kernel/day.ts';
+import { addDays, checkDayRange, daysIn } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { segmentColumns } from '../segments/segment-sql.ts';
@@ -78,13 +78,7 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
   if (month !== undefined && (from !== undefined || to !== undefined)) {
     throw invalidInput(`${place}month`, 'goes without from and to');
   }
-  if ((from === undefined) !== (to === undefined)) {
-    const missing = from === undefined ? 'from' : 'to';
-    throw invalidInput(`${place}${missing}`, 'from and to need each other', 'field_required');
-  }
-  if (from !== undefined && to !== undefined && from > to) {
-    throw invalidInput(`${place}from`, `${from} lies after to, ${to}`);
-  }
+  checkDayRange(place, { from, to });
   if (dataset !== undefined && tenant === undefined) {
     throw invalidInput(`${place}dataset`, 'goes with a tenant, whose tags it means');
   }

@@ -1,3 +1,4 @@
+import { checkDayRange } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
 import type { EraseRequest } from '../contract.ts';
 
@@ -18,13 +19,7 @@ export type EraseScope = {
  */
 export function toScope(request: EraseRequest): EraseScope {
   const { tenant, store = null, event_ids: eventIds = null, from = null, to = null } = request;
-  if ((from === null) !== (to === null)) {
-    const missing = from === null ? 'from' : 'to';
-    throw invalidInput(`/${missing}`, 'from and to need each other', 'field_required');
-  }
-  if (from !== null && to !== null && from > to) {
-    throw invalidInput('/from', `${from} lies after to, ${to}`);
-  }
+  checkDayRange('/', { from, to });
   if (store === null && eventIds === null && from === null) {
     throw invalidInput(
       '/',

@@ -369,6 +369,7 @@ test('shows an incident with its deliveries as they stand now', async () => {
     occurred_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
     created_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
     data: { n: 1 },
+    body: expect.stringMatching(/^\{"type":"incident.created",.*"data":\{"n":1\}\}$/),
     deliveries: [{ ...deliveries[0], status: 'delivered' }],
   });
 });

@@ -1,13 +1,13 @@
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { compactMember } from '../../kernel/json-slices.ts';
-import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import { listIncidents } from './list-incidents.ts';
 import type { Payload } from './payload.ts';
-import * as queries from './queries.ts';
+import * as queries from './read-queries.ts';
 import { createReportIncident } from './report-incident.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
@@ -25,19 +25,6 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
   );
 }
 
-/** One page of incidents, the newest first. Throws 400 `cursor_invalid`. */
-async function listIncidents(
-  db: Queryable,
-  cursorKey: Buffer,
-  actor: Actor,
-  request: { tenant?: string; limit?: number; cursor?: string },
-) {
-  const { limit, cursor, tenant } = request;
-  const page = { cursorKey, scope: { list: 'incidents', filters: { tenant } }, limit, cursor };
-  const rows = await queries.listIncidents(db, tenantsOf(actor, tenant), toKeyset(page));
-  return toPage(page, rows, (row) => [row.created_at, row.id]);
-}
-
 /** An incident and its deliveries as they are now. Throws 404 `incident_not_found`. */
 async function getIncident(db: Queryable, actor: Actor, id: string) {
   const isId = /^inc_[0-9A-Za-z]{16}$/.test(id);
@@ -49,11 +36,5 @@ async function getIncident(db: Queryable, actor: Actor, id: string) {
   }
   const { body, ...incident } = row;
   const { data }: Payload = JSON.parse(body);
-  return { ...incident, data, deliveries: await queries.listDeliveriesOfIncident(db, id) };
-}
-
-/** The tenants to list, within the caller's reach; null means all. */
-function tenantsOf(actor: Actor, tenant: string | undefined): readonly string[] | null {
-  if (tenant === undefined) return actor.tenants;
-  return mayTouchTenant(actor, tenant) ? [tenant] : [];
+  return { ...incident, data, body, deliveries: await queries.listDeliveriesOfIncident(db, id) };
 }

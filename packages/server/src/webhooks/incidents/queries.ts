@@ -1,8 +1,7 @@
-import sql, { empty, join, type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
-import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
+import type { AcceptedDelivery } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
 import { configVersion } from '../queries.ts';
 
@@ -146,53 +145,4 @@ export async function findIncidentKey(
     select incident_id, digest from incident_keys where tenant = ${tenant}
       and idempotency_key = ${key} and created_at > now() - interval '30 days'`);
   return rows[0];
-}
-
-/** Lists the deliveries of an incident, in the order of their endpoints. */
-export async function listDeliveriesOfIncident(
-  db: Queryable,
-  incidentId: string,
-): Promise<AcceptedDelivery[]> {
-  return db.query<AcceptedDelivery>(sql`
-    select id, endpoint_id, idempotency_key, status from deliveries
-    where incident_id = ${incidentId} order by endpoint_id, id`);
-}
-
-const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_at')} as occurred_at,
-  ${instantText('incidents.created_at')} as created_at`;
-
-export async function findIncident(
-  db: Queryable,
-  id: string,
-  reach: readonly string[] | null,
-): Promise<(IncidentRow & { body: string }) | undefined> {
-  const rows = await db.query<IncidentRow & { body: string }>(sql`
-    select ${columns}, body from incidents where id = ${id}
-      and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
-  return rows[0];
-}
-
-/** Lists the newest incidents of these tenants (null means all), beginning after `after`. */
-export async function listIncidents(
-  db: Queryable,
-  tenants: readonly string[] | null,
-  page: { after: readonly string[] | null; limit: number },
-): Promise<IncidentRow[]> {
-  const { after, limit } = page;
-  const newest = (conditions: Sql[]) => sql`
-    select id, tenant, store, type, occurred_at, created_at from incidents
-    ${conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`}
-    order by created_at desc, id desc limit ${limit}`;
-  const isOlder =
-    after === null ? [] : [sql`(created_at, id) < (${after[0]}::timestamptz, ${after[1]})`];
-  // A page is read of each tenant, and the newest rows of these make the page. So it costs the same however rare the
-  // tenants' incidents are.
-  const found =
-    tenants === null
-      ? newest(isOlder)
-      : sql`select incident.* from unnest(${tenants}::text[]) as asked(name)
-          cross join lateral (${newest([sql`incidents.tenant = asked.name`, ...isOlder])}) as incident`;
-  return db.query<IncidentRow>(sql`
-    select ${columns} from (${found}) as incidents
-    order by incidents.created_at desc, incidents.id desc limit ${limit}`);
 }

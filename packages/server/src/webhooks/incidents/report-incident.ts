@@ -10,6 +10,7 @@ import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { isSameRequest, payloadText, requestDigest } from './payload.ts';
 import * as queries from './queries.ts';
+import { listDeliveriesOfIncident } from './read-queries.ts';
 
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: AcceptedDelivery[] };
@@ -132,7 +133,7 @@ async function findEarlier(
         'This idempotency_key was used with another body in the last 30 days. Send what differs under a key of its own.',
     });
   }
-  const deliveries = await queries.listDeliveriesOfIncident(db, earlier.incident_id);
+  const deliveries = await listDeliveriesOfIncident(db, earlier.incident_id);
   return {
     id: earlier.incident_id,
     // The deliveries are shown as they were when accepted, so that the answer is the same whatever has become of them.

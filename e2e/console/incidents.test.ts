@@ -1,0 +1,225 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../lib/wait-for.ts';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  drawerOf,
+  launchBrowser,
+  openPage,
+  patient,
+  recordRows as rowsOf,
+  signIn,
+} from './lib/browser.ts';
+import { openWebhooks, startWebhookService, type WebhookService } from './lib/webhook-service.ts';
+
+let webhooks: WebhookService;
+let browser: Browser;
+/** An incident of acme, which acme's endpoint refused; its data has a number that JSON.parse would change. */
+let big: string;
+/** An incident of a tenant without endpoints. */
+let lonely: string;
+beforeAll(async () => {
+  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
+  const { service } = webhooks;
+  const body =
+    '{"tenant":"acme","store":"AUS","type":"incident.updated","data":{"id":12345678901234567890}}';
+  const headers = { 'content-type': 'application/json' };
+  big = (await service.call('POST', '/incidents', { body, headers })).json.id;
+  const nobody = { tenant: 'nobody', type: 'incident.resolved', data: {} };
+  lonely = (await service.call('POST', '/incidents', { body: nobody })).json.id;
+  const failed = `/incidents?deliveries=failed&store=AUS&type=incident.&tenant=acme`;
+  await waitFor('the refusal of the incident', async () => {
+    const { data } = (await service.call('GET', failed)).json;
+    return data.length === 1;
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await webhooks?.remove();
+});
+
+const hashOf = (page: Page) => new URL(page.url()).hash;
+const rowOf = (page: Page, id: string) => page.locator(`tr[data-key="${id}"]`);
+
+async function openIncidents(page: Page, place = '/incidents'): Promise<void> {
+  await openWebhooks(page, webhooks.service, place);
+  await rowsOf(page).first().waitFor();
+}
+
+test('filters incidents by what the hash keeps, and clears the filters', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  await openIncidents(page);
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(44);
+  expect(await rowOf(page, lonely).innerText()).toContain('none: no endpoint took it');
+  await page.getByLabel('Tenant, exactly').fill('acme');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(16);
+  await page.getByLabel('Store, exactly').fill('AUS');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
+  expect(await rowOf(page, big).innerText()).toMatch(/incident\.updated[\s\S]*1 abandoned/);
+  expect(hashOf(page)).toBe('#/incidents?tenant=acme&store=AUS');
+
+  await page.goto('/#/incidents?type=incident.resolved');
+  await rowOf(page, lonely).waitFor();
+  await page.getByLabel('Deliveries', { exact: true }).selectOption('with failed deliveries');
+  await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).first().click();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(44);
+  expect(hashOf(page)).toBe('#/incidents');
+
+  // A range that is open at one end.
+  const first = page.getByLabel('From day');
+  await first.pressSequentially('2001-01-01');
+  await expect.poll(() => hashOf(page), patient).toBe('#/incidents?from=2001-01-01');
+  await rowOf(page, lonely).waitFor();
+  await page.getByLabel('To day').fill('2001-02-01');
+  await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('shows an incident with its payload to the letter, and leads to its delivery and back', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await openIncidents(page, `/incidents?panel=inc/${big}`);
+  const panel = drawerOf(page);
+  await panel.getByRole('heading', { name: `INCIDENT ${big}` }).waitFor();
+  await panel.locator('pre').getByText('12345678901234567890').waitFor();
+  await panel.getByRole('button', { name: 'Copy payload' }).click();
+  await expect
+    .poll(() => page.evaluate<string>('navigator.clipboard.readText()'), patient)
+    .toContain('"id": 12345678901234567890');
+  const records = panel.getByRole('link', { name: /^acme › AUS › \d{4}-/ });
+  expect(await records.getAttribute('href')).toMatch(
+    /^#\/records\?tenant=acme&store=AUS&from=\d{4}/,
+  );
+
+  const delivery = panel.getByRole('listitem').filter({ hasText: 'abandoned' });
+  await delivery.getByText('1 of 1').waitFor();
+  await delivery.getByRole('link').click();
+  await panel.getByRole('heading', { name: /^DELIVERY dlv_/ }).waitFor();
+  await panel.getByRole('link', { name: big }).click();
+  await panel.getByRole('heading', { name: `INCIDENT ${big}` }).waitFor();
+  expect(hashOf(page)).toBe(`#/incidents?panel=inc/${big}`);
+
+  await page.goto(`/#/incidents?panel=inc/${lonely}`);
+  await panel.getByText('no endpoint of nobody wanted incident.resolved').waitFor();
+  await page.goto('/#/incidents?panel=inc/inc_0000000000000000');
+  await panel.getByRole('heading', { name: 'There is no such thing here' }).waitFor();
+  expectQuiet([/404 \(Not Found\)/]);
+  await close();
+});
+
+test('retries what failed of an incident, from its panel and from its row', async () => {
+  const { service, receiver } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  receiver.answer(200);
+  await openIncidents(page, `/incidents?panel=inc/${big}`);
+  const panel = drawerOf(page);
+  await panel.getByRole('button', { name: 'RETRY', exact: true }).click();
+  await page.getByText('Retry queued for').waitFor();
+  await panel.getByRole('listitem').filter({ hasText: 'delivered' }).waitFor();
+  await panel
+    .getByRole('button', { name: /^RETRY/ })
+    .first()
+    .waitFor({ state: 'detached' });
+  await rowOf(page, big).getByText('1 delivered').waitFor();
+  expect(await rowOf(page, big).getByRole('button', { name: 'RETRY' }).count()).toBe(0);
+
+  await page.goto('/#/incidents?tenant=globex&deliveries=failed');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(15);
+  const key = (await rowsOf(page).first().getAttribute('data-key')) ?? '';
+  await rowsOf(page).first().focus();
+  await page.keyboard.press('r');
+  await rowOf(page, key).waitFor({ state: 'detached' });
+  const { json } = await service.call('GET', `/incidents/${key}`);
+  expect(json.deliveries.map(({ status }: { status: string }) => status)).not.toContain(
+    'abandoned',
+  );
+  expectQuiet();
+  await close();
+});
+
+test('keeps the incidents and the panel while the API fails, and repaints in place', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  await page.clock.install();
+  await openIncidents(page, `/incidents?tenant=TX`);
+  await rowsOf(page).nth(2).click();
+  const panel = drawerOf(page);
+  await panel.locator('pre').getByText('"score"').waitFor();
+  const hash = hashOf(page);
+  await page.route('**/api/v1/**', (route) => route.fulfill({ status: 503, body: '' }));
+  await page.clock.fastForward(20_000);
+  const banner = page.locator('[data-failing]');
+  await banner.getByText('503 from the service').waitFor();
+  expect(await rowsOf(page).count()).toBe(12);
+  expect(await panel.locator('pre').innerText()).toContain('"score"');
+
+  await page.unroute('**/api/v1/**');
+  const anew = { tenant: 'TX', type: 'incident.anew', data: {} };
+  await webhooks.service.call('POST', '/incidents', { body: anew });
+  await banner.getByRole('button', { name: 'RETRY' }).click();
+  await rowsOf(page).filter({ hasText: 'incident.anew' }).waitFor();
+  await banner.waitFor({ state: 'detached' });
+  expect(hashOf(page)).toBe(hash);
+  expectQuiet([/503 \(Service Unavailable\)/]);
+  await close();
+});
+
+test('shows reporters their incidents without what is for admins, and others what is needed', async () => {
+  const { service } = webhooks;
+  const makeToken = async (body: object) =>
+    (await service.call('POST', '/tokens', { body: { name: 'guest', ...body } })).json.token;
+  const reporter = await openPage(browser, service);
+  const asked: string[] = [];
+  reporter.page.on('request', (request) => asked.push(request.url()));
+  await reporter.page.goto(`/#/incidents?panel=inc/${big}`);
+  const token = await makeToken({ preset: 'pipeline', tenants: ['acme'] });
+  await signIn(reporter.page, token);
+  const panel = drawerOf(reporter.page);
+  await panel.getByText(/dlv_\w{20}/).waitFor();
+  await panel.getByText('is for tokens with the scope admin').waitFor();
+  await expect.poll(() => rowsOf(reporter.page).count(), patient).toBe(16);
+  expect(await reporter.page.getByRole('button', { name: /^RETRY/ }).count()).toBe(0);
+  expect(asked.filter((url) => url.includes('/webhook/'))).toEqual([]);
+  reporter.expectQuiet();
+  await reporter.close();
+
+  const reader = await openPage(browser, service);
+  await reader.page.goto('/#/incidents');
+  await signIn(reader.page, await makeToken({ preset: 'support-readonly' }));
+  const needed = 'This page needs the scope incidents:write';
+  await reader.page.getByRole('heading', { name: needed }).waitFor();
+  reader.expectQuiet();
+  await reader.close();
+});
+
+/** Axe looks at every view of the page. */
+const axeMillis = 180_000;
+
+test.each([
+  ['light', [1440, 1024, 390]],
+  ['dark', [1440, 390]],
+] as const)(
+  'gives axe nothing to find in %s at %j px, and keeps to the width',
+  async (colorScheme, widths) => {
+    const axe = await readAxe();
+    const { page, expectQuiet, close } = await openPage(browser, webhooks.service, { colorScheme });
+    await openIncidents(page, '/incidents?tenant=acme&store=AUS');
+    await page.evaluate(axe);
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const place of ['', `&panel=inc/${big}`, `&panel=inc/${lonely}`]) {
+        await page.goto(`/#/incidents?tenant=acme&store=AUS${place}`);
+        await rowsOf(page).first().waitFor({ state: 'attached' });
+        if (place !== '') await drawerOf(page).locator('pre').waitFor();
+        expect(await listFindings(page), `${width} ${place}`).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      }
+    }
+    expectQuiet();
+    await close();
+  },
+  axeMillis,
+);

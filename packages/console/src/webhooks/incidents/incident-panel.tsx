@@ -1,0 +1,227 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
+import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
+import drawerClasses from '../../ui/drawer.module.css';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
+import { printJson } from '../../ui/json-source.ts';
+import { JsonText } from '../../ui/json-text.tsx';
+import lineClasses from '../../ui/lines.module.css';
+import { SkeletonRows } from '../../ui/list.tsx';
+import { Moment } from '../../ui/marks.tsx';
+import { Panel } from '../../ui/panel.tsx';
+import { panelHref } from '../../ui/panel-place.ts';
+import { useSession } from '../../ui/session.ts';
+import { countOf, sliceText } from '../../ui/words.ts';
+import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { isRetriable } from '../delivery-columns.tsx';
+import { Fact, StatusMark, Target, When } from '../marks.tsx';
+import type { Retries } from '../use-delivery.ts';
+import { urgentFirst } from '../words.ts';
+import classes from './incidents.module.css';
+
+type IncidentPanelProps = {
+  id: string;
+  incident: UseQueryResult<IncidentDetail>;
+  /** Undefined for those who may not see where deliveries go. */
+  deliveries: UseQueryResult<Page<Delivery>> | undefined;
+  retries: Retries;
+  onClose: () => void;
+};
+
+/** The panel of one incident: its deliveries, and what is sent. */
+export function IncidentPanel(props: IncidentPanelProps): ReactNode {
+  const { id, incident } = props;
+  const failure = useFailure(incident);
+  return (
+    <Panel kind="INCIDENT" title={id} id={id} closeLabel="Close incident" onClose={props.onClose}>
+      {incident.data === undefined ? (
+        <div className={drawerClasses.body}>
+          {failure === null ? (
+            <SkeletonRows rows={14} label="Loading the incident" />
+          ) : (
+            <FailurePanel error={failure} onRetry={() => void incident.refetch()} />
+          )}
+        </div>
+      ) : (
+        <Body {...props} incident={incident.data} />
+      )}
+    </Panel>
+  );
+}
+
+/** The content of the panel once the incident has been read. */
+function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: IncidentDetail }) {
+  const { incident, deliveries, retries } = props;
+  const failed = deliveries?.data?.data.filter(isRetriable) ?? [];
+  return (
+    <>
+      <div className={lineClasses.actions}>
+        {failed.length > 0 && (
+          <Button
+            variant="filled"
+            loading={failed.every(({ id }) => retries.leaving.has(id))}
+            onClick={() => void retries.retry(failed.map(({ id }) => id))}
+          >
+            RETRY {failed.length > 1 && `${failed.length} failed`}
+          </Button>
+        )}
+        <span className={lineClasses.spring} />
+        <CopyText label="Copy payload" value={() => printJson(incident.body)} />
+        <CopyText label="Copy link" value={() => window.location.href} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
+      <section className={drawerClasses.body} tabIndex={0} aria-label="The incident">
+        <Facts incident={incident} />
+        {deliveries === undefined ? (
+          <States incident={incident} />
+        ) : (
+          <Deliveries incident={incident} deliveries={deliveries} retries={retries} />
+        )}
+        <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <JsonText source={incident.body} />
+      </section>
+    </>
+  );
+}
+
+function Facts({ incident }: { incident: IncidentDetail }): ReactNode {
+  const [zone] = useZone();
+  const { hasScope } = useSession();
+  const { tenant, store, occurred_at: at } = incident;
+  const day = at.slice(0, 10);
+  const slice = { tenant, store: store ?? undefined, from: day, to: day };
+  return (
+    <dl className={`${drawerClasses.fields} ${lineClasses.facts}`}>
+      <Fact name="type">{incident.type}</Fact>
+      <Fact name="tenant">{tenant}</Fact>
+      <Fact name="store">{store ?? <span className={classes.none}>–</span>}</Fact>
+      <Fact name={`occurred (${zoneName(zone)})`}>
+        <When at={at} />
+      </Fact>
+      <Fact name={`reported (${zoneName(zone)})`}>
+        <When at={incident.created_at} />
+      </Fact>
+      {hasScope('enrichment:read') && (
+        <Fact name="records of that day">
+          <a href={sliceHref(slice)}>{sliceText(slice)}</a>
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+/** The deliveries, what needs a person first. Each leads to its drawer in DELIVERIES. */
+function Deliveries(props: {
+  incident: IncidentDetail;
+  deliveries: UseQueryResult<Page<Delivery>>;
+  retries: Retries;
+}): ReactNode {
+  const { incident, deliveries, retries } = props;
+  const failure = useFailure(deliveries);
+  const rows = inUrgency(deliveries.data?.data ?? []);
+  const all = `#/deliveries${stringifySearch({ incident: incident.id })}`;
+  return (
+    <>
+      <div className={classes.head}>
+        <h3 className={drawerClasses.title}>DELIVERIES</h3>
+        {rows.length > 0 && (
+          <a href={all}>
+            {deliveries.data?.next_cursor ? 'all of them in DELIVERIES' : 'show in DELIVERIES'}
+          </a>
+        )}
+      </div>
+      {deliveries.data === undefined && failure !== null && (
+        <FailurePanel error={failure} onRetry={() => void deliveries.refetch()} />
+      )}
+      {deliveries.data === undefined && failure === null && (
+        <SkeletonRows rows={2} label="Loading the deliveries" />
+      )}
+      {deliveries.data !== undefined && rows.length === 0 && <NoDeliveries incident={incident} />}
+      {rows.length > 0 && (
+        <ul className={classes.deliveries}>
+          {rows.map((delivery) => (
+            <DeliveryLine key={delivery.id} delivery={delivery} retries={retries} />
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function DeliveryLine({ delivery, retries }: { delivery: Delivery; retries: Retries }): ReactNode {
+  const { id, incident_id: incident, status, target, attempts, max_attempts: most } = delivery;
+  const at = delivery.finished_at ?? delivery.last_attempt_at;
+  return (
+    <li className={classes.delivery}>
+      <StatusMark status={status} />
+      <div>
+        <a href={panelHref('/deliveries', { kind: 'delivery', id }, { incident })}>
+          <Target target={target} />
+        </a>
+        <p title={delivery.error ?? ''}>
+          {attempts} of {most}
+          {at !== null && (
+            <>
+              {' · '}
+              <Moment at={at} />
+            </>
+          )}
+          {delivery.waits_for_endpoint && ' · its endpoint is disabled'}
+          {status !== 'delivered' && delivery.error !== null && ` · ${delivery.error}`}
+        </p>
+      </div>
+      {isRetriable(delivery) && (
+        <Button
+          size="compact-xs"
+          loading={retries.leaving.has(id)}
+          onClick={() => void retries.retry([id])}
+        >
+          RETRY<span className="visually-hidden"> the delivery to {target}</span>
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
+  const { tenant, type } = incident;
+  return (
+    <p className={lineClasses.note}>
+      None: no <a href={`#/endpoints${stringifySearch({ tenant })}`}>endpoint of {tenant}</a> wanted{' '}
+      {type} when it was reported.
+    </p>
+  );
+}
+
+/** The deliveries as reporters may see them: their ids and states. */
+function States({ incident }: { incident: IncidentDetail }): ReactNode {
+  const { deliveries } = incident;
+  return (
+    <>
+      <h3 className={drawerClasses.title}>DELIVERIES</h3>
+      {deliveries.length > 0 && (
+        <ul className={classes.deliveries}>
+          {inUrgency(deliveries).map(({ id, status }) => (
+            <li key={id} className={classes.delivery}>
+              <StatusMark status={status} />
+              <span>{id}</span>
+              <CopyButton value={id} label="Copy the id of the delivery" />
+            </li>
+          ))}
+        </ul>
+      )}
+      <p className={lineClasses.note}>
+        {countOf(deliveries.length, 'delivery', 'deliveries')}. Where they go, and why one fails, is
+        for tokens with the scope admin.
+      </p>
+    </>
+  );
+}
+
+function inUrgency<Row extends Pick<Delivery, 'status'>>(rows: readonly Row[]): readonly Row[] {
+  const place = ({ status }: Row) => urgentFirst.indexOf(status);
+  return [...rows].sort((a, b) => place(a) - place(b));
+}

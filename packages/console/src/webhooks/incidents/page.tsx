@@ -1,0 +1,163 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { Incident, Page } from '../../api/types.ts';
+import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
+import { FreshnessBanner } from '../../ui/freshness.tsx';
+import { Empty, List, Pager } from '../../ui/list.tsx';
+import classes from '../../ui/list-page.module.css';
+import { NowProvider } from '../../ui/marks.tsx';
+import { PollNote } from '../../ui/poll.tsx';
+import { useSession } from '../../ui/session.ts';
+import { DataTable } from '../../ui/table/data-table.tsx';
+import { type UpdateSearch, usePageSearch, usePanel } from '../../ui/use-search.ts';
+import { type IncidentsSearch, incidentsPanels, validateIncidentsSearch } from '../search.ts';
+import { useRetries } from '../use-delivery.ts';
+import { adminColumns, incidentColumns } from './columns.tsx';
+import { IncidentPanel } from './incident-panel.tsx';
+import { useDeliveriesOf, useIncident, useIncidents, useRetryOf } from './use-incidents.ts';
+
+/** The page INCIDENTS: what was reported, newest first, and what became of its deliveries. */
+export function IncidentsPage(): ReactNode {
+  const [search, update] = usePageSearch('/incidents', validateIncidentsSearch);
+  const isAdmin = useSession().hasScope('admin');
+  const list = useIncidents(search);
+  const rows = list.data?.data;
+  const panel = usePanel(search.panel, incidentsPanels, (next, options) =>
+    update({ panel: next }, options),
+  );
+  const open = panel.idOf('inc');
+  const incident = useIncident(open);
+  const deliveries = useDeliveriesOf(isAdmin ? open : undefined);
+  const retries = useRetries(
+    (id) => deliveries.data?.data.find((delivery) => delivery.id === id)?.endpoint_id,
+  );
+  const retryOf = useRetryOf(retries);
+  const ofPanel: UseQueryResult[] = isAdmin ? [incident, deliveries] : [incident];
+  return (
+    <NowProvider>
+      <div className={classes.page}>
+        <FreshnessBanner
+          queries={open === undefined ? [list] : [list, ...ofPanel]}
+          isAgeElsewhere
+        />
+        <Bar search={search} update={update} list={list} />
+        <List
+          queries={[list]}
+          name="incidents"
+          isEmpty={rows?.length === 0}
+          empty={
+            <Empty
+              title={emptyText(list.data, search)}
+              onClear={isFiltered(search) ? () => update(noFilter) : undefined}
+            />
+          }
+        >
+          <DataTable
+            list="incidents"
+            label="Incidents"
+            columns={isAdmin ? adminColumns : incidentColumns}
+            rows={rows ?? []}
+            keyOf={keyOf}
+            open={open}
+            place={JSON.stringify({ ...search, panel: undefined })}
+            isWaiting={list.isPlaceholderData}
+            onOpen={(id) => panel.open('inc', id)}
+            onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
+          />
+        </List>
+        <Pager
+          list={list}
+          cursor={search.cursor}
+          onCursor={(cursor) => update({ cursor })}
+          one="incident"
+        />
+        {open !== undefined && (
+          <IncidentPanel
+            id={open}
+            incident={incident}
+            deliveries={isAdmin ? deliveries : undefined}
+            retries={retries}
+            onClose={panel.close}
+          />
+        )}
+      </div>
+    </NowProvider>
+  );
+}
+
+const keyOf = ({ id }: Incident) => id;
+
+const noFilter = {
+  type: undefined,
+  tenant: undefined,
+  store: undefined,
+  from: undefined,
+  to: undefined,
+  deliveries: undefined,
+  cursor: undefined,
+} as const;
+
+const failedChoice = [{ value: 'failed' as const, label: 'with failed deliveries' }];
+
+function Bar(props: {
+  search: IncidentsSearch;
+  update: UpdateSearch<IncidentsSearch>;
+  list: UseQueryResult<Page<Incident>>;
+}): ReactNode {
+  const { search, update } = props;
+  // The cursor goes with any change of the filters, because it belonged to the previous ones.
+  const filter: typeof update = (change) => update({ ...change, cursor: undefined });
+  return (
+    <div className={classes.bar}>
+      <Filters label="Filters of the incidents" values={filtersOf(search)}>
+        <TextFilter
+          label="Type, exactly, or how types begin, as incident."
+          placeholder="Type ="
+          value={search.type}
+          onChange={(type) => filter({ type })}
+        />
+        <TextFilter
+          label="Tenant, exactly"
+          placeholder="Tenant ="
+          value={search.tenant}
+          onChange={(tenant) => filter({ tenant })}
+        />
+        <TextFilter
+          label="Store, exactly"
+          placeholder="Store ="
+          value={search.store}
+          onChange={(store) => filter({ store })}
+        />
+        <DayFilters from={search.from} to={search.to} onChange={filter} />
+        <ChoiceFilter
+          label="Deliveries"
+          any="Any deliveries"
+          choices={failedChoice}
+          value={search.deliveries}
+          onChange={(deliveries) => filter({ deliveries })}
+        />
+        {isFiltered(search) && (
+          <Button variant="subtle" onClick={() => update(noFilter)}>
+            Clear filters
+          </Button>
+        )}
+      </Filters>
+      <PollNote queries={[props.list]} />
+    </div>
+  );
+}
+
+function filtersOf(search: IncidentsSearch) {
+  const { type, tenant, store, from, to, deliveries } = search;
+  return [type, tenant, store, from, to, deliveries];
+}
+
+function isFiltered(search: IncidentsSearch): boolean {
+  return filtersOf(search).some((filter) => filter !== undefined);
+}
+
+function emptyText(page: Page<Incident> | undefined, search: IncidentsSearch): string {
+  if (page?.next_cursor) return 'No match in this stretch of incidents. NEXT reads on.';
+  return isFiltered(search) ? 'No incidents with these filters' : 'No incidents yet';
+}

@@ -1,0 +1,103 @@
+import { type Static, Type } from 'typebox';
+import {
+  cursorSchema,
+  dateSchema,
+  instantSchema,
+  newStoreSchema,
+  newTenantSchema,
+  nullable,
+  oneOf,
+  storeSchema,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+import { acceptedDeliverySchema, eventTypeSchema, listLimit } from './schemas.contract.ts';
+
+/** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
+export const newIncidentSchema = Type.Object(
+  {
+    tenant: newTenantSchema,
+    store: Type.Optional(newStoreSchema),
+    type: eventTypeSchema,
+    occurred_at: Type.Optional(instantSchema),
+    data: Type.Unknown({ description: 'any JSON; 256 KiB with the rest of the payload' }),
+    idempotency_key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        pattern: '^[!-~]+$',
+        description: 'printable ASCII; within 30 days the same key gives the same answer',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const acceptedIncidentSchema = Type.Object({
+  id: Type.String(),
+  deliveries: Type.Array(acceptedDeliverySchema),
+});
+
+export const incidentSchema = Type.Object({
+  id: Type.String(),
+  tenant: Type.String(),
+  store: nullable(Type.String()),
+  type: Type.String(),
+  occurred_at: instantSchema,
+  created_at: instantSchema,
+});
+export type IncidentRow = Static<typeof incidentSchema>;
+
+/** With `include=delivery_counts`: how many deliveries of an incident are in each status. */
+export const deliveryCountsSchema = Type.Object({
+  queued: Type.Integer(),
+  pending: Type.Integer(),
+  abandoned: Type.Integer(),
+  delivered: Type.Integer(),
+  discarded: Type.Integer(),
+});
+
+/** An incident as lists show it. */
+export const listedIncidentSchema = Type.Object({
+  ...incidentSchema.properties,
+  delivery_counts: Type.Optional(deliveryCountsSchema),
+});
+
+/** An incident with what is sent of it, and its deliveries. */
+export const incidentDetailSchema = Type.Object({
+  ...incidentSchema.properties,
+  data: Type.Unknown(),
+  body: Type.String({ description: 'what is sent, to the letter' }),
+  deliveries: Type.Array(acceptedDeliverySchema),
+});
+
+/** The query of `GET /incidents`. The days are those on which incidents were reported. */
+export const incidentsQuerySchema = Type.Object(
+  {
+    tenant: Type.Optional(tenantSchema),
+    store: Type.Optional(storeSchema),
+    type: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'a type such as incident.created, or all that begin alike: incident.',
+      }),
+    ),
+    from: Type.Optional({
+      ...dateSchema,
+      description: 'a date such as 2026-03-05: the first day of reports; needs `to`',
+    }),
+    to: Type.Optional({
+      ...dateSchema,
+      description: 'a date such as 2026-03-05: the last day of reports; needs `from`',
+    }),
+    deliveries: Type.Optional(
+      oneOf(['failed'], '`failed`: only those of which a delivery is pending or abandoned'),
+    ),
+    include: Type.Optional(
+      oneOf(['delivery_counts'], '`delivery_counts`: how many deliveries are in each status'),
+    ),
+    limit: Type.Optional(listLimit),
+    cursor: Type.Optional(cursorSchema),
+  },
+  { additionalProperties: false },
+);

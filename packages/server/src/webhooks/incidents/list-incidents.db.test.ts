@@ -1,0 +1,207 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { listIncidents } from './read-queries.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    SVC_ROLES: 'api',
+    SVC_ALLOW_TARGETS: '127.0.0.0/8',
+    SVC_RATE_LIMIT: '0',
+  });
+});
+afterAll(() => service.stop());
+
+let tenants = 0;
+const freshTenant = () => `list ${++tenants}`;
+
+async function makeEndpoint(tenant: string): Promise<void> {
+  const body = { tenant, url: 'http://127.0.0.1:9/hook' };
+  const answer = await service.call('POST', '/webhook/endpoints', { body });
+  expect(answer.status, answer.text).toBe(201);
+}
+
+async function report(more: { tenant: string; type?: string; store?: string }): Promise<string> {
+  const body = { type: 'incident.created', data: {}, ...more };
+  const answer = await service.call('POST', '/incidents', { body });
+  expect(answer.status, answer.text).toBe(202);
+  return answer.json.id;
+}
+
+type Listed = { id: string; tenant: string; delivery_counts?: Record<string, number> };
+
+async function pageOf(filters: Record<string, string>, token = service.adminToken) {
+  const answer = await service.call(
+    'GET',
+    `/incidents?${new URLSearchParams(filters).toString()}`,
+    { token },
+  );
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json as { data: Listed[]; next_cursor: string | null };
+}
+
+/** The ids on all pages, in their order. */
+async function idsOf(filters: Record<string, string>, token?: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const more: Record<string, string> = cursor === '' ? {} : { cursor };
+    const page = await pageOf({ limit: '2', ...filters, ...more }, token);
+    ids.push(...page.data.map(({ id }) => id));
+    cursor = page.next_cursor;
+  }
+  return ids;
+}
+
+const setReported = (id: string, at: string) =>
+  service.db.query(sql`
+    with incident as (update incidents set created_at = ${at}::timestamptz where id = ${id})
+    update deliveries set created_at = ${at}::timestamptz where incident_id = ${id}`);
+
+const abandon = (id: string, limit = 10) =>
+  service.db.query(sql`
+    update deliveries set status = 'abandoned', attempts = 1, next_attempt_at = null
+    where id in (select id from deliveries where incident_id = ${id} order by id limit ${limit})`);
+
+test.each([
+  ['from=2026-03-01', '?to'],
+  ['to=2026-03-01', '?from'],
+  ['from=2026-03-02&to=2026-03-01', '?from'],
+  ['from=today&to=2026-03-01', '?from'],
+  ['deliveries=delivered', '?deliveries'],
+  ['include=data', '?include'],
+  ['failed=true', '?failed'],
+])('refuses ?%s for its %s', async (query, path) => {
+  const answer = await service.call('GET', `/incidents?${query}`);
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
+});
+
+test('finds incidents by type, by how types begin, and by store', async () => {
+  const tenant = freshTenant();
+  const created = await report({ tenant, store: 'AUS' });
+  const resolved = await report({ tenant, type: 'incident.resolved', store: 'DFW' });
+  const other = await report({ tenant, type: 'incidental.noise' });
+  expect(await idsOf({ tenant, type: 'incident.created' })).toEqual([created]);
+  expect(await idsOf({ tenant, type: 'incident.' })).toEqual([resolved, created]);
+  expect(await idsOf({ tenant, type: 'incident' })).toEqual([]);
+  expect(await idsOf({ tenant, store: 'DFW' })).toEqual([resolved]);
+  expect(await idsOf({ tenant, store: 'DFW', type: 'incident.created' })).toEqual([]);
+  expect(await idsOf({ tenant })).toEqual([other, resolved, created]);
+});
+
+test('finds incidents by the days of their reports, both ends included', async () => {
+  const tenant = freshTenant();
+  const times = [
+    '2026-02-28T23:59:59.999999Z',
+    '2026-03-01T00:00:00Z',
+    '2026-03-02T23:59:59.999999Z',
+    '2026-03-03T00:00:00Z',
+  ];
+  const ids: string[] = [];
+  for (const at of times) {
+    const id = await report({ tenant });
+    await setReported(id, at);
+    ids.push(id);
+  }
+  const [, first, last] = ids;
+  expect(await idsOf({ tenant, from: '2026-03-01', to: '2026-03-02' })).toEqual([last, first]);
+  expect(await idsOf({ tenant, from: '2026-03-01', to: '2026-03-01' })).toEqual([first]);
+});
+
+test('finds those of which a delivery failed, each once, and only within reach', async () => {
+  const [one, two, foreign] = [freshTenant(), freshTenant(), freshTenant()];
+  for (const tenant of [one, one, two, foreign]) await makeEndpoint(tenant);
+  const failed: string[] = [];
+  for (const tenant of [one, two, one, two, foreign]) {
+    const id = await report({ tenant });
+    await report({ tenant });
+    await abandon(id);
+    failed.unshift(id);
+  }
+  const pending = await report({ tenant: one, type: 'incident.resolved' });
+  await service.db.query(sql`
+    update deliveries set status = 'pending', attempts = 1 where incident_id = ${pending}`);
+  const { token } = await service.makeToken({ preset: 'pipeline', tenants: [one, two] });
+  const [, ...ofBoth] = failed;
+  expect(await idsOf({ deliveries: 'failed' }, token)).toEqual([pending, ...ofBoth]);
+  expect(await idsOf({ deliveries: 'failed' })).toEqual([pending, ...failed]);
+  expect(await idsOf({ deliveries: 'failed', tenant: foreign }, token)).toEqual([]);
+  const ofType = { deliveries: 'failed', type: 'incident.resolved' };
+  expect(await idsOf(ofType, token)).toEqual([pending]);
+  const [last] = ofBoth.slice(-1);
+  await setReported(last ?? '', '2026-03-05T12:00:00Z');
+  const days = { deliveries: 'failed', from: '2026-03-05', to: '2026-03-05' };
+  expect(await idsOf(days, token)).toEqual([last]);
+});
+
+test.each([
+  ['of all tenants', null, 'dead_letters_incident_idx'],
+  ['of some tenants', ['list 1', 'list 2'], 'dead_letters_tenant_incident_idx'],
+])('reads failed incidents %s along their index', async (_, tenants, index) => {
+  const source = { tenants, from: '2026-03-01', to: '2026-03-05', hasFailed: true };
+  const scan = { after: ['2026-03-04T12:00:00Z', 'inc_x'] as const, limit: 101, scanLimit: 101 };
+  const plan = await service.db.transaction(async (connection) => {
+    // A small table is read whole, whatever its indexes.
+    await connection.client.query(
+      'set local enable_seqscan = off; set local enable_bitmapscan = off',
+    );
+    let lines = '';
+    await listIncidents(
+      {
+        async query(statement) {
+          const rows = await connection.query(sql`explain (costs off) ${statement}`);
+          lines = rows.map((row) => row['QUERY PLAN']).join('\n');
+          return [];
+        },
+      },
+      source,
+      { type: undefined, store: undefined },
+      scan,
+    );
+    return lines;
+  });
+  expect(plan).toContain(`Index Only Scan Backward using ${index} on deliveries`);
+  expect(plan).toMatch(/Group\n.*Group Key: deliveries.created_at/);
+});
+
+test('looks at so many incidents for a page, and goes on where it ended', async () => {
+  const tenant = freshTenant();
+  const rare = await report({ tenant, type: 'rare.thing' });
+  await setReported(rare, '2026-01-01T00:00:00Z');
+  await service.db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body, created_at)
+    select 'inc_' || lpad(n::text, 16, '0'), ${tenant}, 'incident.created', now(), '{}',
+      '2026-01-02'::timestamptz + n * interval '1 second'
+    from generate_series(1, 10000) n`);
+  const first = await pageOf({ tenant, type: 'rare.thing' });
+  expect(first.data).toEqual([]);
+  const cursor = first.next_cursor ?? '';
+  const second = await pageOf({ tenant, type: 'rare.thing', cursor });
+  expect(second.data.map(({ id }) => id)).toEqual([rare]);
+  expect(second.next_cursor).toBeNull();
+});
+
+test('counts the deliveries of each incident by status when asked to', async () => {
+  const tenant = freshTenant();
+  const alone = await report({ tenant });
+  await makeEndpoint(tenant);
+  await makeEndpoint(tenant);
+  const id = await report({ tenant });
+  await abandon(id, 1);
+  const none = { queued: 0, pending: 0, abandoned: 0, delivered: 0, discarded: 0 };
+  const { data } = await pageOf({ tenant, include: 'delivery_counts' });
+  expect(data.map((row) => [row.id, row.delivery_counts])).toEqual([
+    [id, { ...none, queued: 1, abandoned: 1 }],
+    [alone, none],
+  ]);
+  expect((await pageOf({ tenant })).data[0]).not.toHaveProperty('delivery_counts');
+});
+
+test('shows what is sent to the letter', async () => {
+  const body = '{"tenant":"letter","type":"a.b","data":{"id":12345678901234567890,"score":0.10}}';
+  const headers = { 'content-type': 'application/json' };
+  const answer = await service.call('POST', '/incidents', { body, headers });
+  const shown = await service.call('GET', `/incidents/${answer.json.id}`);
+  expect(shown.json.body).toContain('"data":{"id":12345678901234567890,"score":0.10}}');
+});
