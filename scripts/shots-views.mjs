@@ -23,6 +23,8 @@ export const views = [
   { name: 'records-versions', place: `${leaf}&view=versions` },
   { name: 'records-export', place: leaf, prepare: press('EXPORT…', 'aside[data-drawer]') },
   { name: 'records-tag', place: `${leaf}&panel=tag` },
+  { name: 'records-erase', place: `${leaf}&panel=erase` },
+  { name: 'records-erase-event', place: leaf, prepare: eraseEvent },
   { name: 'records-freeze', place: `${leaf}&view=versions&panel=freeze` },
   {
     name: 'records-version',
@@ -49,11 +51,11 @@ export const views = [
   { name: 'dlq-retry', place: '/dlq?panel=retry' },
   { name: 'deliveries', place: '/deliveries' },
   { name: 'deliveries-drawer', place: '/deliveries', prepare: openRow },
-  { name: 'endpoints', place: '/endpoints' },
-  { name: 'endpoints-drawer', place: '/endpoints', prepare: openRow },
   { name: 'incidents', place: '/incidents' },
   { name: 'incidents-failed', place: '/incidents?deliveries=failed' },
   { name: 'incidents-panel', place: '/incidents?deliveries=failed', prepare: openRow },
+  { name: 'endpoints', place: '/endpoints' },
+  { name: 'endpoints-drawer', place: '/endpoints', prepare: openRow },
   { name: 'endpoints-new', place: '/endpoints?panel=endpoint/new' },
   { name: 'access', place: '/access' },
   { name: 'access-new', place: '/access?panel=new-token' },
@@ -72,6 +74,12 @@ export const views = [
 async function openRow(page) {
   await page.locator('tbody tr[data-key]').first().press('Enter');
   await page.locator('aside[data-drawer]').waitFor();
+}
+
+/** The question before the event of a record is erased. */
+async function eraseEvent(page) {
+  await openRow(page);
+  await press('ERASE…', 'aside[data-drawer] dl')(page);
 }
 
 function press(name, shown) {

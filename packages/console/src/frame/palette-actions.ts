@@ -29,6 +29,8 @@ export type Verb = {
   readonly name: string;
   readonly scope: Scope;
   readonly isOfTenant: boolean;
+  /** Whether it is done in RECORDS, in the panel that is named like it. */
+  readonly isOfRecords: boolean;
   readonly hrefOf: (node: NodePath) => string;
 };
 
@@ -40,6 +42,7 @@ const verbs: readonly Verb[] = [
     name: 'Export',
     scope: 'analytics:read',
     isOfTenant: false,
+    isOfRecords: true,
     hrefOf: panelAt('export'),
   },
   {
@@ -47,6 +50,7 @@ const verbs: readonly Verb[] = [
     name: 'Tag days of',
     scope: 'datasets:write',
     isOfTenant: false,
+    isOfRecords: true,
     hrefOf: panelAt('tag'),
   },
   {
@@ -54,13 +58,23 @@ const verbs: readonly Verb[] = [
     name: 'Freeze a dataset of',
     scope: 'datasets:write',
     isOfTenant: true,
+    isOfRecords: true,
     hrefOf: ({ tenant }) => panelAt('freeze')({ tenant }),
+  },
+  {
+    word: 'erase',
+    name: 'Erase',
+    scope: 'admin',
+    isOfTenant: false,
+    isOfRecords: true,
+    hrefOf: panelAt('erase'),
   },
   {
     word: 'retry all of',
     name: 'Retry all of',
     scope: 'admin',
     isOfTenant: true,
+    isOfRecords: false,
     hrefOf: ({ tenant }) => panelHref('/dlq', { kind: 'retry', id: '' }, { tenant }),
   },
 ];
@@ -102,8 +116,7 @@ export function useNodeActions(): readonly Entry[] {
   const node = useChosenNode();
   const { hasScope } = useSession();
   if (node === null) return [];
-  // Dead letters are not of a node.
-  const ofNode = verbs.filter(({ scope }) => scope !== 'admin' && hasScope(scope));
+  const ofNode = verbs.filter(({ scope, isOfRecords }) => isOfRecords && hasScope(scope));
   return ofNode.map(({ word, name, isOfTenant }): Entry => {
     const of = isOfTenant ? node.tenant : namesOf(node).join(' › ');
     const panel = panelText({ kind: word, id: '' });

@@ -1,13 +1,18 @@
-import { Button, Tooltip } from '@mantine/core';
+import { ActionIcon, Button, Popover, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { presetWith, type Scope } from '../api/values.ts';
-import { CheckIcon, DownloadIcon, LinkIcon, TagIcon } from '../ui/icons.tsx';
+import controls from '../ui/controls.module.css';
+import { CheckIcon, DownloadIcon, EraseIcon, LinkIcon, MoreIcon, TagIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
 import classes from './page.module.css';
 
 /** The buttons for what can be done with the chosen node. */
-export function NodeActions(props: { onExport: () => void; onTag: () => void }): ReactNode {
+export function NodeActions(props: {
+  onExport: () => void;
+  onTag: () => void;
+  onErase: () => void;
+}): ReactNode {
   const { hasScope } = useSession();
   const { copied, copy } = useClipboard({ timeout: 1500 });
   const mayExport = hasScope('analytics:read');
@@ -31,7 +36,35 @@ export function NodeActions(props: { onExport: () => void; onTag: () => void }):
       >
         <span aria-live="polite">{copied ? 'Copied' : 'Copy link'}</span>
       </Button>
+      {hasScope('admin') && <MoreActions onErase={props.onErase} />}
     </>
+  );
+}
+
+/** The menu of what is rarely done with a node, and only by admins. */
+function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover position="bottom-end" trapFocus opened={isOpen} onChange={setOpen}>
+      <Popover.Target>
+        <ActionIcon variant="default" aria-label="More actions" onClick={() => setOpen(!isOpen)}>
+          <MoreIcon />
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown className={controls.menu}>
+        <button
+          type="button"
+          className={`${controls.menuItem} ${classes.grave}`}
+          onClick={() => {
+            setOpen(false);
+            onErase();
+          }}
+        >
+          <EraseIcon />
+          ERASE…
+        </button>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
 

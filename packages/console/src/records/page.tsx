@@ -103,6 +103,7 @@ export function RecordsPage(): ReactNode {
                 <NodeActions
                   onExport={() => panel.open('export')}
                   onTag={() => panel.open('tag')}
+                  onErase={() => panel.open('erase')}
                 />
               }
               onChoose={choose}

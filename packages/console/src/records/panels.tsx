@@ -36,9 +36,14 @@ const FreezePanel = lazyPart(
   async () => (await import('./versions/freeze-panel.tsx')).FreezePanel,
 );
 
+const ErasePanel = lazyPart(
+  'records/erase/erase-panel',
+  async () => (await import('./erase/erase-panel.tsx')).ErasePanel,
+);
+
 /** Loads the panels while the page rests, so that they open at once. */
 export function usePanelsAhead(): void {
-  useIdlePreload([RecordDrawer, ExportPanel, TagPanel, VersionDrawer, FreezePanel]);
+  useIdlePreload([RecordDrawer, ExportPanel, TagPanel, VersionDrawer, FreezePanel, ErasePanel]);
 }
 
 /** The panel of the page RECORDS. */
@@ -54,11 +59,21 @@ type PanelsProps = {
 /** The panel that the hash names, about the chosen node. */
 export function RecordsPanels(props: PanelsProps): ReactNode {
   const { panel, search } = props;
-  const { place, close } = panel;
+  const { place, open, close } = panel;
   const path = chosenNode(search);
+  const { hasScope } = useSession();
   return (
     <>
-      {place?.kind === 'record' && <RecordDrawer recordKey={place.id} onClose={close} />}
+      {place?.kind === 'record' && (
+        <RecordDrawer
+          recordKey={place.id}
+          onErase={
+            hasScope('admin') ? () => open('erase', place.id, { isInside: true }) : undefined
+          }
+          onClose={close}
+        />
+      )}
+      {place?.kind === 'erase' && <Erase {...props} recordKey={place.id || undefined} />}
       {path !== null && <NodePanel {...props} path={path} />}
       <Export {...props} />
     </>
@@ -100,6 +115,7 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
       if (!hasScope('analytics:read')) return <Refused scope="analytics:read" onClose={close} />;
       return null;
     case 'record':
+    case 'erase':
     case undefined:
       return null;
   }
@@ -134,6 +150,25 @@ function Export({ panel, search, facts }: PanelsProps): ReactNode {
       onVersion={(version) => panel.open('export', version)}
       onKept={setKept}
       onShow={() => panel.open('export')}
+      onClose={panel.close}
+    />
+  );
+}
+
+/** The panel that erases what is chosen, or the event of a record. */
+function Erase(props: PanelsProps & { recordKey: string | undefined }): ReactNode {
+  const { panel, search, recordKey } = props;
+  const { hasScope } = useSession();
+  if (!hasScope('admin')) return <Refused scope="admin" onClose={panel.close} />;
+  const slice = sliceOf(search);
+  const { event: eventId, kind, source, dataset } = search;
+  const filters = { kind, source, dataset };
+  return (
+    <ErasePanel
+      key={recordKey ?? ''}
+      chosen={slice && { ...slice, eventId }}
+      recordKey={recordKey}
+      unheeded={Object.entries(filters).flatMap(([name, value]) => (value ? [name] : []))}
       onClose={panel.close}
     />
   );

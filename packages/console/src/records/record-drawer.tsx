@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
@@ -14,10 +15,15 @@ import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from './search.ts';
 
-export type RecordDrawerProps = { recordKey: string; onClose: () => void };
+export type RecordDrawerProps = {
+  recordKey: string;
+  /** Asks to erase the event of the record; undefined for those who may not. */
+  onErase: (() => void) | undefined;
+  onClose: () => void;
+};
 
 /** The drawer of one record, with every character as it was sent. */
-export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNode {
+export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps): ReactNode {
   const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
   const query = useQuery({
     queryKey: ['records', 'one', recordKey],
@@ -47,14 +53,19 @@ export function RecordDrawer({ recordKey, onClose }: RecordDrawerProps): ReactNo
           )}
         </div>
       ) : (
-        identity && <RecordBody identity={identity} source={query.data} />
+        identity && <RecordBody identity={identity} source={query.data} onErase={onErase} />
       )}
     </Panel>
   );
 }
 
 /** The fields of a record. `source` is its JSON text, out of which they are cut. */
-function RecordBody({ identity, source }: { identity: RecordIdentity; source: string }): ReactNode {
+function RecordBody(props: {
+  identity: RecordIdentity;
+  source: string;
+  onErase: (() => void) | undefined;
+}): ReactNode {
+  const { identity, source, onErase } = props;
   const [zone] = useZone();
   const members = useMemo(() => readMembers(source), [source]);
   const enrichment = members.get('enrichment') ?? 'null';
@@ -67,6 +78,11 @@ function RecordBody({ identity, source }: { identity: RecordIdentity; source: st
         <CopyText label="Copy enrichment" value={() => printJson(enrichment)} />
         <CopyText label="Copy as curl" value={() => curlLine(identity)} />
         <CopyText label="Copy link" value={() => window.location.href} />
+        {onErase !== undefined && (
+          <Button size="compact-xs" className={classes.grave} onClick={onErase}>
+            ERASE…
+          </Button>
+        )}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={classes.body} tabIndex={0} aria-label="Fields of the record">

@@ -36,9 +36,10 @@ export type RecordsSearch = {
 
 /**
  * The panels of the page: a record by its identity (see `encodeRecord`), a dataset version by its id, the export of
- * what is chosen or of a version by its id, a new tag, and a new version.
+ * what is chosen or of a version by its id, a new tag, a new version, and the erasure of what is chosen or of a record's
+ * event.
  */
-export const recordsPanels = ['record', 'version', 'export', 'tag', 'freeze'] as const;
+export const recordsPanels = ['record', 'version', 'export', 'tag', 'freeze', 'erase'] as const;
 
 export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
 /** The views of a node. */
@@ -81,10 +82,11 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
   });
 }
 
-/** The panel that a hash names. All but a record's are about the chosen tenant. */
+/** The panel that a hash names. All but those about a record are about the chosen tenant. */
 function panelOf(search: Record<string, unknown>, tenant: string | undefined): string | undefined {
   const panel = readPanel(search, recordsPanels, { record: 'record', version: 'version' });
-  const isRecord = parsePanel(panel, recordsPanels)?.kind === 'record';
+  const place = parsePanel(panel, recordsPanels);
+  const isRecord = place?.kind === 'record' || (place?.kind === 'erase' && place.id !== '');
   return tenant === undefined && !isRecord ? undefined : panel;
 }
 
@@ -117,6 +119,8 @@ function panelAt(search: RecordsSearch, path: NodePath): string | undefined {
       return panelText({ kind: 'export', id: isOfTenant ? place.id : '' });
     case 'version':
       return isOfTenant ? search.panel : undefined;
+    case 'erase':
+      return place.id === '' ? search.panel : undefined;
     case 'tag':
     case 'freeze':
       return search.panel;

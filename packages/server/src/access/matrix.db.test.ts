@@ -70,7 +70,7 @@ describe('the rules', () => {
       .filter((route) => ruleOf(route).session === 'reads');
     // These read at length, or take their question as a body.
     const reading = ['verifyAuditLog', 'exportCsv', 'exportNdjson', 'exportParquet'];
-    expect(unsaid.map(({ id }) => id)).toEqual([...reading, 'startVerification']);
+    expect(unsaid.map(({ id }) => id)).toEqual([...reading, 'startVerification', 'planErasure']);
   });
 });
 

@@ -12,6 +12,7 @@ import {
 import {
   coldStoreSchema,
   coldStoreSummarySchema,
+  erasePlanSchema,
   eraseReceiptSchema,
   eraseRequestSchema,
   hotSpaceSchema,
@@ -290,6 +291,21 @@ export const retentionContract = {
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'As it stands.', schema: verificationSchema }, 404: problem },
+  },
+  planErasure: {
+    id: 'planErasure',
+    method: 'POST',
+    path: '/enrichment/erase/plan',
+    tag: 'Retention',
+    summary: 'Say what an erasure would take',
+    description:
+      'The same as `dry_run` of the erasure, but as it changes nothing, a console session need not confirm. It answers also for a tenant on hold.',
+    scope: 'admin',
+    body: erasePlanSchema,
+    responses: {
+      200: { description: 'The receipt of a dry run.', schema: eraseReceiptSchema },
+      400: problem,
+    },
   },
   eraseRecords: {
     id: 'eraseRecords',

@@ -264,24 +264,31 @@ export const verificationSchema = Type.Object({
 });
 export type VerificationRow = Static<typeof verificationSchema>;
 
-/** The body of `POST /enrichment/erase`. See `toScope` for the combinations that are refused. */
+const eraseScopeProperties = {
+  tenant: tenantSchema,
+  store: Type.Optional(storeSchema),
+  event_ids: Type.Optional(
+    Type.Array(eventIdSchema, { minItems: 1, maxItems: 10_000, uniqueItems: true }),
+  ),
+  from: Type.Optional({
+    ...dateSchema,
+    description:
+      'a date such as 2026-03-05, up to 2999-12-31: the first day, inclusive; needs `to`',
+  }),
+  to: Type.Optional({
+    ...dateSchema,
+    description:
+      'a date such as 2026-03-05, up to 2999-12-31: the last day, inclusive; needs `from`',
+  }),
+};
+
+/** The body of `POST /enrichment/erase/plan`. See `toScope` for the combinations that are refused. */
+export const erasePlanSchema = Type.Object(eraseScopeProperties, { additionalProperties: false });
+
+/** The body of `POST /enrichment/erase`. */
 export const eraseRequestSchema = Type.Object(
   {
-    tenant: tenantSchema,
-    store: Type.Optional(storeSchema),
-    event_ids: Type.Optional(
-      Type.Array(eventIdSchema, { minItems: 1, maxItems: 10_000, uniqueItems: true }),
-    ),
-    from: Type.Optional({
-      ...dateSchema,
-      description:
-        'a date such as 2026-03-05, up to 2999-12-31: the first day, inclusive; needs `to`',
-    }),
-    to: Type.Optional({
-      ...dateSchema,
-      description:
-        'a date such as 2026-03-05, up to 2999-12-31: the last day, inclusive; needs `from`',
-    }),
+    ...eraseScopeProperties,
     dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
   },
   { additionalProperties: false },

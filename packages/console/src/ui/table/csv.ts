@@ -1,3 +1,4 @@
+import { download } from '../download.ts';
 import type { CellValue, Column } from './column.ts';
 
 /**
@@ -29,12 +30,7 @@ export function encodeCell(value: CellValue): string {
   return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Lets the browser store a text as a file. The byte order mark tells spreadsheets that it is UTF-8. */
+/** Lets the browser store CSV as a file. The byte order mark tells spreadsheets that it is UTF-8. */
 export function downloadCsv(name: string, csv: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([`\ufeff${csv}`], { type: 'text/csv' }));
-  link.download = name;
-  link.click();
-  // The browser has begun to read the file by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  download({ name, text: `\ufeff${csv}`, type: 'text/csv' });
 }

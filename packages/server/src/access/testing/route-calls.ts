@@ -64,6 +64,7 @@ export const routeCalls: Readonly<
   deletePolicy: async ({ fresh }) => [{ id: await fresh('policy') }],
   startRun: ({ tenant }) => [{ body: { tenant, before: '1990-01-01' } }],
   startVerification: ({ tenant }) => [{ body: { tenant } }],
+  planErasure: ({ tenant }) => [{ body: { tenant, event_ids: ['e0'] } }],
   eraseRecords: ({ tenant }) => [
     { body: { tenant, event_ids: ['e0'], dry_run: true }, audit: '(tries)' },
     { body: { tenant, event_ids: ['e9'] } },

@@ -89,6 +89,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   startVerification: rule('admin', reads, 'empty', 'retention.verify'),
   listVerifications: rule('enrichment:read', reads, 'empty', untold),
   getVerification: rule('enrichment:read', reads, '404', untold),
+  planErasure: rule('admin', reads, 'empty', untold),
   eraseRecords: rule('admin', 'confirms', 'empty', 'records.erase'),
 
   createEndpoint: rule('admin', 'its secret protects nothing yet', '400', 'endpoint.create'),

@@ -18,6 +18,9 @@ import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
 import { type EraseScope, toScope } from './scope.ts';
 
 export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase'>): void {
+  http.route(retentionContract.planErasure, ({ body, actor, request }) =>
+    eraser.erase({ actor, request }, { ...body, dry_run: true }),
+  );
   http.route(retentionContract.eraseRecords, ({ body, actor, request }) =>
     eraser.erase({ actor, request }, body),
   );

@@ -69,6 +69,8 @@ test('late records are told from cold ones, and erased ones come back as new', a
 
   const request = { tenant: 'cycle', event_ids: ['e3', 'e4', 'e20', 'none'] };
   const dry = await erase({ ...request, dry_run: true });
+  const plan = await service.call('POST', '/enrichment/erase/plan', { body: request });
+  expect({ ...plan.json, requested_at: '' }).toEqual({ ...dry.json, requested_at: '' });
   expect(dry.json).toMatchObject({ erased: { count: 3 }, hot_count: 1, cold_count: 2 });
   const receipt = await erase(request);
   expect(receipt.status).toBe(200);

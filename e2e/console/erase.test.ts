@@ -1,0 +1,226 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  confirm,
+  confirmDialog,
+  drawerOf,
+  launchBrowser,
+  openPage,
+  openSignedIn,
+  patient,
+  recordRows as rowsOf,
+  treeNode,
+  waitForRecord,
+} from './lib/browser.ts';
+import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { quietRetention } from './lib/retention.ts';
+
+let filled: FilledService;
+let browser: Browser;
+beforeAll(async () => {
+  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+});
+
+/** The first answer to what asks for the access token once more. */
+const stepUp = /403 \(Forbidden\)/;
+
+const panelOf = drawerOf;
+const eraseButton = (page: Page) => panelOf(page).getByRole('button', { name: /^ERASE/ });
+const nameField = (page: Page) => panelOf(page).getByLabel(/^Type .* to confirm/);
+
+async function countOf(query: string): Promise<number> {
+  const answer = await filled.service.call('GET', `/enrichment/datasets?${query}`);
+  return (answer.json.data as { count: number }[]).reduce((sum, { count }) => sum + count, 0);
+}
+
+const setHold = (tenant: string, hold: boolean) =>
+  filled.service.call('PUT', `/retention/policies/${tenant}`, { body: { hot_days: 36_500, hold } });
+
+test('a month is erased: the dry run, the name of the tenant, the token, the receipt', async () => {
+  const { service } = filled;
+  const slice = { tenant: 'CA', store: 'AUS', month: '2001-02' };
+  const tag = await service.call('POST', '/enrichment/tags', {
+    body: { ...slice, dataset: 'training' },
+  });
+  expect(tag.status, tag.text).toBe(201);
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await openSignedIn(page, service, '/records?tenant=CA&store=AUS&month=2001-02');
+  await rowsOf(page).first().waitFor();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('button', { name: 'ERASE…' }).click();
+  const panel = panelOf(page);
+  await panel.getByRole('heading', { name: 'ERASE CA › AUS › 2001-02' }).waitFor();
+  expect(new URL(page.url()).hash).toContain('panel=erase');
+  await panel.getByText('would go, for good').waitFor();
+  const facts = await panel.locator('dl').innerText();
+  expect(facts).toMatch(/records\s+200[\s\S]*hot\s+200[\s\S]*tags removed\s+1/);
+  expect(await confirmDialog(page).count()).toBe(0);
+
+  await nameField(page).fill('ca');
+  expect(await eraseButton(page).isDisabled()).toBe(true);
+  await nameField(page).fill('CA');
+  await eraseButton(page).click();
+  await confirm(page, service.token);
+  await panel.getByRole('heading', { name: 'ERASED CA › AUS › 2001-02' }).waitFor(patient);
+  await page.getByText('Erased 200 records of CA').waitFor();
+  await panel.getByRole('button', { name: 'Copy receipt' }).click();
+  const copied = () => page.evaluate<string>('navigator.clipboard.readText()');
+  await expect.poll(copied, patient).toContain('"erased"');
+  const receipt = JSON.parse(await copied());
+  expect(receipt).toMatchObject({ dry_run: false, tags_removed: 1, erased: { count: 200 } });
+  const coming = page.waitForEvent('download');
+  await panel.getByRole('button', { name: 'Download JSON' }).click();
+  const file = await coming;
+  expect(file.suggestedFilename()).toBe(`erased-CA-${receipt.id}.json`);
+  expect(JSON.parse(await readFile(await file.path(), 'utf8'))).toEqual(receipt);
+  await panel.getByText('Backups, archived WAL').waitFor();
+
+  // The tree goes on without the month, and with the sums of what is left.
+  await treeNode(page, '2001-02').waitFor({ state: 'detached' });
+  await expect.poll(() => treeNode(page, 'AUS').innerText(), patient).toContain('200');
+  expect(await countOf('tenant=CA&store=AUS')).toBe(200);
+  await panel.getByRole('link', { name: receipt.id }).click();
+  await panel.getByRole('heading', { name: `MOVE ${receipt.id}` }).waitFor();
+  expectQuiet([stepUp]);
+  await close();
+});
+
+test('the event of a record is erased from its drawer, as far as one says', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openSignedIn(page, service, '/records?tenant=CA&store=IAH&month=2001-03');
+  await rowsOf(page).filter({ hasText: 'IAH-00007' }).click();
+  await waitForRecord(page);
+  const panel = panelOf(page);
+  await panel.getByRole('button', { name: 'ERASE…' }).click();
+  await panel
+    .getByRole('heading', { name: /^ERASE CA › IAH › 2001-03-\d\d · event IAH-00007/ })
+    .waitFor();
+  await panel.getByText('1 record', { exact: true }).waitFor();
+  await nameField(page).fill('CA');
+  // Each month of the store has this event id: a wider reach is another question.
+  await panel.getByRole('radio', { name: 'CA › IAH', exact: true }).check();
+  await panel.getByText('2 records', { exact: true }).waitFor();
+  expect(await nameField(page).inputValue()).toBe('');
+  await nameField(page).fill('CA');
+  await eraseButton(page).click();
+  await confirm(page, service.token);
+  await panel.getByRole('heading', { name: 'ERASED CA › IAH · event IAH-00007' }).waitFor(patient);
+  await rowsOf(page).filter({ hasText: 'IAH-00007' }).waitFor({ state: 'detached' });
+  expect(await countOf('tenant=CA&store=IAH')).toBe(398);
+  await panel.getByRole('button', { name: 'Done' }).click();
+  // It was opened from the drawer of the record, which is gone.
+  await panel.getByRole('heading', { name: /^RECORD/ }).waitFor();
+  expectQuiet([stepUp, /404 \(Not Found\)/]);
+  await close();
+});
+
+test('a legal hold keeps all from being erased, and is told with the way to lift it', async () => {
+  const { service } = filled;
+  await setHold('TX', true);
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openSignedIn(page, service, '/records?tenant=TX&store=IAH&panel=erase');
+  const panel = panelOf(page);
+  await panel.getByText('TX is under legal hold: nothing of it may be erased').waitFor();
+  await panel.getByText('first admin set it').waitFor();
+  expect(await panel.locator('dl').innerText()).toMatch(/records\s+400/);
+  expect(await nameField(page).count()).toBe(0);
+  expect(await eraseButton(page).count()).toBe(0);
+  const policy = panel.getByRole('link', { name: 'The policy' });
+  expect(await policy.getAttribute('href')).toBe('#/retention?panel=tenant/TX');
+
+  // A hold that was set since the dry run is told by the service.
+  await setHold('TX', false);
+  await page.goto('/#/records?tenant=TX&store=AUS&panel=erase');
+  await nameField(page).fill('TX');
+  await setHold('TX', true);
+  await eraseButton(page).click();
+  await confirm(page, service.token);
+  await panel.getByRole('alert').getByText('TX is under legal hold').waitFor();
+  await setHold('TX', false);
+  expect(await countOf('tenant=TX&store=AUS')).toBe(400);
+  expectQuiet([stepUp, /409 \(Conflict\)/]);
+  await close();
+});
+
+test('the question follows what is chosen, and what was typed for one slice confirms no other', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  const place = '/records?tenant=TX&store=DFW&month=2001-03&kind=arrival&panel=erase';
+  await openSignedIn(page, service, place);
+  const panel = panelOf(page);
+  await panel.getByText('1,200 records', { exact: true }).waitFor();
+  await panel.getByText('The filter kind of the page does not limit it').waitFor();
+  await nameField(page).fill('TX');
+  expect(await eraseButton(page).isEnabled()).toBe(true);
+  await treeNode(page, 'TX').click();
+  await panel.getByRole('heading', { name: 'ERASE TX', exact: true }).waitFor();
+  await panel.getByText('2,200 records', { exact: true }).waitFor();
+  expect(await nameField(page).inputValue()).toBe('');
+  expect(await eraseButton(page).isDisabled()).toBe(true);
+  await page.goto('/#/records?tenant=TX&event=DFW-00001&panel=erase');
+  await panel.getByRole('heading', { name: 'ERASE TX · event DFW-00001' }).waitFor();
+  await panel.getByText('2 records', { exact: true }).waitFor();
+  await page.goto('/#/records?tenant=TX&from=2031-01-01&panel=erase');
+  await panel.getByText('No record is here to erase.').waitFor();
+  expect(await eraseButton(page).count()).toBe(0);
+  expectQuiet();
+  await close();
+});
+
+test('nobody but admins is offered it, and a link tells others what is needed', async () => {
+  const { service } = filled;
+  const body = { name: 'curator', preset: 'curator' };
+  const { token } = (await service.call('POST', '/tokens', { body })).json;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openSignedIn(page, { ...service, token }, '/records?tenant=TX&store=DFW&month=2001-03');
+  await rowsOf(page).first().click();
+  await waitForRecord(page);
+  expect(await page.getByText('ERASE…').count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'More actions' }).count()).toBe(0);
+  await page.goto('/#/records?tenant=TX&panel=erase');
+  await panelOf(page).getByRole('heading', { name: 'NEEDS admin' }).waitFor();
+  expectQuiet();
+  await close();
+});
+
+/** Axe looks at every view of the page. */
+const axeMillis = 180_000;
+
+test.each([
+  ['light', [1440, 1024, 390]],
+  ['dark', [1440, 390]],
+] as const)(
+  'gives axe nothing to find in %s at %j px, and keeps to the width',
+  async (colorScheme, widths) => {
+    const axe = await readAxe();
+    await setHold('CA', true);
+    const { page, expectQuiet, close } = await openPage(browser, filled.service, { colorScheme });
+    await openSignedIn(page, filled.service, '/records');
+    await page.evaluate(axe);
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const tenant of ['CA', 'TX']) {
+        // The rows behind the panel are few, because axe looks at each of them.
+        await page.goto(`/#/records?tenant=${tenant}&event=AUS-00003&kind=arrival&panel=erase`);
+        await panelOf(page)
+          .getByRole('heading', { name: `ERASE ${tenant} · event AUS-00003` })
+          .waitFor();
+        await panelOf(page).locator('dl').waitFor();
+        expect(await listFindings(page), `${width} ${tenant}`).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      }
+    }
+    await setHold('CA', false);
+    expectQuiet();
+    await close();
+  },
+  axeMillis,
+);

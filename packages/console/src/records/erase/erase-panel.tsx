@@ -1,0 +1,261 @@
+import { Button, Radio, TextInput } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { isStepUp } from '../../api/client.ts';
+import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
+import { CopyText } from '../../ui/copy-button.tsx';
+import { download } from '../../ui/download.ts';
+import contentClasses from '../../ui/drawer.module.css';
+import formClasses from '../../ui/form.module.css';
+import { formatBytes } from '../../ui/format.ts';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { HoldIcon, WarningIcon } from '../../ui/icons.tsx';
+import { SkeletonRows } from '../../ui/list.tsx';
+import { Moment } from '../../ui/marks.tsx';
+import { reasonOf } from '../../ui/outage.ts';
+import { Panel } from '../../ui/panel.tsx';
+import { panelHref } from '../../ui/panel-place.ts';
+import { countOf } from '../../ui/words.ts';
+import classes from './erase.module.css';
+import {
+  type EraseReach,
+  type EraseScope,
+  eraseReaches,
+  requestOf,
+  scopeOfRecord,
+  scopeText,
+} from './erase-request.ts';
+import { Effects, Proof } from './receipt.tsx';
+import { useErase, useErasePreview, usePolicyOf } from './use-erase.ts';
+
+export type ErasePanelProps = {
+  /** What is chosen on the page. */
+  chosen: EraseScope | null;
+  /** The record whose event is to be erased instead of what is chosen. */
+  recordKey: string | undefined;
+  /** The names of filters that are set on the page, and that do not limit an erasure. */
+  unheeded: readonly string[];
+  onClose: () => void;
+};
+
+/**
+ * The panel that erases: it shows what would go, asks for the name of the tenant, and then shows the receipt, which
+ * stays until the panel is closed.
+ */
+export function ErasePanel(props: ErasePanelProps): ReactNode {
+  const { chosen, recordKey } = props;
+  const [reach, setReach] = useState<EraseReach>('day');
+  const erase = useErase();
+  const scope = recordKey === undefined ? chosen : scopeOfRecord(recordKey, reach);
+  const [erased, setErased] = useState<EraseScope | null>(null);
+  const receipt = erase.data;
+  const about = receipt === undefined ? scope : erased;
+  return (
+    <Panel
+      kind={receipt === undefined ? 'ERASE' : 'ERASED'}
+      title={about === null ? '' : scopeText(about)}
+      id={receipt === undefined ? 'erase' : 'receipt'}
+      closeLabel="Close erase"
+      onClose={props.onClose}
+    >
+      <div className={contentClasses.body}>
+        {scope === null && <p className={contentClasses.note}>This link names no record.</p>}
+        {receipt === undefined && recordKey !== undefined && scope !== null && (
+          <ReachChoice recordKey={recordKey} reach={reach} onReach={setReach} />
+        )}
+        {receipt === undefined && scope !== null && (
+          <Question
+            // What was typed for one slice must not confirm another.
+            key={scopeText(scope)}
+            scope={scope}
+            unheeded={recordKey === undefined ? props.unheeded : []}
+            erase={erase}
+            onErase={() => {
+              setErased(scope);
+              erase.mutate(requestOf(scope));
+            }}
+            onClose={props.onClose}
+          />
+        )}
+        {receipt !== undefined && <Receipt receipt={receipt} onClose={props.onClose} />}
+      </div>
+    </Panel>
+  );
+}
+
+/** Where records with the id of an event are looked for. */
+function ReachChoice(props: {
+  recordKey: string;
+  reach: EraseReach;
+  onReach: (reach: EraseReach) => void;
+}): ReactNode {
+  const { recordKey, reach, onReach } = props;
+  const nameOf = (of: EraseReach) => {
+    const scope = scopeOfRecord(recordKey, of);
+    return scope === null ? '' : scopeText({ ...scope, eventId: undefined });
+  };
+  return (
+    <Radio.Group
+      className={classes.reach}
+      label="Records of this event in"
+      value={reach}
+      onChange={(value) => onReach(value)}
+    >
+      {eraseReaches.map((each) => (
+        <Radio key={each} size="xs" mt={8} value={each} label={nameOf(each)} />
+      ))}
+    </Radio.Group>
+  );
+}
+
+type QuestionProps = {
+  scope: EraseScope;
+  unheeded: readonly string[];
+  erase: ReturnType<typeof useErase>;
+  onErase: () => void;
+  onClose: () => void;
+};
+
+/** What would go, and the field that confirms it. */
+function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): ReactNode {
+  const { tenant } = scope;
+  const preview = useErasePreview(requestOf(scope));
+  const policy = usePolicyOf(tenant);
+  const failure = useFailure(preview, policy);
+  const [typed, setTyped] = useState('');
+  if (preview.data === undefined || policy.data === undefined) {
+    if (failure === null) return <SkeletonRows rows={10} label="Looking what would go" />;
+    return <FailurePanel error={failure} onRetry={() => retryAll([preview, policy])} />;
+  }
+  const { count, bytes } = preview.data.erased;
+  const isHeld = policy.data.hold;
+  const mayErase = count > 0 && !isHeld && typed === tenant;
+  return (
+    <form
+      className={formClasses.form}
+      aria-label="What is erased"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (mayErase && !erase.isPending) onErase();
+      }}
+    >
+      <p className={classes.sum} role="status">
+        {count === 0 ? (
+          'No record is here to erase.'
+        ) : (
+          <>
+            <strong>{countOf(count, 'record')}</strong> · {formatBytes(bytes)} would go, for good.
+          </>
+        )}
+      </p>
+      {unheeded.length > 0 && count > 0 && (
+        <p className={classes.warning}>
+          <WarningIcon />
+          <span>
+            The {unheeded.length === 1 ? 'filter' : 'filters'} {unheeded.join(' and ')} of the page{' '}
+            {unheeded.length === 1 ? 'does' : 'do'} not limit it: all records of these days go.
+          </span>
+        </p>
+      )}
+      {isHeld && <Hold policy={policy.data} tenant={tenant} />}
+      {count > 0 && <Effects receipt={preview.data} />}
+      {count > 0 && !isHeld && (
+        <>
+          <p className={formClasses.filterText}>
+            No retry and no backup of svcctl brings them back. Backups that you keep elsewhere still
+            have them.
+          </p>
+          <TextInput
+            label={
+              <>
+                Type <strong className={classes.name}>{tenant}</strong> to confirm
+              </>
+            }
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            maxLength={200}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+          />
+        </>
+      )}
+      <p className={formClasses.formFault} role="alert">
+        {erase.error === null || isStepUp(erase.error) ? '' : reasonOf(erase.error)}
+      </p>
+      <div className={formClasses.answers}>
+        <Button onClick={onClose}>{count > 0 && !isHeld ? 'Keep them' : 'Close'}</Button>
+        {count > 0 && !isHeld && (
+          <Button
+            type="submit"
+            variant="filled"
+            color="red.9"
+            disabled={!mayErase}
+            loading={erase.isPending}
+          >
+            ERASE {countOf(count, 'record')}
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function retryAll(queries: readonly UseQueryResult<unknown>[]): void {
+  for (const query of queries) if (query.data === undefined) void query.refetch();
+}
+
+/** Why nothing may be erased: the legal hold, who set it, and where it is lifted. */
+function Hold({ policy, tenant }: { policy: RetentionPolicy; tenant: string }): ReactNode {
+  const of = policy.from_default ? '*' : tenant;
+  const href = panelHref('/retention', { kind: 'tenant', id: of });
+  return (
+    <p className={classes.warning} role="alert">
+      <HoldIcon />
+      <span>
+        {tenant} is under legal hold
+        {policy.from_default && ', as all tenants without a policy of their own'}: nothing of it may
+        be erased. {policy.updated_by === null ? 'It was set' : `${policy.updated_by} set it`}{' '}
+        <Moment at={policy.updated_at} />. <a href={href}>The policy</a> lifts it.
+      </span>
+    </p>
+  );
+}
+
+/** What the service answered: what went, where the proof is, and what remains for a while. */
+function Receipt({ receipt, onClose }: { receipt: EraseReceipt; onClose: () => void }): ReactNode {
+  const { id, tenant, erased } = receipt;
+  const text = () => `${JSON.stringify(receipt, null, 2)}\n`;
+  return (
+    <>
+      <p className={classes.sum} role="status">
+        <strong>{countOf(erased.count, 'record')}</strong> · {formatBytes(erased.bytes)}{' '}
+        {receipt.erased_at === null
+          ? 'go: the service is still at work, and the journal shows how far it is.'
+          : 'went. No read finds them any more.'}
+      </p>
+      <div className={classes.keep}>
+        <CopyText label="Copy receipt" value={text} />
+        <Button
+          size="compact-xs"
+          onClick={() =>
+            download({
+              name: `erased-${tenant}-${id ?? 'nothing'}.json`,
+              text: text(),
+              type: 'application/json',
+            })
+          }
+        >
+          Download JSON
+        </Button>
+      </div>
+      <Effects receipt={receipt} />
+      <Proof receipt={receipt} />
+      <div className={formClasses.answers}>
+        <Button variant="filled" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </>
+  );
+}
