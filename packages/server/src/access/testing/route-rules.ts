@@ -49,6 +49,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   ingestRecords: rule('enrichment:write', 'only adds', 'rejected', '(a pipeline’s write)'),
   listDatasets: rule('enrichment:read', reads, 'empty', untold),
   listMonthSums: rule('enrichment:read', reads, 'empty', untold),
+  getOverview: rule('any', reads, 'empty', untold),
   listRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),
