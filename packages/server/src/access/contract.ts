@@ -227,7 +227,10 @@ export const accessContract = {
     tag: 'Access',
     summary: 'End the console session',
     scope: null,
-    responses: { 204: { description: 'Signed out, or never signed in.' } },
+    responses: {
+      204: { description: 'Signed out, or never signed in.' },
+      403: { ...problem, description: 'Another site’s page sent it.' },
+    },
   },
   confirmSession: {
     id: 'confirmSession',

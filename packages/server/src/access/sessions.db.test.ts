@@ -75,6 +75,9 @@ test.each([
     body,
   });
   expect(answer.json).toMatchObject({ status: 403, code: 'cross_site_refused' });
+  const options = { token: null, headers: { ...headers, ...from } };
+  expect((await service.call('DELETE', '/session', options)).status).toBe(403);
+  expect((await me(headers)).status).toBe(200);
 });
 
 test('a write with a session from the console itself is taken', async () => {

@@ -122,13 +122,17 @@ export async function confirmSession(
   });
 }
 
-/** Ends the session of a request, if it has one. Returns the cookie that clears the browser's. */
+/**
+ * Ends the session of a request, if it has one. Returns the cookie that clears the browser's. Throws 403
+ * `cross_site_refused`.
+ */
 export async function closeSession(
   db: Database,
   { request, audit, publicUrl }: Audited,
 ): Promise<string> {
   const secret = readCookie(request, publicUrl);
   if (secret !== undefined) {
+    refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     await db.transaction(async (connection) => {
       const row = await queries.findTokenBySession(connection, hash);
