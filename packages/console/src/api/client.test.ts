@@ -103,6 +103,36 @@ describe('a call', () => {
     expect(await failureOf(api.get('/x', {}, abort.signal))).toMatchObject({ name: 'AbortError' });
   });
 
+  describe('that was refused before anything was done', () => {
+    let calls: number;
+    const refuse = (code: string, seconds: string) => {
+      calls = 0;
+      const headers = { 'retry-after': seconds };
+      vi.stubGlobal('fetch', async () => {
+        calls += 1;
+        return calls <= 2
+          ? new Response(JSON.stringify({ code, detail: 'x' }), { status: 429, headers })
+          : new Response('{"done":true}');
+      });
+    };
+
+    test('is made again after the seconds that the service asks for, if it writes', async () => {
+      refuse('rate_limited', '0');
+      expect(await api.post('/x', {})).toEqual({ done: true });
+      expect(calls).toBe(3);
+    });
+
+    test.each([
+      ['by a read, which its page makes again', 'rate_limited', '0', () => api.get('/x')],
+      ['for long', 'rate_limited', '6', () => api.delete('/x')],
+      ['because of wrong sign-ins', 'sign_in_limited', '0', () => api.post('/x', {})],
+    ])('fails at once when it was %s', async (_why, code, seconds, make) => {
+      refuse(code, seconds);
+      expect(await failureOf(make())).toMatchObject({ status: 429, code });
+      expect(calls).toBe(1);
+    });
+  });
+
   describe('that needs the access token once more', () => {
     const refused = { status: 403, body: '{"code":"step_up_required","detail":"x"}' };
     let calls: number;

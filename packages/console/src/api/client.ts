@@ -1,4 +1,5 @@
 import type { InputFault } from './types.ts';
+import { shortWaitOf } from './values.ts';
 
 /** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
@@ -139,11 +140,29 @@ type Answer = { readonly text: string; readonly requestId: string | null };
 
 /** Makes a call. If it asks for the access token once more, it is made again after the token was confirmed. */
 async function call(method: string, path: string, sent: Sent): Promise<Answer> {
+  const attempt = () => (method === 'GET' ? send : sendPatiently)(method, path, sent);
   try {
-    return await send(method, path, sent);
+    return await attempt();
   } catch (error) {
     if (!isStepUp(error) || !(await askForToken())) throw error;
-    return send(method, path, sent);
+    return attempt();
+  }
+}
+
+/**
+ * Sends a write again that was refused before anything was done, if the service asks for a few seconds at most. Reads
+ * are tried again by their page, which says so meanwhile.
+ */
+async function sendPatiently(method: string, path: string, sent: Sent): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await send(method, path, sent);
+    } catch (error) {
+      const seconds = error instanceof ApiError ? shortWaitOf(error, tries) : null;
+      if (seconds === null) throw error;
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+      sent.signal?.throwIfAborted();
+    }
   }
 }
 

@@ -217,11 +217,16 @@ const actor = (tokenId: string): Actor => ({
   expiresAt: null,
 });
 const newLimit = (perMinute: number, db: Queryable = service.db) =>
-  createRateLimit(db, perMinute, { clock: () => nowMillis, log: createLog('silent') });
+  createRateLimit(
+    db,
+    { perToken: perMinute, perTenants: 0 },
+    { clock: () => nowMillis, log: createLog('silent') },
+  );
+const noAnswer = { setHeader() {} };
 /** How many of so many requests are let through. */
 const admitted = async (limit: ReturnType<typeof newLimit>, token: string, requests: number) => {
   const answers = Array.from({ length: requests }, () =>
-    codeOf((async () => limit.admit(actor(token)))()),
+    codeOf((async () => limit.admit(actor(token), noAnswer))()),
   );
   return (await Promise.all(answers)).filter((code) => code === 'in').length;
 };
@@ -230,7 +235,7 @@ test('a minute’s share passes at once, then refills evenly', async () => {
   // A place comes back in 12 s: the database's own clock does not bring one while the test runs.
   const limit = newLimit(5);
   expect(await admitted(limit, 'a', 6)).toBe(5);
-  const refused = (async () => limit.admit(actor('a')))();
+  const refused = (async () => limit.admit(actor('a'), noAnswer))();
   await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 12 });
   await limit.flush();
   await pass(12_000);
@@ -242,6 +247,28 @@ test('one token’s use does not touch another’s share, and 0 means no limit',
   expect(await admitted(limit, 'a', 2)).toBe(1);
   expect(await admitted(limit, 'b', 2)).toBe(1);
   expect(await admitted(newLimit(0), 'a', 10_000)).toBe(10_000);
+});
+
+test('tokens that are limited to the same tenants share a limit of their own, however many they are', async () => {
+  const limit = createRateLimit(
+    service.db,
+    { perToken: 3, perTenants: 5 },
+    { clock: () => nowMillis, log: createLog('silent') },
+  );
+  const tenants = ['T1', 'T2'];
+  const through = async (tokenId: string, of: string[] | null, requests: number) => {
+    let passed = 0;
+    for (let n = 0; n < requests; n += 1) {
+      const limited = { ...actor(tokenId), tenants: of };
+      const code = await codeOf((async () => limit.admit(limited, noAnswer))());
+      if (code === 'in') passed += 1;
+    }
+    return passed;
+  };
+  expect(await through('t1', tenants, 4)).toBe(3);
+  expect(await through('t2', tenants.toReversed(), 4)).toBe(2);
+  expect(await through('t3', ['T1'], 4)).toBe(3);
+  expect(await through('t4', null, 4)).toBe(3);
 });
 
 test('two processes let a token through no more often than one would, and 2 %', async () => {

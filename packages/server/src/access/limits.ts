@@ -3,10 +3,15 @@ import { LRUCache } from 'lru-cache';
 import type { Actor } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
+import { hashSecret } from '../kernel/ids.ts';
 import { clientAddress, networkOf } from '../platform/http/client-address.ts';
 import type { Log } from '../platform/log.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { createSharedLimit, openLimitUse } from '../platform/postgres/shared-limit.ts';
+import {
+  createSharedLimit,
+  openLimitUse,
+  type SharedLimit,
+} from '../platform/postgres/shared-limit.ts';
 import { auditRefusal } from './audit.ts';
 
 /** How many tries may fail within a minute, from one address or in one session. */
@@ -126,36 +131,117 @@ export function createSignInGuard(
   };
 }
 
+/** How many requests a minute a token may make, and all tokens together that are limited to the same tenants; 0: any. */
+export type RequestRates = { readonly perToken: number; readonly perTenants: number };
+
+/** Where the headers of an answer are set. */
+type Headers = { setHeader(name: string, value: string): unknown };
+
+export type RateLimit = {
+  /**
+   * Counts a request, and tells in the headers of its answer what is left. Throws 429 `rate_limited`, or returns a
+   * promise that may: see `SharedLimit`.
+   */
+  admit(actor: Actor, answer: Headers): Promise<void> | undefined;
+  flush(): Promise<void>;
+};
+
 /**
- * Limits the requests of each access token, over all processes. `perMinute` 0 means no limit. `admit` throws 429
- * `rate_limited`, or returns a promise that may: see `SharedLimit`.
+ * Limits the requests of each token, over all processes. The headers `RateLimit-Policy` and `RateLimit` are those of
+ * draft-ietf-httpapi-ratelimit-headers-10: `q` requests in `w` seconds, `r` of which are left, and all again in `t`
+ * seconds, as far as this process knows.
  */
 export function createRateLimit(
   db: Queryable,
-  perMinute: number,
+  { perToken, perTenants }: RequestRates,
   { clock, log }: { clock: Clock; log: Log },
-): { admit(actor: Actor): Promise<void> | undefined; flush(): Promise<void> } {
-  if (perMinute === 0) return { admit: () => undefined, async flush() {} };
+): RateLimit {
   const onError = (error: unknown) =>
     log.warn(
       { err: error },
       'what tokens have used could not be shared; this process limits alone',
     );
-  const limit = createSharedLimit(db, { name: 'requests', perMinute }, { clock, onError });
-  const refuse = (waitSeconds: number) => {
-    if (waitSeconds === 0) return;
+  const quotaOf = (policy: string, name: string, perMinute: number) => ({
+    ...{ policy, perMinute },
+    limit: createSharedLimit(db, { name, perMinute }, { clock, onError }),
+  });
+  const ofToken = quotaOf('token', 'requests', perToken);
+  const ofTenants = quotaOf('tenants', 'tenant_requests', perTenants);
+
+  function conclude(claims: readonly Claim[], refusal: Refusal | undefined, answer: Headers): void {
+    answer.setHeader('ratelimit-policy', claims.map(({ text }) => text).join(', '));
+    answer.setHeader('ratelimit', claims.map((claim) => claim.left()).join(', '));
+    if (refusal === undefined) return;
+    const { policy, perMinute } = refusal.claim;
+    const who = policy === 'token' ? 'This token' : 'All tokens that are limited to your tenants';
     throw new AppError('rate_limited', {
-      detail: `This token may make ${perMinute} requests a minute.`,
-      retryAfterSeconds: waitSeconds,
+      detail: `${who} may make ${perMinute} requests a minute.`,
+      retryAfterSeconds: refusal.waitSeconds,
     });
-  };
+  }
+  function claimsOf({ tokenId, tenants }: Actor): Claim[] {
+    return [
+      ...(perToken > 0 ? [toClaim(ofToken, tokenId)] : []),
+      ...(perTenants > 0 && tenants !== null ? [toClaim(ofTenants, subjectOf(tenants))] : []),
+    ];
+  }
   return {
-    admit({ tokenId }) {
-      const wait = limit.take(tokenId);
-      if (typeof wait !== 'number') return wait.then(refuse);
-      refuse(wait);
+    admit(actor, answer) {
+      const claims = claimsOf(actor);
+      if (claims.length === 0) return undefined;
+      const refusal = takeInTurn(claims);
+      if (refusal instanceof Promise)
+        return refusal.then((known) => conclude(claims, known, answer));
+      conclude(claims, refusal, answer);
       return undefined;
     },
-    flush: () => limit.flush(),
+    async flush() {
+      await Promise.all([ofToken.limit.flush(), ofTenants.limit.flush()]);
+    },
   };
+}
+
+/** What one request takes of one quota. */
+type Claim = {
+  readonly policy: string;
+  readonly perMinute: number;
+  readonly text: string;
+  take(): number | Promise<number>;
+  left(): string;
+};
+
+type Refusal = { readonly claim: Claim; readonly waitSeconds: number };
+
+/** Takes from one quota after the other. What the first has nothing left for does not use up the second. */
+function takeInTurn([claim, ...others]: readonly Claim[]):
+  | Refusal
+  | undefined
+  | Promise<Refusal | undefined> {
+  if (claim === undefined) return undefined;
+  const goOn = (waitSeconds: number) =>
+    waitSeconds > 0 ? { claim, waitSeconds } : takeInTurn(others);
+  const wait = claim.take();
+  return typeof wait === 'number' ? goOn(wait) : wait.then(goOn);
+}
+
+function toClaim(
+  { policy, perMinute, limit }: { policy: string; perMinute: number; limit: SharedLimit },
+  subject: string,
+): Claim {
+  return {
+    ...{ policy, perMinute },
+    text: `"${policy}";q=${perMinute};w=60`,
+    take: () => limit.take(subject),
+    left() {
+      const { remaining, fullInSeconds } = limit.left(subject);
+      return `"${policy}";r=${remaining};t=${fullInSeconds}`;
+    },
+  };
+}
+
+/** A short name for a set of tenants, of which there may be a thousand. */
+function subjectOf(tenants: readonly string[]): string {
+  const [only] = tenants;
+  if (tenants.length === 1 && only !== undefined) return only;
+  return hashSecret([...tenants].sort().join('/')).toString('base64url');
 }

@@ -144,6 +144,7 @@ export function addExports(
       settings.exportMaxConcurrent,
       Math.floor(settings.databaseConnections / 2),
     ),
+    maxPerCaller: settings.exportMaxPerCaller,
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
     startJob: async (call) => {
       refuseReadOnly(cold.fence);

@@ -50,12 +50,14 @@ export function createHttp(parts: {
   const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
   const { retention, counting, jobs, bulkJobs } = parts;
   const isTrusted = isWithin(settings.trustedProxies);
-  const rateLimit = createRateLimit(db, settings.rateLimit, { clock: systemClock, log });
+  const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
+  const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
   const http = createHttpServer({
     log,
     authenticate: createAuthenticate(db, settings.publicUrl),
-    admit: (actor) => rateLimit.admit(actor),
+    admit: (actor, answer) => rateLimit.admit(actor, answer),
+    load: { total: settings.requests, each: settings.requestsPerCaller },
     // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
     jsonBodyMaxBytes: Math.max(2 ** 20, 6 * settings.webhookMaxBytes),
     connections: {
@@ -126,6 +128,7 @@ function addApi(
       maxBatchBytes: settings.ingestMaxBytes,
       maxEnrichmentBytes: settings.enrichmentMaxBytes,
       inFlightBytes: settings.ingestInFlightBytes,
+      inFlightBytesPerCaller: settings.ingestInFlightBytesPerCaller,
       // Ingest may use a third of the connections, so that pages and exports always find one.
       writers: Math.max(1, Math.floor(settings.databaseConnections / 3)),
       clock: systemClock,

@@ -6,7 +6,7 @@ import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
-import { interrupted } from './retry.ts';
+import { afterShortWaits, interrupted } from './retry.ts';
 
 /** The path below which the service has its API. */
 export const basePath = '/api/v1';
@@ -36,14 +36,15 @@ export type Client = {
 export function createClient(io: Io, connection: Connection): Client {
   const text: Client['text'] = (route, input, bodyText) => {
     const { params, query, body, headers } = input as LooseInput;
-    return request(io, connection, {
+    const call: Call = {
       ...target(route, params, query),
       ...(body === undefined ? {} : { body: bodyText ?? JSON.stringify(body) }),
       headers: {
         ...headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
-    });
+    };
+    return afterShortWaits(io, () => request(io, connection, call));
   };
   return {
     connection,

@@ -30,6 +30,43 @@ test.each([
   expect(stderr).toContain('request req_1');
 });
 
+test('a refusal before anything was done is waited for, if not for long, and else says for how long', async () => {
+  const me = { name: 'x', scopes: [], tenants: null, expires_at: null };
+  const refuse = (errorCode: string, seconds: string) => {
+    let calls = 0;
+    api.on('GET /me', (request, response) => {
+      calls += 1;
+      const busy = problem(429, errorCode, 'Busy.', { headers: { 'retry-after': seconds } });
+      return (calls <= 2 ? busy : json(me))(request, response);
+    });
+  };
+  refuse('requests_busy', '2');
+  expect(await run(['whoami'], { env: api.env })).toMatchObject({
+    code: 0,
+    sleepsMillis: [2000, 2000],
+  });
+  refuse('requests_busy', '6');
+  const late = await run(['whoami'], { env: api.env });
+  expect(late).toMatchObject({ code: 5, sleepsMillis: [] });
+  expect(late.stderr).toContain('\n  Try again in 6 s.\n');
+  refuse('sign_in_limited', '1');
+  expect(await run(['whoami'], { env: api.env })).toMatchObject({ code: 5, sleepsMillis: [] });
+});
+
+test('an export is asked for again while as many run as may', async () => {
+  let calls = 0;
+  api.on('POST /exports/csv', (request, response) => {
+    calls += 1;
+    const headers = { 'retry-after': '5' };
+    return problem(429, calls <= 3 ? 'exports_busy' : 'exports_full', 'No.', { headers })(
+      request,
+      response,
+    );
+  });
+  const { code, sleepsMillis } = await run(exportArgv, { env: api.env });
+  expect({ code, sleepsMillis }).toEqual({ code: 5, sleepsMillis: [5000, 5000, 5000] });
+});
+
 test('several faults have a line each', async () => {
   const errors = [
     { path: '?level', code: 'value_invalid', message: 'must be one of tenant, store' },

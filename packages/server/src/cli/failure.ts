@@ -25,8 +25,9 @@ export type Failure = {
 /** Turns anything that was thrown into a failure. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
-    const { code, detail, status, requestId, errors, exitCode, advice } = error;
-    return { code, detail, status, requestId, errors, exitCode, hints: advice };
+    const { code, detail, status, requestId, errors, exitCode, advice, retryAfterSeconds } = error;
+    const when = retryAfterSeconds === undefined ? [] : [`Try again in ${retryAfterSeconds} s.`];
+    return { code, detail, status, requestId, errors, exitCode, hints: [...advice, ...when] };
   }
   if (error instanceof NotJson) return toFailure(notJson(error));
   const local = { status: null, requestId: null, hints: [] };

@@ -8,6 +8,9 @@ const footer = `
 Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --profile or SVC_PROFILE;
 the default profile (svcctl login); a service running with its data in ./data or SVC_DATA_DIR.
 
+A busy service (429) is asked again up to three times when it says to wait five seconds or less; else the
+error says when to try again.
+
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 

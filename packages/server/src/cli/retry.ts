@@ -1,4 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
+import { shortWaitOf } from '../kernel/values.ts';
 import { ApiError } from './api-error.ts';
 import type { Io } from './io.ts';
 
@@ -21,6 +22,22 @@ export async function withRetries<T>(
       if (!isBusy(error) || tries === maxTries) throw error;
       const seconds = Math.min(longestWaitSeconds, error.retryAfterSeconds ?? 1);
       onWait(seconds, error);
+      await io.sleep(seconds * 1000, io.signal);
+    }
+  }
+}
+
+/**
+ * Makes any call again that was refused before anything was done, if the service asks for a few seconds at most: a command
+ * should answer quickly. What asks for more fails, and tells when to try again.
+ */
+export async function afterShortWaits<T>(io: Io, attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const seconds = error instanceof ApiError ? shortWaitOf(error, tries) : null;
+      if (seconds === null) throw error;
       await io.sleep(seconds * 1000, io.signal);
     }
   }

@@ -82,6 +82,27 @@ export const settingRows = {
     1_000_000,
     'Requests a minute and token; 0 = no limit.',
   ),
+  tenantRateLimit: integer(
+    'SVC_TENANT_RATE_LIMIT',
+    24_000,
+    0,
+    1_000_000,
+    'Requests a minute of all tokens together that are limited to the same tenants; 0 = no limit.',
+  ),
+  requests: integer(
+    'SVC_REQUESTS',
+    1024,
+    1,
+    100_000,
+    'Requests with a token that one process works on at once; beyond, 503. Health is still answered.',
+  ),
+  requestsPerCaller: integer(
+    'SVC_REQUESTS_PER_CALLER',
+    512,
+    1,
+    100_000,
+    'Of them, of one token, or of all tokens that are limited to the same tenants; beyond, 429.',
+  ),
   shutdownSeconds: integer(
     'SVC_SHUTDOWN_SECONDS',
     20,
@@ -159,6 +180,13 @@ export const settingRows = {
     64 * giB,
     'Bytes being ingested by one process at once; beyond, 429.',
   ),
+  ingestInFlightBytesPerCaller: bytes(
+    'SVC_INGEST_IN_FLIGHT_BYTES_PER_CALLER',
+    192 * miB,
+    miB,
+    64 * giB,
+    'Of them, of one token, or of all tokens that are limited to the same tenants; beyond, 429.',
+  ),
   enrichmentMaxBytes: bytes(
     'SVC_ENRICHMENT_MAX_BYTES',
     256 * kiB,
@@ -198,6 +226,13 @@ export const settingRows = {
     1,
     100,
     'Exports that one process streams at once, and never more than half its connections; beyond, 429.',
+  ),
+  exportMaxPerCaller: integer(
+    'SVC_EXPORT_MAX_PER_CALLER',
+    6,
+    1,
+    100,
+    'Of them, of one token, or of all tokens that are limited to the same tenants; beyond, 429.',
   ),
   exportSpillBytes: bytes(
     'SVC_EXPORT_SPILL_BYTES',

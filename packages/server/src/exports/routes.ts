@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Actor } from '../kernel/actor.ts';
+import { type Actor, callerOf } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
-import { createGate } from '../kernel/gate.ts';
+import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import type { Audit } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -21,10 +21,14 @@ import { disposition, ReaderGone, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import type { ExportFormat } from './values.ts';
 
-/** What the export routes need. `maxConcurrent` is how many streams may run at once in this process. */
+/**
+ * What the export routes need. `maxConcurrent` is how many streams may run at once in this process, and `maxPerCaller`
+ * how many of them one caller may have.
+ */
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
   stallMillis: number;
   maxConcurrent: number;
+  maxPerCaller: number;
   /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
   actorOf(tokenId: string): Promise<Actor>;
   /** Makes a job instead of a file, and answers 202. */
@@ -54,7 +58,8 @@ const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
 
 /** Adds the routes that stream exports, estimate them and make download links. */
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
-  let running = 0;
+  const { maxConcurrent, maxPerCaller } = options;
+  const places = createSharedBudget({ total: maxConcurrent, each: maxPerCaller });
   const encoders = createGate(encodedAtOnce);
   async function download(call: Download): Promise<FastifyReply> {
     const { request, reply } = call;
@@ -64,17 +69,17 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
           'An export is sent in chunks, by which a cut one is told from a whole one: use HTTP/1.1. In nginx: proxy_http_version 1.1.',
       });
     }
-    if (running >= options.maxConcurrent) {
+    const own = places.of(callerOf(call.actor));
+    if (!own.take(1)) {
       throw new AppError('exports_busy', {
-        detail: `${running} exports are running already. Try again when one has ended.`,
+        detail: `At once run at most ${maxConcurrent} exports, and ${maxPerCaller} of one token or of the tokens limited to the same tenants. Try again when one has ended, or ask for a job: Prefer: respond-async.`,
         retryAfterSeconds: 5,
       });
     }
-    running += 1;
     try {
       await streamFile({ ...call, source: { ...options, db, encoders }, options });
     } finally {
-      running -= 1;
+      own.give(1);
     }
     return reply;
   }

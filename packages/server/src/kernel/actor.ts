@@ -21,6 +21,14 @@ export type Actor = {
  */
 export type ConsoleSession = { readonly confirmedUntil: string | null };
 
+/**
+ * Returns the name under which is counted what a caller uses. All tokens that are limited to the same tenants are one
+ * caller: who may make tokens for a tenant gains nothing by making many.
+ */
+export function callerOf({ tokenId, tenants }: Pick<Actor, 'tokenId' | 'tenants'>): string {
+  return tenants === null ? tokenId : `tenants ${[...tenants].sort().join('/')}`;
+}
+
 /** Returns whether the actor may do what this scope allows, also by being an admin. */
 export function hasScope(actor: Actor, scope: Scope): boolean {
   return actor.scopes.includes('admin') || actor.scopes.includes(scope);

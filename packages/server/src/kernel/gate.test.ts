@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hold } from '../../test/held-pace.ts';
-import { createGate } from './gate.ts';
+import { createGate, createSharedBudget } from './gate.ts';
 
 /** Work that is begun and ended by hand. Tells who is at work. */
 function startWorks(places: number) {
@@ -53,4 +54,39 @@ test('a failure gives the places back', async () => {
   const fail = () => Promise.reject(new Error('no'));
   await expect(gate.run(fail, 2)).rejects.toThrow('no');
   expect(await gate.run(async () => 'yes', 2)).toBe('yes');
+});
+
+test('a budget that is shared never holds more than its limits, and forgets who gave all back', () => {
+  const step = fc.record({ holder: fc.constantFrom('a', 'b', 'c'), amount: fc.nat(5) });
+  fc.assert(
+    fc.property(fc.array(step), fc.nat(12), fc.nat(8), (steps, total, each) => {
+      const budget = createSharedBudget({ total, each });
+      const held: { holder: string; amount: number }[] = [];
+      const sum = (holder?: string) =>
+        held.reduce(
+          (all, one) => all + (one.holder === (holder ?? one.holder) ? one.amount : 0),
+          0,
+        );
+      for (const { holder, amount } of steps) {
+        const fits = sum() + amount <= total && sum(holder) + amount <= each;
+        expect(budget.of(holder).take(amount)).toBe(fits);
+        if (fits) held.push({ holder, amount });
+        expect(budget.isFull()).toBe(sum() >= total);
+        if (held.length % 3 === 2) {
+          const [first] = held.splice(0, 1);
+          budget.of(first?.holder ?? '').give(first?.amount ?? 0);
+        }
+      }
+    }),
+  );
+});
+
+test('one holder leaves to the others what is beyond its share', () => {
+  const budget = createSharedBudget({ total: 4, each: 3 });
+  const [greedy, other] = [budget.of('greedy'), budget.of('other')];
+  expect([1, 2, 3, 4].map(() => greedy.take(1))).toEqual([true, true, true, false]);
+  expect(other.take(1)).toBe(true);
+  expect([other.take(1), budget.isFull()]).toEqual([false, true]);
+  greedy.give(1);
+  expect(other.take(1)).toBe(true);
 });

@@ -35,24 +35,42 @@ export function createGate(places: number): Gate {
 }
 
 /**
- * Limits the bytes that are held at once. `take` returns false when they do not fit; whoever took bytes gives them
- * back.
+ * Limits what is held at once, such as bytes or places. `take` returns false when it does not fit; whoever took something
+ * gives it back.
  */
 export type Budget = {
-  take(bytes: number): boolean;
-  give(bytes: number): void;
+  take(amount: number): boolean;
+  give(amount: number): void;
 };
 
-export function createBudget(limitBytes: number): Budget {
+/** A budget of which each holder may have only a part, so that whoever takes most leaves something to the others. */
+export type SharedBudget = {
+  of(holder: string): Budget;
+  /** Whether nothing is left for anybody. */
+  isFull(): boolean;
+};
+
+export function createSharedBudget(limits: { total: number; each: number }): SharedBudget {
+  const { total, each } = limits;
+  // Only who holds something is remembered.
+  const holders = new Map<string, number>();
   let taken = 0;
   return {
-    take(bytes) {
-      if (taken + bytes > limitBytes) return false;
-      taken += bytes;
-      return true;
-    },
-    give(bytes) {
-      taken -= bytes;
-    },
+    isFull: () => taken >= total,
+    of: (holder) => ({
+      take(amount) {
+        const own = (holders.get(holder) ?? 0) + amount;
+        if (own > each || taken + amount > total) return false;
+        taken += amount;
+        holders.set(holder, own);
+        return true;
+      },
+      give(amount) {
+        const own = (holders.get(holder) ?? 0) - amount;
+        taken -= amount;
+        if (own > 0) holders.set(holder, own);
+        else holders.delete(holder);
+      },
+    }),
   };
 }

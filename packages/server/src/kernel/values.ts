@@ -53,3 +53,28 @@ export type WorkKind = (typeof workKinds)[number];
 
 /** The states of such work. */
 export const workStates = ['queued', 'running', 'paused'] as const;
+
+/** Codes of refusals before which nothing was done: any such call may be made again after its `Retry-After`. */
+export const busyCodes = [
+  'rate_limited',
+  'requests_busy',
+  'ingest_busy',
+  'exports_busy',
+  'overloaded',
+] as const;
+
+/** What asks for no more than so many seconds is waited for without a word, so often. Callers fail after that. */
+export const shortWaits = { seconds: 5, times: 3 };
+
+/**
+ * Returns how long to wait before a refused call is made again, in seconds; null when it should fail. `tries` counts the
+ * calls made so far.
+ */
+export function shortWaitOf(
+  { code, retryAfterSeconds }: { code: string; retryAfterSeconds?: number | null | undefined },
+  tries: number,
+): number | null {
+  if (!busyCodes.some((busy) => busy === code) || tries > shortWaits.times) return null;
+  const asked = retryAfterSeconds ?? null;
+  return asked !== null && asked <= shortWaits.seconds ? asked : null;
+}

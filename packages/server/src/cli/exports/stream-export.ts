@@ -11,7 +11,7 @@ import { type Io, OutputClosed, styled } from '../io.ts';
 import { parsePage } from '../pages.ts';
 import { checkTarget, createPartFile, type PartFile } from '../part-file.ts';
 import { createProgress } from '../progress.ts';
-import { interrupted } from '../retry.ts';
+import { afterShortWaits, interrupted } from '../retry.ts';
 import { type Days, wholeMonths } from '../slice.ts';
 import { type FileAnswer, openAnswer } from './open-answer.ts';
 import { createRowCounter } from './row-counter.ts';
@@ -49,11 +49,12 @@ export async function streamExport(
   const named = request.out === null || request.out === '-' ? null : resolve(io.cwd, request.out);
   // Checked first, so that the service does not work for nothing.
   if (named !== null) await checkTarget(named, request.mayReplace);
-  const answer = await openAnswer(io, client.connection, {
+  const call = {
     method: 'POST',
     path: `/exports/${request.format}`,
     body: { ...request.slice, ...request.body },
-  });
+  } as const;
+  const answer = await afterShortWaits(io, () => openAnswer(io, client.connection, call));
   const path =
     request.out === '-' ? null : (named ?? resolve(io.cwd, suggestName(answer, request)));
   let file: PartFile | undefined;

@@ -85,11 +85,15 @@ export const conventions = [
   },
   {
     title: 'Errors',
-    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503; a token that has used up its share gets 429 whatever it asks for.',
+    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503; a token that has used up its share gets 429 whatever it asks for, and a process that has too much to do answers 503 `overloaded` before it looks at anything.',
   },
   {
     title: 'Requests and retries',
     text: 'Every answer carries `x-request-id`, which the log knows too. 429 and 503 carry `Retry-After` in seconds where the service knows when it can: the same call may succeed then. Within `/api/v1` changes only ever add.',
+  },
+  {
+    title: 'Limits',
+    text: 'Answers to calls with a token say how many requests are left, as draft-ietf-httpapi-ratelimit-headers-10 has it. `RateLimit-Policy: "token";q=6000;w=60` is the policy: a token may make so many requests at once, which come back evenly within 60 seconds. `RateLimit: "token";r=5990;t=1` is what is left, and in how many seconds all of it is there again. Where a token is limited to tenants, both name a second policy, `"tenants"`: all tokens that are limited to the same tenants share it. Beyond it the answer is 429 `rate_limited`. Limits of what goes on at once have no headers: a token, or all tokens that are limited to the same tenants, may have only a part of the requests under way (429 `requests_busy`), of the bytes being ingested (429 `ingest_busy`) and of the exports (429 `exports_busy`). With 429 and `overloaded` nothing was done, so that any call may be made again.',
   },
 ] as const;
 
@@ -154,6 +158,14 @@ export function buildOpenApi(
         RetryAfter: {
           description: 'Seconds to wait before the same call again.',
           schema: { type: 'integer' },
+        },
+        RateLimitPolicy: {
+          description: 'How many requests a minute the caller may make: see Limits.',
+          schema: { type: 'string' },
+        },
+        RateLimit: {
+          description: 'How many of them are left, and when all are there again: see Limits.',
+          schema: { type: 'string' },
         },
         Authenticate: { description: 'The scheme to use: Bearer.', schema: { type: 'string' } },
       },
@@ -252,10 +264,10 @@ function requestBody(contract: RouteContract): Pick<Operation, 'requestBody'> {
 function responsesOf(contract: RouteContract): Record<string, Response> {
   const responses: Record<string, Response> = {};
   for (const [status, response] of Object.entries(contract.responses)) {
-    responses[status] = responseOf(Number(status), response);
+    responses[status] = responseOf(contract, Number(status), response);
   }
   for (const status of commonStatuses(contract)) {
-    responses[status] ??= responseOf(status, problem);
+    responses[status] ??= responseOf(contract, status, problem);
   }
   return responses;
 }
@@ -274,7 +286,11 @@ function commonStatuses(contract: RouteContract): number[] {
   ];
 }
 
-function responseOf(status: number, response: ResponseContract): Response {
+function responseOf(
+  { scope }: RouteContract,
+  status: number,
+  response: ResponseContract,
+): Response {
   const { description, schema, mediaType = 'application/json' } = response;
   const isProblem = mediaType === problem.mediaType;
   const said = Object.entries(response.headers ?? {}).map(
@@ -286,6 +302,13 @@ function responseOf(status: number, response: ResponseContract): Response {
       description === problem.description ? (statusMeanings[status] ?? description) : description,
     headers: {
       'x-request-id': { $ref: '#/components/headers/RequestId' },
+      // Who is not known, or finds no place, is not counted.
+      ...(scope !== null &&
+        status !== 401 &&
+        status !== 503 && {
+          'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+          RateLimit: { $ref: '#/components/headers/RateLimit' },
+        }),
       ...(status === 401 && { 'WWW-Authenticate': { $ref: '#/components/headers/Authenticate' } }),
       ...((status === 429 || status === 503) && {
         'Retry-After': { $ref: '#/components/headers/RetryAfter' },

@@ -1,4 +1,4 @@
-import { type IncomingMessage, maxHeaderSize } from 'node:http';
+import { type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -7,8 +7,9 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { type Actor, requireConfirmation, requireScope } from '../../kernel/actor.ts';
+import { type Actor, callerOf, requireConfirmation, requireScope } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
 import { compressAnswer } from './compress-answer.ts';
@@ -63,8 +64,13 @@ export type HttpOptions = {
   log: Log;
   /** Finds the caller of a request. Throws 401 unless the request carries a valid token or session. */
   authenticate(request: FastifyRequest): Promise<Actor>;
-  /** Throws 429 when the token has used up its share of requests. A promise is to be awaited. */
-  admit(actor: Actor): Promise<void> | undefined;
+  /**
+   * Throws 429 when the token has used up its share of requests, and says in the headers of the answer what is left. A
+   * promise is to be awaited.
+   */
+  admit(actor: Actor, answer: ServerResponse): Promise<void> | undefined;
+  /** How many requests with a token are worked on at once: in all, and of one caller. Any number by default. */
+  load?: { readonly total: number; readonly each: number };
   /** The largest JSON body in bytes, other than those of ingest. Calls that need no token take 4 KiB. */
   jsonBodyMaxBytes: number;
   connections?: ConnectionLimits;
@@ -159,7 +165,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
   );
 
-  const parts = { ...options, validator: new Validator(), connections };
+  const load = createSharedBudget(options.load ?? { total: Infinity, each: Infinity });
+  const parts = { ...options, load, validator: new Validator(), connections };
   return {
     fastify,
     contracts,
@@ -187,7 +194,8 @@ function quiet(log: Log): FastifyBaseLogger {
   return log.isLevelEnabled('debug') ? log : log.child({}, { level: 'warn' });
 }
 
-type RouteParts = Omit<HttpOptions, 'connections'> & {
+type RouteParts = Omit<HttpOptions, 'connections' | 'load'> & {
+  readonly load: SharedBudget;
   readonly validator: Validator;
   readonly connections: Connections;
 };
@@ -214,12 +222,15 @@ function addRoute<C extends RouteContract>(
     exposeHeadRoute: contract.method === 'GET',
     ...(contract.scope === null && { bodyLimit: openBodyMaxBytes }),
     // The checks run in the order that the contract promises: 401, 429, 403, then the input, then the rest.
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       options.assertReady();
       if (contract.scope !== null) {
+        // Before the token is looked up: whoever comes to a process that has too much to do costs it next to nothing.
+        if (options.load.isFull()) throw overloaded();
         const actor = await options.authenticate(request);
+        takePlace(options.load, actor, reply.raw);
         // The share is checked before anything else, because a refused request costs as much as one that is served.
-        const admitted = options.admit(actor);
+        const admitted = options.admit(actor, reply.raw);
         if (admitted !== undefined) await admitted;
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
@@ -247,6 +258,29 @@ function addRoute<C extends RouteContract>(
       } as InputOf<C>;
       return handler({ ...input, actor: actors.get(request) ?? anyone, request, reply });
     },
+  });
+}
+
+/** Takes a place among the requests that are worked on, until the answer is sent or the client has hung up. */
+function takePlace(load: SharedBudget, actor: Actor, answer: ServerResponse): void {
+  if (answer.destroyed) return;
+  const own = load.of(callerOf(actor));
+  if (own.take(1)) {
+    answer.once('close', () => own.give(1));
+    return;
+  }
+  if (load.isFull()) throw overloaded();
+  throw new AppError('requests_busy', {
+    detail:
+      'This token, or those that are limited to the same tenants, have as many requests under way as one caller may have. Await some answers first.',
+    retryAfterSeconds: 1,
+  });
+}
+
+function overloaded(): AppError {
+  return new AppError('overloaded', {
+    detail: 'This process works on as many requests as it can. Try again in a second.',
+    retryAfterSeconds: 1,
   });
 }
 

@@ -32,6 +32,8 @@ export type SharedLimit = {
    * promise where others must be told first, which only happens to requests that come faster than that is done.
    */
   take(subject: string): number | Promise<number>;
+  /** Returns what the subject has left, as far as this process knows, and in how many seconds it has all again. */
+  left(subject: string): { remaining: number; fullInSeconds: number };
   /** Tells the others what was used here. */
   flush(): Promise<void>;
 };
@@ -84,12 +86,17 @@ export function createSharedLimit(
     if (telling !== undefined) return;
     timer ??= setTimeout(() => void tell(), tellMillis).unref();
   }
-  function take(subject: string): number | Promise<number> {
+  /** What the subject has used by now, of which something has come back since it was noted. */
+  function useOf(subject: string): { used: number; atMillis: number } {
     const now = clock();
     const own = known.get(subject) ?? { used: 0, atMillis: now };
     own.used = Math.max(0, own.used - Math.max(0, now - own.atMillis) * perMilli);
     own.atMillis = now;
     known.set(subject, own);
+    return own;
+  }
+  function take(subject: string): number | Promise<number> {
+    const own = useOf(subject);
     const over = own.used + 1 - perMinute;
     if (over > 0) return Math.max(1, Math.ceil(over / perMilli / 1000));
     const untoldHere = untold.get(subject) ?? 0;
@@ -103,6 +110,11 @@ export function createSharedLimit(
   }
   return {
     take,
+    left(subject) {
+      const { used } = useOf(subject);
+      const remaining = Math.max(0, Math.floor(perMinute - used));
+      return { remaining, fullInSeconds: Math.ceil(used / perMilli / 1000) };
+    },
     async flush() {
       await telling;
       clearTimeout(timer);

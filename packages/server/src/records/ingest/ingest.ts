@@ -1,8 +1,8 @@
-import type { Actor } from '../../kernel/actor.ts';
+import { type Actor, callerOf } from '../../kernel/actor.ts';
 import { createBatcher } from '../../kernel/batcher.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { type Budget, createBudget, createGate } from '../../kernel/gate.ts';
+import { type Budget, createGate, createSharedBudget } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
@@ -27,6 +27,8 @@ export type IngestOptions = {
   maxBatchBytes: number;
   maxEnrichmentBytes: number;
   inFlightBytes: number;
+  /** How many of them one caller may have; all by default. */
+  inFlightBytesPerCaller?: number;
   /** How many transactions may store records at the same time. */
   writers: number;
   clock: Clock;
@@ -57,7 +59,8 @@ type Sent = { part: Part; novelty: Novelty };
 
 export function createIngest(db: Database, options: IngestOptions): Ingest {
   const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
-  const budget = createBudget(options.inFlightBytes);
+  const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
+  const budget = createSharedBudget({ total, each });
   const storing = {
     cold: options.cold,
     partitions: createPartitions(db),
@@ -88,7 +91,7 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
 
   return {
     batch: (body, actor) =>
-      withReserve(budget, body, async (reserve) => {
+      withReserve(budget.of(callerOf(actor)), body, async (reserve) => {
         const tally = new Tally(actor);
         const part = new Part();
         const content = new Content(() => body.sentBytes());
@@ -109,14 +112,16 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
         return tally.answer();
       }),
 
-    stream: (body, actor) =>
-      withReserve(budget, body, (reserve) => {
+    stream: (body, actor) => {
+      const own = budget.of(callerOf(actor));
+      return withReserve(own, body, (reserve) => {
         reserve(streamShareBytes);
         const maxLineBytes = maxRecordBytes;
         return storeStream(body, {
-          ...{ actor, budget, maxRecords, maxLineBytes, limits, store: storerFor(actor) },
+          ...{ actor, budget: own, maxRecords, maxLineBytes, limits, store: storerFor(actor) },
         });
-      }),
+      });
+    },
   };
 }
 
@@ -134,7 +139,8 @@ async function withReserve<T>(
     return await work((bytes) => {
       if (!budget.take(bytes)) {
         throw new AppError('ingest_busy', {
-          detail: 'More is being ingested than the service holds at once. Send it again later.',
+          detail:
+            'More is being ingested, by you or by all together, than the service holds at once. Send it again later.',
           retryAfterSeconds: 1,
         });
       }
