@@ -9,7 +9,7 @@ import { HeatMap } from './heat-map.tsx';
 import classes from './overview.module.css';
 import { TroubledEndpoints } from './troubled-endpoints.tsx';
 
-const [height, tallHeight] = [184, 312];
+const [height, tallHeight] = [184, 316];
 
 /** How it went lately, as pictures. */
 export function Charts(props: { overview: Overview | undefined; isAdmin: boolean }): ReactNode {
@@ -66,12 +66,11 @@ function StoredPerDay({ records }: { records: RecordsOverview | null }): ReactNo
   const isWhole = from !== null && from <= (records?.days.from ?? '');
   return (
     <Card title="RECORDS STORED PER DAY, 90 DAYS" height={tallHeight}>
-      {bars && (
+      {bars && from === null && <p className={classes.empty}>Nothing was stored yet.</p>}
+      {bars && from !== null && (
         <>
           <BarChart label="Records stored per day" bars={bars} height={tallHeight - 24} />
-          <p className={classes.note}>
-            {isWhole ? '' : from === null ? 'Nothing was counted yet.' : `Counted since ${from}.`}
-          </p>
+          <p className={classes.note}>{isWhole ? '' : `Counted since ${from}.`}</p>
         </>
       )}
     </Card>
@@ -90,7 +89,8 @@ function DeliveriesPerHour({ webhooks }: { webhooks: WebhooksOverview | null }):
   const bars = useMemo(() => webhooks && barsOfHours(webhooks.hours, zone), [webhooks, zone]);
   return (
     <Card title="DELIVERIES PER HOUR, 48 HOURS" height={height} legend={outcomes}>
-      {bars && (
+      {bars?.every(isEmpty) && <p className={classes.empty}>Nothing was sent in 48 hours.</p>}
+      {bars?.some(isFull) && (
         <BarChart
           label="Deliveries per hour"
           bars={bars}
@@ -112,10 +112,16 @@ function HotAndCold({ records }: { records: RecordsOverview | null }): ReactNode
   const bars = useMemo(() => records && barsOfTiers(records.days), [records]);
   return (
     <Card title="HOT AND COLD, 90 DAYS" height={height} legend={tiers.toReversed()}>
-      {bars && <BarChart label="Hot and cold records" bars={bars} series={tiers} height={height} />}
+      {bars?.every(isEmpty) && <p className={classes.empty}>There are no records yet.</p>}
+      {bars?.some(isFull) && (
+        <BarChart label="Hot and cold records" bars={bars} series={tiers} height={height} />
+      )}
     </Card>
   );
 }
+
+const isFull = ({ parts }: Bar) => parts.some((part) => part > 0);
+const isEmpty = (bar: Bar) => !isFull(bar);
 
 const [dayMillis, hourMillis] = [86_400_000, 3_600_000];
 

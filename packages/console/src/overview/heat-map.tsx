@@ -1,4 +1,4 @@
-import { type CSSProperties, type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { RecordsOverview } from '../api/types.ts';
 import { rampOf, shadeOf, shortCount } from '../ui/chart/scale.ts';
 import { visibleText } from '../ui/format.ts';
@@ -26,8 +26,12 @@ export function HeatMap({
   if (tenants.length === 0) return <p className={classes.empty}>Nothing was stored in 4 weeks.</p>;
   return (
     <>
-      <table className={classes.heat} style={{ '--days': length } as CSSProperties}>
+      <table className={classes.heat}>
         <caption className="visually-hidden">Records stored by tenant and day</caption>
+        <colgroup>
+          <col className={classes.nameColumn} />
+          <col span={length} />
+        </colgroup>
         <thead className="visually-hidden">
           <tr>
             <th scope="col">Tenant</th>

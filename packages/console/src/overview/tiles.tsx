@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import { Sparkline } from '../ui/chart/sparkline.tsx';
-import { formatBytes, formatCount, formatShare } from '../ui/format.ts';
+import { formatAge, formatBytes, formatCount, formatShare } from '../ui/format.ts';
 import { hoursText, okShareOf } from '../ui/hours.tsx';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
 import { SkeletonText } from '../ui/list.tsx';
-import { Moment } from '../ui/marks.tsx';
+import { Moment, usePageNow } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import classes from './overview.module.css';
@@ -39,7 +39,7 @@ type TileProps = {
 
 function Tile({ name, href, figure, note, picture }: TileProps): ReactNode {
   return (
-    <a className={classes.tile} href={href}>
+    <a className={classes.tile} href={href} data-wide={picture !== undefined}>
       <span className={classes.name}>{name}</span>
       <span className={classes.figure}>{figure ?? <SkeletonText width="96px" />}</span>
       <span className={classes.note}>{note}</span>
@@ -58,7 +58,7 @@ function RecordsTile({ records }: { records: RecordsOverview | null }): ReactNod
       note={
         records &&
         (tiers
-          ? `${formatShare(records.hot_count / records.count)} hot, ${formatShare(records.cold_count / records.count)} cold · ${formatBytes(records.bytes)}`
+          ? `${formatShare(records.hot_count / records.count)} hot · ${formatBytes(records.bytes)}`
           : 'none yet')
       }
     />
@@ -118,6 +118,7 @@ function tenths(share: number): string {
 }
 
 function DeadLettersTile({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
+  const now = usePageNow();
   if (webhooks === null) return <Tile name="DEAD LETTERS" href="#/dlq" figure={null} note={null} />;
   const { abandoned, pending, oldest_failure_at: oldest } = webhooks;
   return (
@@ -134,7 +135,10 @@ function DeadLettersTile({ webhooks }: { webhooks: WebhooksOverview | null }): R
           'DLQ is clean'
         ) : (
           <>
-            {formatCount(pending)} pending · oldest <Moment at={oldest} />
+            {formatCount(pending)} pending · oldest{' '}
+            <time dateTime={oldest} title={oldest}>
+              {formatAge(now - Date.parse(oldest))}
+            </time>
           </>
         )
       }
@@ -181,10 +185,12 @@ const mostShown = 2;
 
 /** What is under way, each as a link to where it is followed. */
 function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
-  const more = (work?.length ?? 0) - mostShown;
+  const count = work?.length ?? 0;
   return (
     <div className={classes.tile}>
-      <span className={classes.name}>UNDER WAY</span>
+      <span className={classes.name}>
+        UNDER WAY{count > mostShown && ` · ${mostShown} OF ${count}`}
+      </span>
       {work?.length === 0 && <span className={classes.figure}>–</span>}
       {work?.length === 0 && <span className={classes.note}>no jobs</span>}
       {work === undefined && (
@@ -202,7 +208,6 @@ function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
               </li>
             );
           })}
-          {more > 0 && <li className={classes.note}>and {more} more</li>}
         </ul>
       )}
     </div>

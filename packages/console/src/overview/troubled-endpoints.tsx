@@ -3,7 +3,6 @@ import type { WebhooksOverview } from '../api/types.ts';
 import { backlogText, EndpointHealth } from '../ui/endpoint-health.tsx';
 import { formatCount, visibleText } from '../ui/format.ts';
 import { HoursChart, OkShare } from '../ui/hours.tsx';
-import { CutText } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import classes from './overview.module.css';
@@ -23,9 +22,12 @@ export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }):
         {shown.map((endpoint) => (
           <li key={endpoint.id}>
             <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint.id })}>
-              <EndpointHealth endpoint={endpoint} />
-              <span className={classes.target}>
-                <strong>{visibleText(endpoint.tenant)}</strong> <CutText text={endpoint.url} />
+              <span className={classes.health}>
+                <EndpointHealth endpoint={endpoint} />
+              </span>
+              <span className={classes.target} title={endpoint.url}>
+                <strong>{visibleText(endpoint.tenant)}</strong>
+                <span>{visibleText(endpoint.url.replace(/^https?:\/\//, ''))}</span>
               </span>
               <span className={classes.ok}>
                 <OkShare hours={endpoint.hours} /> ok

@@ -89,6 +89,7 @@ test('tells a token only what its scopes and tenants allow', async () => {
     records: { count: 1 },
     webhooks: { abandoned: 0, pending: 0, failing: 0, gone: 1, oldest_failure_at: null },
   });
+  expect(ofLimited.webhooks.endpoints).toMatchObject([{ tenant: 'CA', disabled_reason: 'gone' }]);
   expect(await read(writer.token)).toEqual({
     ...{ at: expect.any(String), troubles: [], work: [] },
     ...{ records: null, retention: null, webhooks: null },
