@@ -15,11 +15,14 @@ import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webh
 let folder: string;
 let citus: Citus;
 let installation: Installation;
+let service: Service;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svcctl-citus-'));
   citus = await startCitus(folder, process.env.SVC_TEST_CITUS ?? 'pg_config');
   await citus.join();
   installation = await createInstallation({ isFresh: true });
+  const database = { DATABASE_URL: citus.coordinator.url, SVC_RATE_LIMIT: '0' };
+  service = await installation.start({ ...database, ...webhookSettings });
 });
 afterAll(async () => {
   await installation.remove();
@@ -31,8 +34,6 @@ afterAll(async () => {
 const tenants = Array.from({ length: 12 }, (_, n) => `T${n}`);
 
 test('a worker that dies while records are stored: 503, nothing half, and counters equal their rows', async () => {
-  const database = { DATABASE_URL: citus.coordinator.url, SVC_RATE_LIMIT: '0' };
-  const service = await installation.start(database);
   const load = startLoad(service);
   const batches = startBatches(service);
   for (const name of ['worker-1', 'worker-2']) {
@@ -61,8 +62,6 @@ test('a worker that dies while records are stored: 503, nothing half, and counte
 });
 
 test('while a worker is away, what needs it answers 503, reading the tenants of the other goes on, and webhooks do', async () => {
-  const database = { DATABASE_URL: citus.coordinator.url, ...webhookSettings };
-  const service = await installation.start(database);
   const receiver = await startReceiver();
   try {
     await addEndpoint(service, receiver.url());
