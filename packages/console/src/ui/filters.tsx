@@ -158,28 +158,26 @@ function DayFilter({ name, value, first, last, onChange }: DayFilterProps): Reac
   }
   const fault = text === '' || text === value ? null : faultOfDay(text, first, last);
   return (
-    <div className={classes.dayFilter}>
-      <span aria-hidden="true">{name}</span>
-      <TextInput
-        aria-label={`${name} day, as 2026-03-05`}
-        placeholder="YYYY-MM-DD"
-        title={fault ?? ''}
-        error={fault !== null && text.length >= 10}
-        data-set={value !== undefined}
-        autoComplete="off"
-        maxLength={10}
-        value={text}
-        onChange={(event) => {
-          const day = event.currentTarget.value;
-          setText(day);
-          if (day !== '' && faultOfDay(day, first, last) !== null) return;
-          const next = day === '' ? undefined : day;
-          if (next === value) return;
-          sent.current = next;
-          onChange(next);
-        }}
-      />
-    </div>
+    <TextInput
+      className={classes.dayFilter}
+      aria-label={`${name} day, as 2026-03-05`}
+      placeholder={`${name} day`}
+      title={fault ?? ''}
+      error={fault !== null && text.length >= 10}
+      data-set={value !== undefined}
+      autoComplete="off"
+      maxLength={10}
+      value={text}
+      onChange={(event) => {
+        const day = event.currentTarget.value;
+        setText(day);
+        if (day !== '' && faultOfDay(day, first, last) !== null) return;
+        const next = day === '' ? undefined : day;
+        if (next === value) return;
+        sent.current = next;
+        onChange(next);
+      }}
+    />
   );
 }
 
