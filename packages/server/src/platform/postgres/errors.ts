@@ -26,7 +26,9 @@ export function mayTryAgain(error: unknown, attempt: number): boolean {
   return attempt < 5 && retriedCodes.has(sqlState(error) ?? '');
 }
 
-const lostWorkerMessage = 'failure on connection marked as essential';
+/** What Citus says, under a code of no meaning, when a worker dies: something of its own, or the last words of the worker. */
+const lostWorker =
+  /^(failure on connection marked as essential|terminating connection|server closed the connection)/;
 // The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
 /** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
@@ -64,8 +66,7 @@ export function translateDatabaseError(error: unknown): unknown {
     if (unavailableCodes.has(code) || refusedCodes.has(code) || code.startsWith('08')) {
       return unavailable(error);
     }
-    // Citus gives it no code of its own when a worker dies in the middle of a transaction.
-    if (error.message.startsWith(lostWorkerMessage)) return unavailable(error);
+    if (lostWorker.test(error.message)) return unavailable(error);
     // It accepts no connections for a while, as while it is being cloned, or none of this role.
     if (error.severity === 'FATAL') return unavailable(error);
     if (fullCodes.has(code)) {
