@@ -21,6 +21,8 @@ beforeAll(async () => {
   axeSource = await readAxe();
   [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
   await runRetention(filled.service, 'CA');
+  const body = { tenant: 'TX', type: 'incident.created', data: { n: 1 } };
+  await filled.service.call('POST', '/incidents', { body });
 });
 afterAll(async () => {
   await browser?.close();
@@ -55,7 +57,18 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await visit('records-export', page);
   await page.keyboard.press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
+  await page.goto(`/#${bigLeaf}&panel=erase`);
+  await drawerOf(page).getByText('would go, for good').waitFor();
+  await visit('records-erase', page);
   await visitRetention(page, visit);
+  await page.goto('/#/incidents');
+  await recordRows(page).first().waitFor();
+  await visit('incidents', page);
+  await recordRows(page).first().click();
+  await drawerOf(page).getByRole('heading', { name: 'PAYLOAD' }).waitFor();
+  await visit('incidents-panel', page);
+  await page.keyboard.press('Escape');
+  await drawerOf(page).waitFor({ state: 'detached' });
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
   await visit('keys', page);

@@ -47,7 +47,12 @@ function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
   return (
     <Popover position="bottom-end" trapFocus opened={isOpen} onChange={setOpen}>
       <Popover.Target>
-        <ActionIcon variant="default" aria-label="More actions" onClick={() => setOpen(!isOpen)}>
+        <ActionIcon
+          variant="default"
+          size={32}
+          aria-label="More actions"
+          onClick={() => setOpen(!isOpen)}
+        >
           <MoreIcon />
         </ActionIcon>
       </Popover.Target>

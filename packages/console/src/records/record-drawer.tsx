@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
 import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
-import { formatBytes, formatCount, formatInstant, visibleText } from '../ui/format.ts';
+import { formatExactBytes, formatInstant, visibleText } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { printJson, readMembers } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
@@ -100,18 +100,13 @@ function RecordBody(props: {
           {['kind', 'source', 'model', 'confidence'].map((name) => (
             <Field key={name} name={name} value={plain(members.get(name))} />
           ))}
-          <Field name="bytes" value={bytesText(bytes)} />
+          <Field name="bytes" value={formatExactBytes(bytes)} />
         </dl>
         <h3 className={classes.title}>ENRICHMENT</h3>
         <JsonText source={enrichment} />
       </section>
     </>
   );
-}
-
-/** A size in bytes, exact, and above a thousand also in a readable unit. */
-function bytesText(bytes: number): string {
-  return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
 }
 
 function Field(props: {

@@ -4,6 +4,7 @@ import {
   formatBytes,
   formatClock,
   formatCount,
+  formatExactBytes,
   formatInstant,
   formatShare,
   sharesOf,
@@ -32,6 +33,14 @@ test.each([
   [5_000_000_000_000_000_000, '5,000 PB'],
 ])('%d bytes read %s', (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text);
+});
+
+test('a size is exact, and readable where it is large', () => {
+  expect([999, 1000, 66_280].map(formatExactBytes)).toEqual([
+    '999 B',
+    '1,000 (1.0 kB)',
+    '66,280 (66.3 kB)',
+  ]);
 });
 
 test.each([

@@ -25,6 +25,11 @@ export function formatBytes(bytes: number): string {
   return `${text} ${byteUnits[unit]}`;
 }
 
+/** A size in bytes, exact, and above a thousand also in a readable unit: `66,280 (66.3 kB)`. */
+export function formatExactBytes(bytes: number): string {
+  return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
+}
+
 function rounded(value: number, unit: number): number {
   return unit === 0 ? value : Math.round(value);
 }

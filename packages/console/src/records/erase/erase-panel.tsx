@@ -162,8 +162,7 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
       {count > 0 && !isHeld && (
         <>
           <p className={formClasses.filterText}>
-            No retry and no backup of svcctl brings them back. Backups that you keep elsewhere still
-            have them.
+            Nothing brings them back but a backup that you keep elsewhere.
           </p>
           <TextInput
             label={
@@ -184,7 +183,7 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
         {erase.error === null || isStepUp(erase.error) ? '' : reasonOf(erase.error)}
       </p>
       <div className={formClasses.answers}>
-        <Button onClick={onClose}>{count > 0 && !isHeld ? 'Keep them' : 'Close'}</Button>
+        <Button onClick={onClose}>{count > 0 && !isHeld ? 'Cancel' : 'Close'}</Button>
         {count > 0 && !isHeld && (
           <Button
             type="submit"
@@ -232,7 +231,7 @@ function Receipt({ receipt, onClose }: { receipt: EraseReceipt; onClose: () => v
         <strong>{countOf(erased.count, 'record')}</strong> · {formatBytes(erased.bytes)}{' '}
         {receipt.erased_at === null
           ? 'go: the service is still at work, and the journal shows how far it is.'
-          : 'went. No read finds them any more.'}
+          : 'went. No read finds any of it.'}
       </p>
       <div className={classes.keep}>
         <CopyText label="Copy receipt" value={text} />

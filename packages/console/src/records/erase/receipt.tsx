@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import contentClasses from '../../ui/drawer.module.css';
-import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
+import { formatCount, formatExactBytes, formatInstant } from '../../ui/format.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import classes from './erase.module.css';
 import { moveHref } from './use-erase.ts';
@@ -14,7 +14,7 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
   return (
     <dl className={contentClasses.fields}>
       <Line name="records" value={formatCount(erased.count)} />
-      <Line name="bytes" value={`${formatCount(erased.bytes)} (${formatBytes(erased.bytes)})`} />
+      <Line name="bytes" value={formatExactBytes(erased.bytes)} />
       <Line name="hot" value={formatCount(hot)} />
       <Line name="cold" value={formatCount(cold)} />
       <Line name="objects written anew" value={formatCount(segments)} />

@@ -15,6 +15,7 @@ import { type IncidentsSearch, incidentsPanels, validateIncidentsSearch } from '
 import { useRetries } from '../use-delivery.ts';
 import { adminColumns, incidentColumns } from './columns.tsx';
 import { IncidentPanel } from './incident-panel.tsx';
+import ownClasses from './incidents.module.css';
 import { useDeliveriesOf, useIncident, useIncidents, useRetryOf } from './use-incidents.ts';
 
 /** The page INCIDENTS: what was reported, newest first, and what became of its deliveries. */
@@ -110,7 +111,11 @@ function Bar(props: {
   const filter: typeof update = (change) => update({ ...change, cursor: undefined });
   return (
     <div className={classes.bar}>
-      <Filters label="Filters of the incidents" values={filtersOf(search)}>
+      <Filters
+        label="Filters of the incidents"
+        className={ownClasses.filters}
+        values={filtersOf(search)}
+      >
         <TextFilter
           label="Type, exactly, or how types begin, as incident."
           placeholder="Type ="
