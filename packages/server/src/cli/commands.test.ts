@@ -44,6 +44,7 @@ const calls: Record<
   'audit ls': { argv: [], asksApi: true, json: 'array' },
   'audit export': { argv: [], asksApi: true },
   'audit verify': { argv: [], asksApi: true, json: 'object' },
+  status: { argv: [], asksApi: true, json: 'object' },
   'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
   'retention plan': { argv: [], asksApi: true, json: 'array' },
   'retention run': { argv: ['--yes'], asksApi: true },

@@ -91,14 +91,14 @@ export const settingRows = {
   ),
   requests: integer(
     'SVC_REQUESTS',
-    1024,
+    512,
     1,
     100_000,
     'Requests with a token that one process works on at once; beyond, 503. Health is still answered.',
   ),
   requestsPerCaller: integer(
     'SVC_REQUESTS_PER_CALLER',
-    512,
+    256,
     1,
     100_000,
     'Of them, of one token, or of all tokens that are limited to the same tenants; beyond, 429.',
