@@ -64,6 +64,23 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   await close();
 });
 
+test('shows a token without admin what it may see, on one column of a phone', async () => {
+  const body = { name: 'reader', preset: 'support-readonly' };
+  const { json } = await webhooks.service.call('POST', '/tokens', { body });
+  const viewport = { width: 390, height: 844 };
+  const { page, expectQuiet, close } = await open({ viewport }, json.token);
+  await state(page).getByText('All is well').waitFor();
+  await page.getByRole('region', { name: 'HOT AND COLD, 90 DAYS' }).getByRole('slider').waitFor();
+  const names = await figures(page).getByRole('link').allInnerTexts();
+  expect(names.map((text) => text.split('\n')[0])).toEqual([
+    ...['RECORDS', 'STORED TODAY', 'LAST VERIFICATION'],
+  ]);
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
+  await keepScreen(page, 'overview-390px');
+  expectQuiet();
+  await close();
+});
+
 test('keeps what it showed in an outage, and is updated in place', async () => {
   const { page, expectQuiet, close } = await open();
   let isDown = true;
