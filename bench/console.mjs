@@ -1,6 +1,7 @@
 import { benchFirstRows } from './console/first-rows.mjs';
 import { benchIdle } from './console/idle.mjs';
 import { startBrowser } from './console/open-console.mjs';
+import { benchOverview } from './console/overview.mjs';
 import { storeRecords } from './console/records.mjs';
 import { benchScripts } from './console/scripts.mjs';
 import { benchScroll } from './console/scroll.mjs';
@@ -19,16 +20,17 @@ const sections = {
   toggle: benchToggle,
   scroll: benchScroll,
   idle: benchIdle,
+  overview: benchOverview,
 };
 
-/** The console in a real browser, on a service with a million leaves. */
+/** The console in a real browser, on a service with a million leaves, and what its first page asks for. */
 export const runBench = (options) =>
   runSections({ name: 'console', sections, sizes, start: startConsole }, options);
 
 async function startConsole(bench) {
-  const service = await startFilled(bench);
+  const { service, databaseUrl } = await startFilled(bench);
   const browser = await startBrowser(bench.scope, service);
-  return { service, browser, about: `Chromium ${browser.version}` };
+  return { service, databaseUrl, browser, about: `Chromium ${browser.version}` };
 }
 
 /** A service with made-up leaves, and one tenant that has records behind it. */
@@ -40,5 +42,5 @@ async function startFilled({ scope, dir, postgres, sizes: { leaves }, say }) {
     await generateLeaves(await connect(own, url), { ...leaves, hasDays: false });
     await storeRecords(own, service);
   });
-  return service;
+  return { service, databaseUrl: url };
 }

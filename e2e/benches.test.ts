@@ -14,7 +14,7 @@ const benches = [
   ['webhooks', 5],
   ['retention', 4],
   ['exports', 3],
-  ['console', 5],
+  ['console', 6],
   ['http', 1],
   ['scale', 5],
   ['s3', 3],

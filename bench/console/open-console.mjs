@@ -14,7 +14,7 @@ export async function startBrowser(scope, service) {
   await page.goto('/#/sign-in');
   await page.getByLabel('Access token').fill(service.token);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByRole('treeitem').first().waitFor({ timeout });
+  await page.locator('main#page').waitFor({ timeout });
   const storageState = await first.storageState();
   await first.close();
   return {

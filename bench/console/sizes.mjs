@@ -14,6 +14,7 @@ export const sizes = {
     openStores: 22,
     scrollPx: 2000,
     idleMillis: 200,
+    overviews: 5,
   },
   quick: {
     leaves: { tenants: 4, stores: 100, months: 100 },
@@ -23,6 +24,7 @@ export const sizes = {
     openStores: 130,
     scrollPx: 20_000,
     idleMillis: 3000,
+    overviews: 100,
   },
   standard: {
     leaves: million,
@@ -32,6 +34,7 @@ export const sizes = {
     openStores: 1010,
     scrollPx: 80_000,
     idleMillis: 35_000,
+    overviews: 400,
   },
   full: {
     leaves: million,
@@ -41,6 +44,7 @@ export const sizes = {
     openStores: 1010,
     scrollPx: 240_000,
     idleMillis: 65_000,
+    overviews: 2000,
   },
 };
 
