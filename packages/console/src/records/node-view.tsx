@@ -20,11 +20,11 @@ import {
   type RecordsView,
   recordsViews,
   sliceOf,
+  windowText,
 } from './search.ts';
 import type { useRecords } from './table/records-page.ts';
-import { windowText } from './tags/tag-window.ts';
-import { useTags } from './tags/use-tags.ts';
-import { useVersions } from './versions/use-versions.ts';
+import { useTags } from './tags/read-tags.ts';
+import { useVersions } from './versions/read-versions.ts';
 
 const RecordsPart = lazyPage(
   'records/table/records-part',

@@ -208,6 +208,17 @@ export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
 
+/** The days of a tag in words: `2001-03`, `2001-02-01 … 2001-03-05`, or all days. */
+export function windowText(from: string | null, to: string | null): string {
+  if (from === null && to === null) return 'all days';
+  if (from === null) return `until ${to}`;
+  if (to === null) return `from ${from} on`;
+  if (from === to) return from;
+  const month = from.slice(0, 7);
+  const isMonth = from.endsWith('-01') && to === `${month}-${daysIn(month)}`;
+  return isMonth ? month : `${from} … ${to}`;
+}
+
 /**
  * Encodes the open nodes in few characters: `TX/DFW/IAH//CA` is TX with DFW and IAH open in it, and CA. An open node
  * inside a closed one is left out.

@@ -13,7 +13,7 @@ import { exportsKey, noPlaceholder } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { sliceText } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
-import { useVersion, useVersions } from '../versions/use-versions.ts';
+import { useVersion, useVersions } from '../versions/read-versions.ts';
 import {
   betterWay,
   bodyOf,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf, quartersOf, tagOf, valuesOf, windowText } from './tag-window.ts';
+import { windowText } from '../search.ts';
+import { faultOf, quartersOf, tagOf, valuesOf } from './tag-window.ts';
 
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };
 

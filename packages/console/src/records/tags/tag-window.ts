@@ -1,6 +1,6 @@
 import type { NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
-import { daysIn, monthEnds } from '../search.ts';
+import { monthEnds } from '../search.ts';
 
 /** Which days a new tag covers: all days, also future ones; the month of the node; or a range. */
 const windowKinds = ['all', 'month', 'range'] as const;
@@ -87,17 +87,6 @@ export function tagOf(place: TagPlace, values: TagValues): NewTag {
     dataset,
     ...(note.trim() !== '' && { note: note.trim() }),
   };
-}
-
-/** The days of a tag in words: `2001-03`, `2001-02-01 … 2001-03-05`, or all days. */
-export function windowText(from: string | null, to: string | null): string {
-  if (from === null && to === null) return 'all days';
-  if (from === null) return `until ${to}`;
-  if (to === null) return `from ${from} on`;
-  if (from === to) return from;
-  const month = from.slice(0, 7);
-  const isMonth = from.endsWith('-01') && to === `${month}-${daysIn(month)}`;
-  return isMonth ? month : `${from} … ${to}`;
 }
 
 function isDay(text: string): boolean {

@@ -13,7 +13,8 @@ import type { Column } from '../../ui/table/column.ts';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { datasetWords, windowText } from './tag-window.ts';
+import { windowText } from '../search.ts';
+import { datasetWords } from './tag-window.ts';
 import classes from './tags.module.css';
 import { useDeleteTag } from './use-tags.ts';
 

@@ -16,10 +16,11 @@ import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import pageClasses from '../page.module.css';
-import { windowText } from '../tags/tag-window.ts';
+import { windowText } from '../search.ts';
 import tagClasses from '../tags/tags.module.css';
 import { DatasetMark } from '../tags/tags-view.tsx';
-import { useDeleteVersion, useVersion } from './use-versions.ts';
+import { useVersion } from './read-versions.ts';
+import { useDeleteVersion } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
