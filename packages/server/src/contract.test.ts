@@ -14,6 +14,7 @@ const readsNames = [
   'startRun',
   'startVerification',
   'eraseRecords',
+  'planErasure',
   'retryDeadLetters',
 ];
 
