@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   confirm,
+  confirmDialog,
   drawerOf,
   launchBrowser,
   openPage,
@@ -10,6 +11,7 @@ import {
   patient,
   recordRows as rowsOf,
   signIn,
+  tabTo,
 } from './lib/browser.ts';
 import { type FilledService, startFilled } from './lib/filled-service.ts';
 
@@ -71,6 +73,60 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   await page.goto('about:blank');
   await page.goto(link);
   await drawerOf(page).getByText('place in the chain').waitFor();
+  expectQuiet([stepUp]);
+  await close();
+});
+
+/** Goes down the list by keys until the focus is on the row with this text. */
+async function toRow(page: Page, text: string): Promise<void> {
+  await rowsOf(page).filter({ hasText: text }).first().waitFor();
+  await tabTo(page, 'tbody tr[data-key]');
+  const count = await rowsOf(page).count();
+  for (let row = 0; row < count; row += 1) {
+    if ((await page.locator(`tr:focus:has-text("${text}")`).count()) > 0) return;
+    await page.keyboard.press('j');
+  }
+  throw new Error(`no key leads to the row of ${text}`);
+}
+
+test('a token is made, found in the log and revoked by keys alone', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openAccess(page);
+  const press = (key: string) => page.keyboard.press(key);
+  const reach = async (selector: string) => {
+    await page.locator(selector).first().waitFor();
+    await tabTo(page, selector);
+    await press('Enter');
+  };
+  await reach('button:has-text("New token")');
+  await tabTo(page, 'aside[data-drawer] input');
+  await page.keyboard.type('Lee');
+  await reach('button:has-text("Make the token")');
+  await confirmDialog(page).waitFor();
+  await tabTo(page, '[role="dialog"] input');
+  await page.keyboard.type(service.token);
+  await press('Enter');
+  const secret = drawerOf(page).locator('code').first();
+  await expect.poll(() => secret.innerText(), patient).toMatch(/^svc_/);
+  const token = await secret.innerText();
+  await reach('button:has-text("I have kept it")');
+  const slice = { tenant: 'TX', month: '2001-02' };
+  await service.call('POST', '/exports/csv', { token, body: slice });
+
+  await toRow(page, 'Lee');
+  await reach('button:has-text("LOG of Lee")');
+  await entryOf(page, 'export.csv').waitFor();
+  await reach('tbody tr[data-key]');
+  await drawerOf(page).getByText('place in the chain').waitFor();
+  await press('Escape');
+  await press('g');
+  await press('a');
+  await toRow(page, 'Lee');
+  await reach('button:has-text("REVOKE Lee")');
+  await reach('[role="dialog"] button:has-text("Revoke")');
+  await page.getByText('Revoked: Lee').waitFor();
+  expect((await service.call('GET', '/me', { token })).json.code).toBe('token_revoked');
   expectQuiet([stepUp]);
   await close();
 });

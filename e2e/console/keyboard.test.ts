@@ -6,6 +6,7 @@ import {
   openPage,
   openSignedIn,
   patient,
+  tabTo,
   waitForRecord,
 } from './lib/browser.ts';
 import { type FilledService, startFilled } from './lib/filled-service.ts';
@@ -26,16 +27,6 @@ const focusedKey = (page: Page) =>
 
 const expectFocus = (page: Page, key: string) =>
   expect.poll(() => focusedKey(page), patient).toBe(key);
-
-/** Tabs until the focus is on what the selector names; fails when a round of the page has no such stop. */
-async function tabTo(page: Page, selector: string): Promise<void> {
-  for (let stops = 0; stops < 80; stops += 1) {
-    const isThere = (await page.locator(`${selector}:focus`).count()) > 0;
-    if (isThere) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`80 tab stops, and none is ${selector}`);
-}
 
 test('goes from the tree to a record and back by keys alone', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);

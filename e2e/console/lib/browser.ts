@@ -118,6 +118,16 @@ export async function waitForRecord(page: Page): Promise<void> {
   await drawerOf(page).getByText('ENRICHMENT', { exact: true }).waitFor();
 }
 
+/** Tabs until the focus is on what the selector names; fails when a round of the page has no such stop. */
+export async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let stops = 0; stops < 80; stops += 1) {
+    const isThere = (await page.locator(`${selector}:focus`).count()) > 0;
+    if (isThere) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`80 tab stops, and none is ${selector}`);
+}
+
 /** The picture of a view, kept as an artefact of CI. */
 export async function keepScreen(page: Page, name: string): Promise<void> {
   const path = fileURLToPath(new URL(`../../screens/${name}.png`, import.meta.url));
