@@ -1,6 +1,6 @@
 import { goal, markdownTable } from '../lib/table.mjs';
 
-/** What a page asks for while nobody touches it: its poll, once each half minute. */
+/** What a page asks the service for while nobody touches it: its poll, once each half minute. */
 export async function benchIdle({ scope, browser, sizes, say }) {
   const page = await browser.openPage(scope);
   await page.goto('/#/records?tenant=records&store=store&month=2025-01&open=records/store');
@@ -9,6 +9,8 @@ export async function benchIdle({ scope, browser, sizes, say }) {
   const asked = new Map();
   page.on('request', (request) => {
     const url = new URL(request.url());
+    // What may be opened next is loaded once while the page rests.
+    if (url.pathname.startsWith('/assets/')) return;
     const name = `${request.method()} ${url.pathname}${url.search}`;
     asked.set(name, (asked.get(name) ?? 0) + 1);
   });
