@@ -458,14 +458,14 @@ const checks: Readonly<Record<string, Check>> = {
     await press(0);
     await expectFocus(page, 'th[data-column="occurred_at"]');
   }),
-  'In the head of a list: Wider; with ← narrower': inHead(async (page, press) => {
+  'In the head of a list: Wider; with the other arrow narrower': inHead(async (page, press) => {
     const before = await widthOfColumn(page);
     await press('together');
     expect(await widthOfColumn(page)).toBe(before + 16);
     await page.keyboard.press('Shift+ArrowLeft');
     expect(await widthOfColumn(page)).toBe(before);
   }),
-  'In the head of a list: One place on; with ← back': inHead(async (page, press) => {
+  'In the head of a list: One place on; with the other arrow back': inHead(async (page, press) => {
     await press('together');
     await page.locator('th[data-column]:nth-child(2):focus').waitFor();
     await page.keyboard.press('Alt+ArrowLeft');

@@ -39,7 +39,9 @@ function Keys({ line: { keys, joint } }: { line: KeyLine }): ReactNode {
       {keys.map((key, index) => (
         <span key={key}>
           {index > 0 && joint !== undefined && <span className={classes.joint}>{joint}</span>}
-          <Kbd size="xs">{key === 'mod' ? modKeyName() : key}</Kbd>
+          <Kbd size="xs" data-key-name={key}>
+            {key === 'mod' ? modKeyName() : <span>{key}</span>}
+          </Kbd>
         </span>
       ))}
     </dd>
@@ -135,8 +137,8 @@ export const keyGroups: readonly KeyGroup[] = [
     name: 'In the head of a list',
     lines: [
       { keys: ['←', '→'], text: 'Previous, next column' },
-      { keys: ['Shift', '→'], joint: '+', text: 'Wider; with ← narrower' },
-      { keys: ['Alt', '→'], joint: '+', text: 'One place on; with ← back' },
+      { keys: ['Shift', '→'], joint: '+', text: 'Wider; with the other arrow narrower' },
+      { keys: ['Alt', '→'], joint: '+', text: 'One place on; with the other arrow back' },
     ],
   },
   {
