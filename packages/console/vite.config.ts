@@ -10,12 +10,16 @@ const fonts = [
   { name: 'jetbrains-mono', features: [] },
 ];
 
-/** Printable ASCII and Latin-1, and the punctuation and arrows of the console's own texts. */
+/**
+ * Printable ASCII and Latin-1, and the punctuation of the console's own texts. Of the arrows the packages' files have only
+ * those up and down.
+ */
 const letters = [
   [0x20, 0x7e],
   [0xa0, 0xff],
   [0x2010, 0x203a],
-  [0x2190, 0x2193],
+  [0x2191, 0x2191],
+  [0x2193, 0x2193],
   [0x20ac, 0x20ac],
   [0x2212, 0x2212],
 ] as const;
