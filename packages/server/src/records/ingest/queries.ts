@@ -133,11 +133,15 @@ export async function storeNew(
     raw(
       `(${of}.digest, ${of}.kind, ${of}.source, ${of}.model, ${of}.confidence, ${of}.enrichment::text)`,
     );
+  // Set here, and on the worker that has the tenant, where there are workers: it is the worker that waits.
+  const limited = sql`set_config('lock_timeout', ${`${lockMillis}ms`}, true)`;
   const [stored] = await db.query<Stored>(
     sql`
-    with given as materialized (
+    with limited as materialized (
+      select count(${limited}) as tenants from leaf_tenants where tenant = any(${part.tenants()}::text[])
+    ), given as materialized (
       select given.* from (${sentRows(part, ordinals)}) given
-      where set_config('lock_timeout', ${`${lockMillis}ms`}, true) is not null
+      where ${limited} is not null and (select tenants from limited) >= 0
     ), cold_days as materialized (
       select ${daysAsJson} as days from (
         select distinct tenant, store, (occurred_at at time zone 'UTC')::date as day from given
