@@ -32,6 +32,10 @@ const serverRules = [
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
+  {
+    files: /^backup\//,
+    may: [/^backup\//, /^records\/(index|segments)\.ts$/, ...feature],
+  },
   { files: /^cli\//, may: [contracts, values, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
 ];
 

@@ -61,6 +61,24 @@ CREATE INDEX audit_log_tenant_idx ON public.audit_log USING btree (tenant, at, i
 
 CREATE INDEX audit_log_token_idx ON public.audit_log USING btree (token_id, at, id);
 
+create table backups (
+  id text collate "C" not null,
+  place text not null,
+  is_incremental boolean not null,
+  started_at timestamp with time zone not null default now(),
+  taken_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  records bigint,
+  size_bytes bigint,
+  new_bytes bigint,
+  verified_at timestamp with time zone,
+  error_code text collate "C",
+  error text,
+  constraint backups_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX backups_taken_at_idx ON public.backups USING btree (taken_at) WHERE ((finished_at IS NOT NULL) AND (error_code IS NULL));
+
 create table dataset_version_windows (
   tenant text collate "C" not null,
   version_id text collate "C" not null,
@@ -519,6 +537,20 @@ create table object_removals (
 );
 
 CREATE INDEX object_removals_remove_after_idx ON public.object_removals USING btree (remove_after);
+
+create table restored_files (
+  path text collate "C" not null,
+  constraint restored_files_pkey PRIMARY KEY (path)
+);
+
+create table restores (
+  backup_id text collate "C" not null,
+  place text not null,
+  taken_at timestamp with time zone not null,
+  started_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint restores_pkey PRIMARY KEY (backup_id)
+);
 
 create table retention_policies (
   tenant text collate "C" not null,

@@ -1,0 +1,1 @@
+export { findLastBackup, type LastBackup } from './queries.ts';
