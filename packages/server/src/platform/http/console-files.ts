@@ -3,7 +3,11 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { HttpServer } from './server.ts';
 
-const filesDir = fileURLToPath(new URL('../../../../console/dist/', import.meta.url));
+/** In the package the files lie beside the service's own (scripts/pack.mjs), in the repository where they are built. */
+const isPackage = import.meta.url.includes('/node_modules/');
+const filesDir = fileURLToPath(
+  new URL(isPackage ? '../../../console/' : '../../../../console/dist/', import.meta.url),
+);
 
 /**
  * The pages of the console may load nothing from other hosts and run no inline script. Inline styles must be allowed,

@@ -6,6 +6,8 @@ import { basePath, type HttpServer } from './server.ts';
 import { faultCodes } from './validate.ts';
 
 export type OriginOptions = {
+  /** The version of this release. */
+  version: string;
   metrics: Metrics;
   /** Throws an AppError unless requests can be served now. Returns what is wrong although they can. */
   findWarnings(): Promise<readonly ErrorCode[]>;
@@ -16,7 +18,7 @@ export type OriginOptions = {
 /** Adds what is below the origin and needs no token: health, metrics, the reference and the OpenAPI document. */
 export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
   const { fastify } = http;
-  const openApi = buildOpenApi(http.contracts, { version: '0.1.0' });
+  const openApi = buildOpenApi(http.contracts, { version: options.version });
   const page = renderReferencePage(openApi, {
     errors: options.errors,
     faultCodes,

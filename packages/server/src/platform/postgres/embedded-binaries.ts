@@ -1,9 +1,14 @@
-import { readFile, stat, symlink } from 'node:fs/promises';
+import { mkdir, readFile, readlink, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 
-export type PostgresBinaries = { readonly initdb: string; readonly postgres: string };
+export type PostgresBinaries = {
+  readonly initdb: string;
+  readonly postgres: string;
+  /** The search path of their libraries, if the package lacks links to these and cannot be written. */
+  readonly libraries: string | undefined;
+};
 
 const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'] as const;
 
@@ -12,11 +17,16 @@ const supportedPlatforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-ar
  * the links to their libraries. Throws `database_unusable` with what to do when there are none.
  */
 export async function findPostgresBinaries(
+  dataDir: string,
   packageDir = findBinaryPackage(`${process.platform}-${process.arch}`),
 ): Promise<PostgresBinaries> {
-  await linkLibraries(packageDir);
+  const libraries = await linkLibraries(packageDir, path.join(dataDir, 'postgres-libraries'));
   const binDir = path.join(packageDir, 'native', 'bin');
-  return { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };
+  return {
+    initdb: path.join(binDir, 'initdb'),
+    postgres: path.join(binDir, 'postgres'),
+    libraries,
+  };
 }
 
 /**
@@ -47,24 +57,56 @@ export function findBinaryPackage(platform: string): string {
 /**
  * Makes the symbolic links that the programs need. npm packages cannot hold such links, so the package lists them in
  * `native/pg-symlinks.json` and makes them in its install script, which `npm install --ignore-scripts` skips. Without
- * them the programs do not find libpq and ICU. Several processes may do this at the same time.
+ * them the programs do not find libpq and ICU. Where root has installed the package and an ordinary user runs it, they
+ * are made in `spareDir` instead; then the result is the search path on which all libraries are found. Several
+ * processes may do this at the same time.
  */
-export async function linkLibraries(packageDir: string): Promise<void> {
-  for (const { source, target } of await readManifest(packageDir)) {
-    const link = path.join(packageDir, target);
-    if (await exists(link)) continue;
-    try {
+export async function linkLibraries(
+  packageDir: string,
+  spareDir: string,
+): Promise<string | undefined> {
+  const links = await readManifest(packageDir);
+  try {
+    for (const { source, target } of links) {
+      const link = path.join(packageDir, target);
+      if (await exists(link)) continue;
       // The link is relative, so that a node_modules that is moved or mounted elsewhere still works.
-      await symlink(path.relative(path.dirname(target), source), link);
-    } catch (cause) {
-      if (isCode(cause, 'EEXIST')) continue;
-      throw unusable(
-        `The PostgreSQL library link ${link} is missing and cannot be created. Make the directory ` +
-          'writable once, run npm install with install scripts, or set DATABASE_URL.',
-        cause,
-      );
+      await makeLink(path.relative(path.dirname(target), source), link);
+    }
+    return undefined;
+  } catch (cause) {
+    if (process.platform !== 'linux' || !isCode(cause, 'EACCES', 'EPERM', 'EROFS')) {
+      throw unlinked(packageDir, cause);
     }
   }
+  try {
+    await mkdir(spareDir, { recursive: true });
+    for (const { source, target } of links) {
+      const link = path.join(spareDir, path.basename(target));
+      const place = path.join(packageDir, source);
+      if ((await readlink(link).catch(() => '')) === place) continue;
+      await rm(link, { force: true });
+      await makeLink(place, link);
+    }
+    return [spareDir, path.join(packageDir, 'native', 'lib')].join(path.delimiter);
+  } catch (cause) {
+    throw unlinked(packageDir, cause);
+  }
+}
+
+async function makeLink(to: string, link: string): Promise<void> {
+  await symlink(to, link).catch((error: unknown) => {
+    if (!isCode(error, 'EEXIST')) throw error;
+  });
+}
+
+function unlinked(packageDir: string, cause: unknown): AppError {
+  const told = cause instanceof Error ? cause.message : String(cause);
+  return unusable(
+    `Links to the PostgreSQL libraries of ${packageDir} are missing and cannot be made (${told}). Make the ` +
+      'directory writable once, run npm install with install scripts, or set DATABASE_URL.',
+    cause,
+  );
 }
 
 async function readManifest(packageDir: string): Promise<{ source: string; target: string }[]> {

@@ -14,6 +14,8 @@ export type ProgramUser = {
    * programs.
    */
   readonly owner?: Owner;
+  /** The search path of the programs' libraries, where they do not find them by themselves. */
+  readonly libraries?: string;
 };
 
 export type Owner = { readonly uid: number; readonly gid: number };
@@ -37,12 +39,14 @@ const probeTimeoutMillis = 10_000;
 export async function chooseProgramUser(options: {
   initdb: string;
   postgres: string;
+  libraries?: string | undefined;
   dataDir: string;
   signal?: AbortSignal | undefined;
 }): Promise<ProgramUser> {
   const { initdb, postgres, dataDir, signal } = options;
+  const paths = options.libraries === undefined ? {} : { libraries: options.libraries };
   const isRoot = process.getuid?.() === 0;
-  if (!isRoot && hasName()) return { prefix: [] };
+  if (!isRoot && hasName()) return { prefix: [], ...paths };
 
   const uid = await findOrdinaryUid();
   const namespace = ['unshare', '-U', `--map-user=${uid}`, `--map-group=${uid}`, '--'];
@@ -52,7 +56,8 @@ export async function chooseProgramUser(options: {
     ? await listUsersForRoot(owner, namespace)
     : [{ prefix: namespace }];
   const failures: unknown[] = [];
-  for (const user of candidates) {
+  for (const candidate of candidates) {
+    const user = { ...candidate, ...paths };
     // Neither program changes anything, but both look for their files as the user they would run as. initdb also asks
     // for that user's name, which the owner of an existing cluster need not have.
     const isTheirs = owner !== undefined && owner.uid === user.owner?.uid;
@@ -66,7 +71,7 @@ export async function chooseProgramUser(options: {
       failures.push(error);
     }
   }
-  if (!isRoot) return { prefix: [] };
+  if (!isRoot) return { prefix: [], ...paths };
   throw unusable(
     'PostgreSQL refuses to run as root, and here root can neither make a user namespace nor become ' +
       `another user who gets to ${dataDir} and ${postgres} (in a container that takes the capabilities ` +
@@ -143,7 +148,8 @@ export function programOptions(user: ProgramUser): {
   const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   // The folder is '/', because the current directory may be closed to the other user. LC_ALL gives the English messages
   // that the start loop reads, and a locale with which PostgreSQL stays single-threaded on macOS.
-  const env = { PATH: searchPath, LC_ALL: 'C', TZ: 'UTC' };
+  const env: Record<string, string> = { PATH: searchPath, LC_ALL: 'C', TZ: 'UTC' };
+  if (user.libraries !== undefined) env.LD_LIBRARY_PATH = user.libraries;
   return { cwd: '/', env, ...(user.prefix.length === 0 ? user.owner : {}) };
 }
 

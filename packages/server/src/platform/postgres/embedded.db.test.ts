@@ -246,7 +246,9 @@ describe('the binaries', () => {
       target: `native/lib/${name}`,
     }));
     await writeFile(path.join(dataDir, 'native', 'pg-symlinks.json'), JSON.stringify(links));
-    await Promise.all([linkLibraries(dataDir), linkLibraries(dataDir)]);
+    const spare = path.join(dataDir, 'spare');
+    await Promise.all([linkLibraries(dataDir, spare), linkLibraries(dataDir, spare)]);
+    expect(await readdir(dataDir)).toEqual(['native']);
     expect(await readlink(path.join(lib, 'libpq.so'))).toBe('libpq.so.5.18');
     expect(await readFile(path.join(lib, 'libpq.so'), 'utf8')).toBe('library');
   });
@@ -255,7 +257,7 @@ describe('the binaries', () => {
     const links = [{ source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so' }];
     await mkdir(path.join(dataDir, 'native'));
     await writeFile(path.join(dataDir, 'native', 'pg-symlinks.json'), JSON.stringify(links));
-    await expect(linkLibraries(dataDir)).rejects.toThrow(/libpq\.so is missing.*DATABASE_URL/);
+    await expect(linkLibraries(dataDir, dataDir)).rejects.toThrow(/libpq\.so.*DATABASE_URL/);
   });
 });
 

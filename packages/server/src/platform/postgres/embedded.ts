@@ -59,11 +59,15 @@ export async function startEmbeddedPostgres(
   const dataDir = await makeDataDir(options.dataDir);
   const dir = path.join(dataDir, 'postgres');
   const { binDir } = options;
-  const { initdb, postgres } =
+  const { initdb, postgres, libraries } =
     binDir === undefined
-      ? await findPostgresBinaries(options.packageDir)
-      : { initdb: path.join(binDir, 'initdb'), postgres: path.join(binDir, 'postgres') };
-  const user = await chooseProgramUser({ initdb, postgres, dataDir, signal });
+      ? await findPostgresBinaries(dataDir, options.packageDir)
+      : {
+          initdb: path.join(binDir, 'initdb'),
+          postgres: path.join(binDir, 'postgres'),
+          libraries: undefined,
+        };
+  const user = await chooseProgramUser({ initdb, postgres, libraries, dataDir, signal });
   const cluster: Cluster = {
     dir,
     logFile: path.join(dataDir, 'postgres.log'),

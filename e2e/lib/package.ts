@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { runNpm } from '../../scripts/setup.mjs';
+
+/** The packed program, installed in an empty folder outside of this repository. */
+export type Package = {
+  /** The names of all files of the package. */
+  readonly files: readonly string[];
+  /** Where it is installed. */
+  readonly folder: string;
+  /** The words that start it. */
+  readonly command: readonly string[];
+  /** Whether its dependencies are those of this repository, because no registry answers. */
+  readonly isLinked: boolean;
+  remove(): Promise<void>;
+};
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const quiet = ['--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline'];
+const unreachable = /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|NETUNREACH|HOSTUNREACH)/;
+
+/**
+ * Packs the server and installs the package as npm does with `--ignore-scripts`. Any user may read the folder, as after
+ * `npm install --global`.
+ */
+export async function installPackage(): Promise<Package> {
+  const folder = await mkdtemp(join(tmpdir(), 'svcctl-package-'));
+  await chmod(folder, 0o755);
+  const archive = await pack(folder);
+  const options = [...quiet, '--ignore-scripts', '--prefix', folder];
+  const installed = await runNpm(['install', ...options, archive]);
+  const isLinked = installed.code !== 0 && unreachable.test(installed.output);
+  if (isLinked) await link(folder, archive);
+  else if (installed.code !== 0) throw new Error(`npm install failed:\n${installed.output}`);
+  const home = join(folder, 'node_modules', 'svcctl');
+  const { stdout } = await promisify(execFile)('tar', ['--list', '--file', archive]);
+  return {
+    files: stdout.trim().split('\n'),
+    folder: home,
+    command: [process.execPath, join(home, 'bin', 'svcctl.cjs')],
+    isLinked,
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
+
+/** Packs the server; returns the path of the archive. */
+async function pack(folder: string): Promise<string> {
+  const args = ['pack', '--workspace', 'packages/server', '--pack-destination', folder];
+  const { code, output } = await runNpm(args);
+  if (code !== 0) throw new Error(`npm pack failed:\n${output}`);
+  const { version } = await readManifest(join(root, 'packages', 'server'));
+  return join(folder, `svcctl-${version}.tgz`);
+}
+
+async function link(folder: string, archive: string): Promise<void> {
+  const home = join(folder, 'node_modules', 'svcctl');
+  await mkdir(home, { recursive: true });
+  const args = ['--extract', '--strip-components=1', '--directory', home, '--file', archive];
+  await promisify(execFile)('tar', args);
+  for (const name of Object.keys((await readManifest(home)).dependencies)) {
+    const place = join(folder, 'node_modules', name);
+    await mkdir(dirname(place), { recursive: true });
+    await symlink(join(root, 'node_modules', name), place);
+  }
+}
+
+export async function readManifest(folder: string): Promise<{
+  version: string;
+  dependencies: Record<string, string>;
+}> {
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+}

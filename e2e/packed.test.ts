@@ -1,0 +1,117 @@
+import { chown, readdir } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startReceiver } from '../packages/server/test/receiver.ts';
+import { openExport } from './lib/api.ts';
+import { readCsv } from './lib/csv.ts';
+import { createJob, downloadFile, untilCompleted } from './lib/exports.ts';
+import { ingestBatch } from './lib/ingest.ts';
+import {
+  createInstallation,
+  type Installation,
+  type Service,
+  statusOf,
+} from './lib/installation.ts';
+import { installPackage, type Package, readManifest } from './lib/package.ts';
+import { makeLeaf } from './lib/records.ts';
+import { runRetention, verifyAll } from './lib/retention.ts';
+import { addEndpoint, report, untilDelivery, webhookSettings } from './lib/webhooks.ts';
+
+const isRoot = process.getuid?.() === 0;
+const nobody = 65534;
+const leaf = { tenant: 'TX', store: 'DFW' };
+const records = makeLeaf(leaf, 500);
+
+let packed: Package;
+beforeAll(async () => {
+  packed = await installPackage();
+  if (packed.isLinked)
+    process.stderr.write('No registry answers: the package uses what is installed here.\n');
+  // npm copies 150 MB.
+}, 600_000);
+afterAll(() => packed.remove());
+
+let installation: Installation;
+beforeEach(async () => {
+  installation = await createInstallation({ isFresh: true });
+});
+afterEach(() => installation.remove());
+
+test('the package holds what is needed to run, and neither sources nor tests', () => {
+  const { files } = packed;
+  expect(files).toEqual(
+    expect.arrayContaining([
+      'package/bin/svcctl.cjs',
+      'package/dist/service/app.js',
+      'package/dist/svcctl/main.cjs',
+      'package/migrations/0001-access.sql',
+      'package/console/index.html',
+      'package/README.md',
+      'package/CHANGELOG.md',
+    ]),
+  );
+  const known =
+    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy)\/|\.(md|json)$/;
+  expect(files.filter((name) => !known.test(name))).toEqual([]);
+  expect(files.filter((name) => /\.(ts|map)$|test|schema\.sql|\.built$/.test(name))).toEqual([]);
+});
+
+// The user who runs it is not the one who has installed it, and may not write where it is.
+test('an ordinary user runs the package', async () => {
+  const become = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--'];
+  if (isRoot) await chown(installation.dataDir, nobody, nobody);
+  await expectWorks([...(isRoot ? become : []), ...packed.command]);
+  const made = await readdir(installation.dataDir);
+  expect(made.includes('postgres-libraries')).toBe(isRoot && !packed.isLinked);
+}, 300_000);
+
+test.runIf(isRoot)('root runs the package', () => expectWorks(packed.command), 300_000);
+
+async function expectWorks(command: readonly string[]): Promise<void> {
+  const home = { HOME: installation.dataDir };
+  const service = await installation.start({ ...webhookSettings, ...home }, command);
+  await expectConsole(service);
+  const { version } = await readManifest(packed.folder);
+  const openApi = await service.call('GET', '/openapi.json');
+  expect(openApi.json.info.version).toBe(version);
+
+  await ingestBatch(service, records);
+  const hot = await exportCsv(service);
+  expect((await runRetention(service, { before: '2002-01-01' })).failed_moves).toBe(0);
+  const leaves = await installation.run(['records', 'ls', '--json'], home, command);
+  expect(JSON.parse(leaves.output)).toMatchObject([
+    { ...leaf, month: '2001-03', count: records.length, tier: 'cold' },
+  ]);
+  expect(await exportCsv(service)).toBe(hot);
+  expect(await verifyAll(service)).toMatchObject({ ok: true });
+  const job = await createJob(service, 'ndjson', { ...leaf, compression: 'zstd' });
+  await untilCompleted(service, job.id);
+  expect((await downloadFile(service, job.id)).readUInt32LE(0)).toBe(0xfd2fb528);
+
+  const receiver = await startReceiver();
+  await addEndpoint(service, receiver.url());
+  const [delivery] = await report(service);
+  await untilDelivery(service, delivery?.id ?? '', 'delivered');
+  expect(receiver.requests).toMatchObject([{ id: delivery?.idempotency_key }]);
+  await receiver.close();
+
+  expect(await service.stop()).toEqual({ code: 0, signal: null });
+  expect(await installation.listPostgresProcesses()).toEqual([]);
+}
+
+/** Fails unless the first page of the console is there, with all that it loads. */
+async function expectConsole(service: Service): Promise<void> {
+  const page = await service.probe('/');
+  expect(page.status).toBe(200);
+  const assets = [...page.text.matchAll(/(?:src|href)="\.?(\/[^"]+)"/g)].map(([, path]) => path);
+  expect(assets.filter((path) => path?.endsWith('.js'))).not.toEqual([]);
+  expect(assets.filter((path) => path?.endsWith('.css'))).not.toEqual([]);
+  for (const path of assets) expect(await statusOf(`${service.url}${path}`), path).toBe(200);
+}
+
+/** Exports the leaf; fails unless the file has as many rows as the leaf counts. */
+async function exportCsv(service: Service): Promise<string> {
+  const download = await openExport(service, { ...leaf, month: '2001-03' });
+  const csv = (await download.readAll()).toString();
+  expect(readCsv(csv)).toHaveLength(records.length + 1);
+  return csv;
+}

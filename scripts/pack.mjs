@@ -1,0 +1,41 @@
+// Before npm packs packages/server, puts beside it what the package holds of the rest of the repository; with --undo
+// takes it away again. package.json of the server calls this, so `npm pack --workspace packages/server` is all it takes.
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { isMain, root } from './program.mjs';
+import { ensureInstalled } from './setup.mjs';
+
+/** What is copied from where, and under which name of the package. */
+const copies = [
+  { from: join('packages', 'console', 'dist'), to: 'console' },
+  { from: 'deploy', to: 'deploy' },
+  { from: 'CHANGELOG.md', to: 'CHANGELOG.md' },
+];
+
+async function prepare() {
+  await ensureInstalled();
+  await build();
+  undo();
+  for (const { from, to } of copies) {
+    cpSync(join(root, from), placeOf(to), { recursive: true, preserveTimestamps: true });
+  }
+}
+
+function undo() {
+  for (const { to } of copies) rmSync(placeOf(to), { recursive: true, force: true });
+}
+
+function placeOf(name) {
+  return join(root, 'packages', 'server', name);
+}
+
+if (isMain(import.meta.url)) {
+  try {
+    if (process.argv.includes('--undo')) undo();
+    else await prepare();
+  } catch (error) {
+    process.stderr.write(`error: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

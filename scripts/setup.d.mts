@@ -1,0 +1,1 @@
+export function runNpm(args: readonly string[]): Promise<{ code: number | string; output: string }>;
