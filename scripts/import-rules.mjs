@@ -27,6 +27,7 @@ const serverRules = [
   { files: /^config\//, may: [/^(config|kernel)\//] },
   { files: /^platform\//, may: [/^(platform|kernel)\//] },
   { files: /^access\//, may: [/^access\//, ...feature] },
+  { files: /^notices\//, may: [/^notices\//, ...feature] },
   { files: /^overview\//, may: [/^overview\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },

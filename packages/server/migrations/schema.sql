@@ -345,6 +345,8 @@ CREATE INDEX exports_created_at_idx ON public.exports USING btree (created_at, i
 
 CREATE INDEX exports_files_idx ON public.exports USING btree (expires_at) WHERE (files_removed_at IS NULL);
 
+CREATE INDEX exports_finished_at_idx ON public.exports USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
 CREATE INDEX exports_id_idx ON public.exports USING btree (id);
 
 CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
@@ -527,6 +529,68 @@ CREATE INDEX moves_open_idx ON public.moves USING btree (tenant, planned_at) WHE
 CREATE INDEX moves_planned_at_idx ON public.moves USING btree (planned_at, id);
 
 CREATE INDEX moves_tenant_planned_at_idx ON public.moves USING btree (tenant, planned_at, id);
+
+create table notice_sends (
+  id text collate "C" not null,
+  target_id text collate "C" not null,
+  items json not null,
+  more integer not null default 0,
+  is_test boolean not null default false,
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone,
+  delivered boolean,
+  error text,
+  status integer,
+  created_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint notice_sends_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX notice_sends_created_at_idx ON public.notice_sends USING btree (created_at, id);
+
+CREATE INDEX notice_sends_due_idx ON public.notice_sends USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
+CREATE INDEX notice_sends_target_idx ON public.notice_sends USING btree (target_id, created_at, id);
+
+create table notices (
+  id text collate "C" not null,
+  kind text not null,
+  subject text collate "C" not null,
+  ref text collate "C" not null,
+  severity text not null,
+  tenant text collate "C",
+  title text not null,
+  advice text not null,
+  place text not null,
+  since timestamp with time zone not null,
+  created_at timestamp with time zone not null default now(),
+  told_at timestamp with time zone,
+  missing_since timestamp with time zone,
+  ended_at timestamp with time zone,
+  constraint notices_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX notices_created_at_idx ON public.notices USING btree (created_at, id);
+
+CREATE UNIQUE INDEX notices_event_idx ON public.notices USING btree (kind, subject) WHERE (kind = ANY (ARRAY['export_done'::text, 'export_failed'::text]));
+
+CREATE INDEX notices_event_since_idx ON public.notices USING btree (since) WHERE (kind = ANY (ARRAY['export_done'::text, 'export_failed'::text]));
+
+CREATE UNIQUE INDEX notices_open_idx ON public.notices USING btree (kind, subject) WHERE (ended_at IS NULL);
+
+create table notify_targets (
+  id text collate "C" not null,
+  kind text not null,
+  address text not null,
+  secret bytea,
+  kinds text[],
+  min_severity text not null,
+  enabled boolean not null default true,
+  created_by text not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint notify_targets_pkey PRIMARY KEY (id)
+);
 
 create table object_removals (
   tenant text collate "C" not null,
@@ -804,6 +868,8 @@ create table webhook_endpoints (
   disabled_by text,
   previous_secrets bytea[] not null default '{}'::bytea[],
   previous_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[],
+  failing_since timestamp with time zone,
+  disable_after_days smallint,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );

@@ -15,6 +15,7 @@ import {
 import { openColdTier } from './app/cold-tier.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createHttp } from './app/http.ts';
+import { createNotices } from './app/notices.ts';
 import { createSumming } from './app/overview.ts';
 import { createRetention } from './app/retention.ts';
 import type { State } from './app/state.ts';
@@ -101,8 +102,9 @@ export async function startService(
     const jobs = createExportJobs(db, { settings, log, cold, pace: paceOf('exports') });
     const bulkJobs = createBulkJobs(db, { settings, log, wakeUp, pace: paceOf('retries') });
     const summing = createSumming(db, { settings, log });
+    const notices = createNotices(db, { settings, log, state, watch: cold.watch });
     const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, closers };
-    const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs });
+    const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs, notices });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
     closers.push(() => Promise.all(works.map((work) => work.stop())));
@@ -128,7 +130,7 @@ export async function startService(
     }
     // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) cold.watch.start();
-    for (const work of [retention, counting, jobs, bulkJobs, summing]) {
+    for (const work of [retention, counting, jobs, bulkJobs, summing, notices]) {
       work.start();
       works.push(work);
     }

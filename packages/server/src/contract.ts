@@ -1,6 +1,7 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
+import { noticesContract } from './notices/contract.ts';
 import { overviewContract } from './overview/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
@@ -19,11 +20,13 @@ export const apiContract = {
   ...exportJobsContract,
   ...retentionContract,
   ...webhooksContract,
+  ...noticesContract,
 } as const;
 
 export * from './access/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
+export * from './notices/contract.ts';
 export * from './overview/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';

@@ -17,6 +17,7 @@ const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
   deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
   run_failed: (count) => `the last retention run failed (${countOf(count, 'move')})`,
   verification_failed: () => 'the last verification could not be finished',
+  notices_undelivered: (count) => `notices do not reach ${countOf(count, 'target')}`,
 };
 
 const verificationHref = (id: string) => panelHref('/retention', { kind: 'verification', id });
@@ -30,6 +31,7 @@ const troublePlaces: Readonly<Record<TroubleKind, (id: string) => string>> = {
   deliveries_abandoned: () => '#/dlq?status=abandoned',
   run_failed: runHref,
   verification_failed: verificationHref,
+  notices_undelivered: () => '#/access',
 };
 
 const workNames: Readonly<Record<WorkKind, string>> = {

@@ -26,6 +26,7 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
+import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addRetention, type Retention } from './retention.ts';
 import { cursorKey, type State } from './state.ts';
@@ -46,10 +47,11 @@ export function createHttp(parts: {
   counting: Counting;
   jobs: ExportJobs;
   bulkJobs: Work;
+  notices: Notices;
   closers: Closers;
 }): HttpServer {
   const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
-  const { retention, counting, jobs, bulkJobs } = parts;
+  const { retention, counting, jobs, bulkJobs, notices } = parts;
   const isTrusted = isWithin(settings.trustedProxies);
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
@@ -77,6 +79,7 @@ export function createHttp(parts: {
     addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
+    addNotices(http, db, { settings, state, notices });
     addOverview(http, db, { watch: cold.watch });
   }
   addOriginRoutes(http, {

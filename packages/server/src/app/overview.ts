@@ -3,6 +3,7 @@ import { listOpenExports } from '../exports/index.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { StoreState } from '../kernel/values.ts';
+import { listUnreached } from '../notices/index.ts';
 import { type Overview, overviewContract } from '../overview/contract.ts';
 import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -40,11 +41,17 @@ async function readOverview(
   const { webhooks, work: retries } = isAdmin
     ? await readWebhooksOverview(db, actor)
     : { webhooks: null, work: [] };
+  // Who is told of everything is known to those who reach everything.
+  const unreached = isAdmin && tenants === null ? (await listUnreached(db)).length : 0;
   const exports = hasScope(actor, 'analytics:read') ? await listOpenExports(db, tenants) : [];
-  const isStoreUnusable = unusable.includes(watch.state().state);
   return {
     at,
-    troubles: findTroubles({ retention, webhooks, isStoreUnusable }),
+    troubles: findTroubles({
+      retention,
+      webhooks,
+      unreached,
+      isStoreUnusable: isStoreUnusable(watch),
+    }),
     records,
     retention,
     webhooks,
@@ -54,6 +61,11 @@ async function readOverview(
 
 /** What an operator has to mend. A process that only reads because it was told to is none of these. */
 const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'];
+
+/** Whether cold data can neither be written nor perhaps be read by this process. */
+export function isStoreUnusable(watch: Pick<StoreWatch, 'state'>): boolean {
+  return unusable.includes(watch.state().state);
+}
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
 export function createSumming(

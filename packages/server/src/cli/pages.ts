@@ -28,6 +28,7 @@ type ListRoute =
   | 'GET /enrichment/tags'
   | 'GET /exports'
   | 'GET /incidents'
+  | 'GET /notify/notices'
   | 'GET /retention/moves'
   | 'GET /retention/policies'
   | 'GET /retention/tenants'

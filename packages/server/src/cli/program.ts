@@ -147,6 +147,19 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'notify',
+    summary: 'who is told of what is wrong',
+    async fill(notify, context) {
+      const verbs = await import('./commands/notify.ts');
+      verbs.addNotifyAdd(notify, context);
+      verbs.addNotifyLs(notify, context);
+      verbs.addNotifyChange(notify, context);
+      verbs.addNotifyTest(notify, context);
+      verbs.addNotifyLog(notify, context);
+      verbs.addNotifyRm(notify, context);
+    },
+  },
+  {
     name: 'tokens',
     summary: 'access tokens',
     async fill(tokens, context) {

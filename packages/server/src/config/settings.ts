@@ -283,6 +283,13 @@ export const settingRows = {
     120,
     'One delivery attempt in all, from name look-up to the last byte.',
   ),
+  notifyDeadLetters: integer(
+    'SVC_NOTIFY_DEAD_LETTERS',
+    1000,
+    1,
+    1_000_000_000,
+    'Abandoned webhooks of which a notice tells; with fewer, nobody is told.',
+  ),
   drainerInFlight: integer(
     'SVC_DRAINER_IN_FLIGHT',
     512,

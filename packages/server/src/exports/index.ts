@@ -4,6 +4,7 @@ export {
   answerWithJob,
   type JobRouteOptions,
   type JobRunner,
+  listEndedExports,
   listOpenExports,
   noteGoneExports,
   startJobRunner,

@@ -8,7 +8,9 @@ import { troubleKinds } from './values.ts';
 
 const troubleSchema = Type.Object({
   kind: oneOf(troubleKinds),
-  count: Type.Integer({ description: 'of the endpoints, deliveries, differences or moves' }),
+  count: Type.Integer({
+    description: 'of the endpoints, deliveries, differences, moves or targets',
+  }),
   id: nullable(Type.String({ description: 'of the run or the verification' })),
 });
 export type Trouble = Static<typeof troubleSchema>;

@@ -17,7 +17,7 @@ const webhooks: WebhooksOverview = {
   ...{ abandoned: 0, pending: 4, oldest_failure_at: null, hours },
   ...{ failing: 0, degraded: 2, gone: 0, endpoints: [] },
 };
-const well = { retention, webhooks, isStoreUnusable: false };
+const well = { retention, webhooks, unreached: 0, isStoreUnusable: false };
 
 describe('findTroubles', () => {
   it('finds none while only retries wait and some endpoints failed once', () => {
@@ -27,6 +27,7 @@ describe('findTroubles', () => {
   it('names the worst first', () => {
     const all = findTroubles({
       isStoreUnusable: true,
+      unreached: 2,
       retention: {
         verification: { ...verification, ok: false, problem_count: 7 },
         run: { ...run, ok: false, failed_moves: 2 },
@@ -40,6 +41,7 @@ describe('findTroubles', () => {
       ['endpoints_gone', 1, null],
       ['deliveries_abandoned', 72, null],
       ['run_failed', 2, 'run_1'],
+      ['notices_undelivered', 2, null],
     ]);
   });
 
@@ -55,6 +57,8 @@ describe('findTroubles', () => {
   });
 
   it('tells nothing of what the caller may not see', () => {
-    expect(findTroubles({ retention: null, webhooks: null, isStoreUnusable: true })).toEqual([]);
+    expect(
+      findTroubles({ ...well, retention: null, webhooks: null, isStoreUnusable: true }),
+    ).toEqual([]);
   });
 });

@@ -1,13 +1,17 @@
+import type { WebhooksOverview } from '../webhooks/contract.ts';
 import type { Overview, Trouble } from './contract.ts';
 
 /** What is seen of the parts of an overview; a part that the caller may not see is null. */
-type Seen = Pick<Overview, 'retention' | 'webhooks'> & {
+type Seen = Pick<Overview, 'retention'> & {
+  readonly webhooks: Pick<WebhooksOverview, 'abandoned' | 'failing' | 'gone'> | null;
+  /** Targets of notices to which the last one was given up. */
+  readonly unreached: number;
   /** Whether cold data can neither be written nor perhaps be read. */
   readonly isStoreUnusable: boolean;
 };
 
 /** What is wrong, the worst first. Empty means that all is well, as far as the caller may see. */
-export function findTroubles({ retention, webhooks, isStoreUnusable }: Seen): Trouble[] {
+export function findTroubles({ retention, webhooks, unreached, isStoreUnusable }: Seen): Trouble[] {
   const { verification = null, run = null } = retention ?? {};
   const { failing = 0, gone = 0, abandoned = 0 } = webhooks ?? {};
   const differences = verification?.ok === false ? verification.problem_count : 0;
@@ -24,6 +28,7 @@ export function findTroubles({ retention, webhooks, isStoreUnusable }: Seen): Tr
       id: run?.id ?? null,
     },
     { kind: 'verification_failed', count: Number(isUnread), id: verification?.id ?? null },
+    { kind: 'notices_undelivered', count: unreached, id: null },
   ];
   return all.filter(({ count }) => count > 0);
 }

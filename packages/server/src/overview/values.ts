@@ -9,5 +9,6 @@ export const troubleKinds = [
   'deliveries_abandoned',
   'run_failed',
   'verification_failed',
+  'notices_undelivered',
 ] as const;
 export type TroubleKind = (typeof troubleKinds)[number];

@@ -1,10 +1,12 @@
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
-export { createSender } from './delivery/sender.ts';
+export { signatureHeaders } from './delivery/request.ts';
+export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { findSecretKey } from './endpoints/secret-key.ts';
+export { type FailingEndpoint, findTroubles } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
-export { createSecretBox, type SecretBox } from './secret.ts';
+export { createSecretBox, newSecret, type SecretBox, secretBytes } from './secret.ts';
 export { createWakeUp, type ReportWakeUp, type WakeUp } from './wake-up.ts';

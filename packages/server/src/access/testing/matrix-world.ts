@@ -21,6 +21,7 @@ const kindsByPath = [
   ['/incidents/', 'incident'],
   ['/webhook/dlq/retries/', 'retryJob'],
   ['/webhook/dlq/', 'delivery'],
+  ['/notify/targets/', 'notifyTarget'],
 ] as const;
 export type Kind = (typeof kindsByPath)[number][1] | 'disabledEndpoint' | 'owner';
 
@@ -121,6 +122,10 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
     },
     async delivery() {
       return seedDelivery(service.db, { id: await makers.endpoint(), tenant });
+    },
+    async notifyTarget() {
+      const body = { kind: 'webhook', url: `http://127.0.0.1:9/${++made}` };
+      return (await service.call('POST', '/notify/targets', { body })).json.id;
     },
     // It has rows for a hundred seconds.
     async retryJob() {

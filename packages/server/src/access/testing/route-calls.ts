@@ -82,6 +82,8 @@ export const routeCalls: Readonly<
     { body: { tenant, failure_class: 'dns' } },
     { body: { tenant, dry_run: true }, audit: '(tries)' },
   ],
+  createNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
+  changeNotifyTarget: () => [{ body: { enabled: false } }],
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
 };
 

@@ -117,6 +117,18 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getRetryJob: rule('admin', reads, '404', untold),
   changeRetryJob: rule('admin', 'another change undoes it', '404', 'retry_job.change'),
   cancelRetryJob: rule('admin', 'leaves the rows as they are', '404', 'retry_job.cancel'),
+
+  createNotifyTarget: rule(
+    'admin',
+    'its secret protects nothing yet',
+    '403',
+    'notify_target.create',
+  ),
+  listNotifyTargets: rule('admin', reads, '403', untold),
+  changeNotifyTarget: rule('admin', 'another change undoes it', '403', 'notify_target.change'),
+  deleteNotifyTarget: rule('admin', 'confirms', '403', 'notify_target.delete'),
+  testNotifyTarget: rule('admin', 'only adds', '403', 'notify_target.test'),
+  listNotices: rule('admin', reads, '403', untold),
 };
 
 function rule(

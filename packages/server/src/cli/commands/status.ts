@@ -117,6 +117,7 @@ const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
   deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
   run_failed: (count) => `the last retention run failed (${formatNumberOf(count, 'move')})`,
   verification_failed: () => 'the last verification could not be finished',
+  notices_undelivered: (count) => `notices do not reach ${formatNumberOf(count, 'target')}`,
 };
 
 function troubleText({ kind, count }: Trouble): string {

@@ -1,4 +1,4 @@
-export { listOpenExports } from './list.ts';
+export { listEndedExports, listOpenExports } from './list.ts';
 export { addJobRoutes, answerWithJob, type JobRouteOptions } from './routes.ts';
 export type { WorkContext } from './runner/context.ts';
 export { type JobRunner, startJobRunner } from './runner/runner.ts';

@@ -51,6 +51,20 @@ export async function listOpenExports(
   }));
 }
 
+/** So many are told of at once; the others at the next look. */
+const mostEnded = 10_000;
+
+/**
+ * The jobs that were done or have failed since a time, and in the quarter of an hour before it: a transaction that ends a
+ * job may be seen late. Null: in the last quarter of an hour.
+ */
+export async function listEndedExports(
+  db: Queryable,
+  since: string | null,
+): Promise<queries.EndedJob[]> {
+  return queries.listEndedJobs(db, { since, limit: mostEnded });
+}
+
 /** A job. Throws 404 `export_not_found`. */
 export async function getJob(db: Queryable, actor: Actor, id: string): Promise<StoredJob> {
   const isId = /^\w{1,100}$/.test(id);

@@ -164,6 +164,24 @@ export async function listOpenJobs(
     order by exports.created_at, id limit ${limit}`);
 }
 
+/** A job that has ended, with or without a file. */
+export type EndedJob = Pick<ShownJob, 'id' | 'tenant' | 'file_name' | 'error'> & {
+  state: 'completed' | 'failed';
+  finished_at: string;
+};
+
+/** Lists the jobs that ended since a time (null: lately), the oldest first. */
+export async function listEndedJobs(
+  db: Queryable,
+  { since, limit }: { since: string | null; limit: number },
+): Promise<EndedJob[]> {
+  return db.query<EndedJob>(sql`
+    select id, tenant, file_name, error, state, ${instantText('finished_at')} as finished_at from exports
+    where exports.finished_at >= coalesce(${since}::timestamptz, now()) - interval '15 minutes'
+      and state in ('completed', 'failed')
+    order by exports.finished_at limit ${limit}`);
+}
+
 /** Cancels a job that is queued or running; undefined when it is neither. A sweep removes what the job has made. */
 export async function cancelOpenJob(
   db: Queryable,

@@ -15,6 +15,7 @@ export const advisoryLocks = {
   versionCounts: 7_340_121,
   storeFence: 7_340_123,
   storedSums: 7_340_125,
+  notices: 7_340_132,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,
   pinBuckets: 734_018,

@@ -171,7 +171,7 @@ export async function tryLockEndpoint(
 export async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
-      disabled_by = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null, updated_at = now()
+      disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null, updated_at = now()
     where id = ${endpointId}`);
 }
 

@@ -328,6 +328,12 @@ export async function storeBreakers(
   await db.query(sql`
     update webhook_endpoints e set
       failures_in_row = given.failures, pauses_in_row = given.pauses,
+      -- Fewer failures than before: there was a success in between, in the same batch.
+      failing_since = case
+        when given.failures = 0 then null
+        when e.failures_in_row = 0 or given.failures < e.failures_in_row then now()
+        else coalesce(e.failing_since, now())
+      end,
       paused_until = case
         when given.is_closed then null
         else coalesce(now() + make_interval(secs => given.pause_seconds), e.paused_until)

@@ -141,6 +141,31 @@ export async function listTroubled(
     order by ${isFailing} desc, enabled, failures_in_row desc, webhook_endpoints.id`);
 }
 
+/** An endpoint that fails for long. `since` is RFC 3339. */
+export type FailingEndpoint = {
+  id: string;
+  tenant: string;
+  url: string;
+  state: 'failing' | 'gone';
+  since: string;
+};
+
+/** So many are told of; whoever has more has one reason for all of them. */
+const mostFailing = 1000;
+
+/** Lists those that had no success for an hour, with a failure at its beginning, and those that are gone. */
+export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
+  return db.query<FailingEndpoint>(sql`
+    select id, tenant, url, case when enabled then 'failing' else 'gone' end as state,
+      ${instantText('case when enabled then failing_since else disabled_at end')} as since
+    from webhook_endpoints
+    where ${isTroubled} and (
+      enabled and failures_in_row > 0 and failing_since <= now() - interval '1 hour'
+      or not enabled and disabled_reason = 'gone'
+    )
+    order by id limit ${raw(String(mostFailing))}`);
+}
+
 const inReach = (reach: Reach) => sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;
 
 export async function findEndpoint(
@@ -186,6 +211,7 @@ export async function updateEndpoint(
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
+      failing_since = case when not ${closesBreaker}::boolean then failing_since end,
       failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
       pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
       paused_until = case when ${closesBreaker} then null else paused_until end,

@@ -1,0 +1,308 @@
+import sql from 'sql-template-tag';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { loadSettings } from '../config/settings.ts';
+import { evaluate } from '../notices/evaluate.ts';
+import { claimSends } from '../notices/queries.ts';
+import { type SendOptions, sendDue } from '../notices/send.ts';
+import { createLog } from '../platform/log.ts';
+import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+import { createSecretBox, findSecretKey } from '../webhooks/index.ts';
+import { createNotices } from './notices.ts';
+
+let service: TestService;
+let receiver: Receiver;
+let process: { look(): Promise<void>; send(): Promise<void>; stop(): Promise<void> };
+const env = {
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+  SVC_NOTIFY_DEAD_LETTERS: '3',
+  SVC_PUBLIC_URL: 'https://svcctl.example',
+};
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  service = await startTestService({ ...env, SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
+  process = await startProcess();
+});
+afterEach(async () => {
+  for (const table of ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints']) {
+    await service.db.pool.query(`delete from ${table}`);
+  }
+  for (const table of ['dead_letter_counts', 'exports'])
+    await service.db.pool.query(`delete from ${table}`);
+  receiver.behave(() => answer(204));
+});
+afterAll(async () => {
+  await process.stop();
+  await service.stop();
+  await receiver.close();
+});
+
+/** Does what the service does every half a minute, when it is told to. The service itself goes on beside it. */
+async function startProcess() {
+  const settings = loadSettings({
+    ...{ ...env, DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir },
+  });
+  const log = createLog('silent');
+  const box = createSecretBox(await findSecretKey(service.db, settings));
+  const state = { cursorKey: null, secretBox: box };
+  const watch = { state: () => ({ state: 'own' as const, problem: null }) };
+  const notices = createNotices(service.db, { settings, log, state, watch: watch as never });
+  const options: SendOptions = {
+    ...{ channel: notices.channel, open: (sealed) => box.open(sealed), timeoutSeconds: 15, log },
+  };
+  const signal = new AbortController().signal;
+  const send = () => sendDue(service.db, options, signal);
+  return {
+    send,
+    async look() {
+      // The service may be looking at this moment.
+      while (!(await evaluate(service.db, { find: notices.find, historyDays: 400 })));
+      await send();
+    },
+    stop: () => notices.stop(),
+  };
+}
+
+/** Lets time pass for all that is stored. */
+async function pass(seconds: number) {
+  const earlier = (column: string) => `${column} = ${column} - make_interval(secs => ${seconds})`;
+  const change = (table: string, columns: string[]) =>
+    service.db.pool.query(`update ${table} set ${columns.map(earlier).join(', ')}`);
+  await change('notices', ['since', 'created_at', 'told_at', 'missing_since', 'ended_at']);
+  await change('notice_sends', ['next_attempt_at', 'finished_at']);
+  await change('webhook_endpoints', ['failing_since']);
+}
+
+async function add(more: object = {}) {
+  const path = `/${Math.random().toString(36).slice(2)}`;
+  const body = { kind: 'webhook', url: receiver.url(path), ...more };
+  const made = await service.call('POST', '/notify/targets', { body });
+  expect(made.status, made.text).toBe(201);
+  const messages = () => receiver.requests.filter((request) => request.path === path);
+  return {
+    ...(made.json as { id: string; secret: string }),
+    path,
+    messages,
+    /** What was told, message by message; each signature is checked. */
+    told: () =>
+      messages().map(({ body: text, headers }) => {
+        new Webhook(made.json.secret).verify(text, headers);
+        const { notices } = JSON.parse(text).data as { notices: Record<string, string>[] };
+        return notices.map(({ telling, kind, subject }) => `${telling} ${kind} ${subject}`.trim());
+      }),
+  };
+}
+
+async function failFor(seconds: number) {
+  const { id } = await seedEndpoint(service.db, { tenant: 'TX' });
+  await service.db.query(sql`
+    update webhook_endpoints set failures_in_row = 3,
+      failing_since = now() - make_interval(secs => ${seconds}) where id = ${id}`);
+  return id;
+}
+const recover = (id: string) =>
+  service.db.query(sql`
+    update webhook_endpoints set failures_in_row = 0, failing_since = null where id = ${id}`);
+const list = async () => (await service.call('GET', '/notify/targets')).json.data;
+
+test.each([
+  [{ url: 'http://10.0.0.1/x' }, 'target_blocked'],
+  [{ url: 'https://169.254.169.254/' }, 'target_blocked'],
+  [{ url: 'ftp://127.0.0.1/' }, 'target_invalid'],
+  [{ url: undefined }, 'request_invalid'],
+  [{ kinds: [] }, 'request_invalid'],
+  [{ kinds: ['rain'] }, 'request_invalid'],
+  [{ min_severity: 'loud' }, 'request_invalid'],
+])('refuses a target %j: %s', async (more, code) => {
+  const body = { kind: 'webhook', url: receiver.url(), ...more };
+  const refused = await service.call('POST', '/notify/targets', { body });
+  expect(refused.json).toMatchObject({ status: 400, code });
+  expect(await list()).toEqual([]);
+});
+
+test('an unknown target, and one that was removed, answer 404', async () => {
+  const { id } = await add();
+  expect((await service.call('DELETE', `/notify/targets/${id}`)).status).toBe(204);
+  for (const each of [id, 'nonsense']) {
+    const at = `/notify/targets/${each}`;
+    const body = { enabled: false };
+    const answers = [
+      await service.call('PATCH', at, { body }),
+      await service.call('DELETE', at),
+      await service.call('POST', `${at}/test`),
+    ];
+    expect(answers.map(({ json }) => json.code)).toEqual(Array(3).fill('notify_target_not_found'));
+  }
+});
+
+test('a test is signed, and its end is told at once and in the list, which shows no secret', async () => {
+  const target = await add();
+  expect(target.secret).toMatch(/^whsec_/);
+  const answered = await service.call('POST', `/notify/targets/${target.id}/test`);
+  expect(answered.json).toMatchObject({ delivered: true, error: null, status: 204 });
+  expect(target.told()).toEqual([['test notices_undelivered']]);
+  expect(await list()).toMatchObject([
+    { id: target.id, min_severity: 'warning', last_send: { state: 'delivered', is_test: true } },
+  ]);
+  expect(JSON.stringify(await list())).not.toContain('whsec_');
+  receiver.behave(() => answer(500));
+  const failed = await service.call('POST', `/notify/targets/${target.id}/test`);
+  expect(failed.json).toMatchObject({ delivered: false, error: '500 Internal Server Error' });
+});
+
+test('a trouble is told once however many look, again after a day, and when it is over', async () => {
+  const target = await add();
+  const id = await failFor(3590);
+  await process.look();
+  expect(target.told()).toEqual([]);
+  await pass(10);
+  await Promise.all(Array.from({ length: 4 }, () => process.look()));
+  await receiver.waitUntil(() => target.messages().length > 0);
+  await process.look();
+  expect(target.told()).toEqual([[`begun endpoints_failing ${id}`]]);
+  const [first] = JSON.parse(target.messages()[0]?.body ?? '').data.notices;
+  expect(first).toMatchObject({
+    severity: 'warning',
+    tenant: 'TX',
+    link: expect.stringMatching(/\/#\/endpoints\?panel=endpoint\/ep_/),
+  });
+  expect(Date.parse(first.since)).toBeLessThan(Date.now() - 3_600_000);
+
+  await pass(86_400);
+  await process.look();
+  await receiver.waitUntil(() => target.messages().length > 1);
+  await recover(id);
+  await process.look();
+  await pass(900);
+  await process.look();
+  await receiver.waitUntil(() => target.messages().length > 2);
+  await process.look();
+  expect(target.told().slice(1)).toEqual([
+    [`reminder endpoints_failing ${id}`],
+    [`over endpoints_failing ${id}`],
+  ]);
+  const { json } = await service.call('GET', '/notify/notices');
+  expect(json.data).toMatchObject([{ subject: id, ended_at: expect.any(String) }]);
+});
+
+test('a trouble that flaps is told once', async () => {
+  const target = await add();
+  const id = await failFor(4000);
+  await process.look();
+  for (let round = 0; round < 3; round += 1) {
+    await recover(id);
+    await process.look();
+    await pass(600);
+    await process.look();
+    await service.db.query(sql`
+      update webhook_endpoints set failures_in_row = 3, failing_since = now() - interval '2 hours'
+      where id = ${id}`);
+    await process.look();
+    await pass(600);
+  }
+  await receiver.waitUntil(() => target.messages().length > 0);
+  expect(target.told()).toEqual([[`begun endpoints_failing ${id}`]]);
+});
+
+test('dead letters are told from a number on, and when they have lasted', async () => {
+  const target = await add();
+  const endpoint = await seedEndpoint(service.db);
+  await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
+  await process.look();
+  await pass(1000);
+  await process.look();
+  await seedDeliveries(service.db, endpoint, 1, { status: 'abandoned' });
+  await process.look();
+  expect(target.told()).toEqual([]);
+  await pass(300);
+  await process.look();
+  await receiver.waitUntil(() => target.messages().length > 0);
+  expect(target.told()).toEqual([['begun deliveries_abandoned']]);
+});
+
+test('what a process that was killed has stored, or begun to send, another one sends', async () => {
+  const target = await add();
+  const id = await failFor(4000);
+  receiver.behave(() => answer(503));
+  // It is stored, and tried once.
+  await process.look();
+  await receiver.waitUntil(() => target.messages().length === 1);
+  await expect.poll(async () => (await list())[0].last_send.error).toContain('503');
+  receiver.behave(() => answer(204));
+  // This process dies as soon as it has taken the message.
+  const taken = await service.db.transaction(async (connection) => {
+    await connection.query(sql`update notice_sends set next_attempt_at = now()`);
+    return claimSends(connection, { limit: 10, leaseSeconds: 45 });
+  });
+  expect(taken).toMatchObject([{ target_id: target.id, attempts: 2 }]);
+  await process.send();
+  expect(target.messages()).toHaveLength(1);
+  await pass(45);
+  await process.send();
+  await receiver.waitUntil(() => target.messages().length === 2);
+  expect(target.told()).toEqual(Array(2).fill([`begun endpoints_failing ${id}`]));
+  const ids = target.messages().map((message) => message.id);
+  expect(new Set(ids).size).toBe(1);
+  expect(target.messages()[0]?.body).toBe(target.messages()[1]?.body);
+});
+
+test('a target that is down is tried for a day, and then others are told of it until a test arrives', async () => {
+  const down = await add();
+  const other = await add({ kinds: ['notices_undelivered'] });
+  receiver.behave(({ path }) => answer(path === down.path ? 500 : 204));
+  await failFor(4000);
+  await process.look();
+  // The seconds until the next attempt, which is then due.
+  const hurry = async (attempts: number) =>
+    (
+      await service.db.query<{ seconds: number }>(sql`
+        with before as (select id, extract(epoch from next_attempt_at - now()) as seconds from notice_sends)
+        update notice_sends s set next_attempt_at = now(), status = null from before
+        where before.id = s.id and attempts = ${attempts} and status is not null
+        returning seconds::float8`)
+    )[0]?.seconds;
+  for (const [done, seconds] of [60, 300, 1800, 7200, 21_600, 54_000].entries()) {
+    await receiver.waitUntil(() => down.messages().length === done + 1);
+    let left: number | undefined;
+    await expect.poll(async () => (left = await hurry(done + 1))).toBeDefined();
+    expect(left).toBeGreaterThan(seconds - 50);
+    expect(left).toBeLessThanOrEqual(seconds);
+    await process.send();
+  }
+  await expect.poll(async () => (await list())[0].last_send.state).toBe('given_up');
+  await process.look();
+  await receiver.waitUntil(() => other.messages().length > 0);
+  expect(down.messages()).toHaveLength(7);
+  expect(other.told()).toEqual([[`begun notices_undelivered ${down.id}`]]);
+  const seen = async () => (await service.call('GET', '/stats/overview')).json.troubles;
+  expect(await seen()).toContainEqual({ kind: 'notices_undelivered', count: 1, id: null });
+
+  receiver.behave(() => answer(204));
+  await service.call('POST', `/notify/targets/${down.id}/test`);
+  expect(await seen()).not.toContainEqual({ kind: 'notices_undelivered', count: 1, id: null });
+});
+
+test('an export that ends is told once, to whoever asked for it', async () => {
+  const asking = await add({ kinds: ['export_done', 'export_failed'] });
+  const usual = await add();
+  const off = await add({ kinds: ['export_done'] });
+  await service.call('PATCH', `/notify/targets/${off.id}`, { body: { enabled: false } });
+  const end = (id: string, state: string) =>
+    service.db.query(sql`
+      insert into exports (tenant, id, format, state, request, file_name, slice, recorded_before, options,
+        requested_by, token_id, finished_at)
+      values ('TX', ${id}, 'csv', ${state}, '{}', 'tx.csv', '{}', now(), '{}', 'ops', 'tok_1', now())`);
+  await end('exp_1', 'completed');
+  await process.look();
+  await process.look();
+  await end('exp_2', 'failed');
+  await process.look();
+  await process.look();
+  await receiver.waitUntil(() => asking.messages().length >= 2 && usual.messages().length >= 1);
+  expect(asking.told()).toEqual([['event export_done exp_1'], ['event export_failed exp_2']]);
+  expect(usual.told()).toEqual([['event export_failed exp_2']]);
+  expect(off.told()).toEqual([]);
+});

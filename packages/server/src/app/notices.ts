@@ -1,0 +1,147 @@
+import { createAudit } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { listEndedExports } from '../exports/index.ts';
+import { systemClock } from '../kernel/clock.ts';
+import {
+  addNoticeRoutes,
+  type Channel,
+  describeEvent,
+  describeTrouble,
+  describeTroubleOf,
+  type Find,
+  type Found,
+  listUnreached,
+  startNotices,
+  toWebhookBody,
+} from '../notices/index.ts';
+import { findTroubles } from '../overview/find-troubles.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
+import type { StoreWatch } from '../platform/objects/store-watch.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { readRetentionOverview } from '../retention/index.ts';
+import {
+  createSender,
+  createTarget,
+  findTroubles as findWebhookTroubles,
+  newSecret,
+  type Sender,
+  secretBytes,
+  signatureHeaders,
+} from '../webhooks/index.ts';
+import { isStoreUnusable } from './overview.ts';
+import { cursorKey, type State, secretBox } from './state.ts';
+
+/** Notices to people. They are looked for and sent by every process with the role `api`. */
+export type Notices = Work & { readonly channel: Channel; readonly find: Find };
+
+type Parts = {
+  settings: Settings;
+  log: Log;
+  state: State;
+  watch: Pick<StoreWatch, 'state'>;
+};
+
+export function createNotices(db: Database, { settings, log, state, watch }: Parts): Notices {
+  const { webhookTimeoutSeconds: timeoutSeconds, historyDays } = settings;
+  const sender = createSender({
+    timeoutMillis: timeoutSeconds * 1000,
+    allowTargets: settings.allowTargets,
+  });
+  const channel = createWebhookChannel(sender, settings.publicUrl ?? null);
+  const find = createFind({ settings, watch });
+  let notices: Repeated | undefined;
+  return {
+    channel,
+    find,
+    start() {
+      if (!settings.roles.includes('api')) return;
+      const open = (sealed: Buffer) => secretBox(state).open(sealed);
+      notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
+      notices.poke();
+    },
+    poke: () => notices?.poke(),
+    async stop() {
+      // What is cut is sent again by whoever takes it next.
+      sender.cut();
+      await notices?.stop();
+      await sender.close();
+    },
+  };
+}
+
+/** Adds the routes of notices: who is told, and what was told. */
+export function addNotices(
+  http: HttpServer,
+  db: Database,
+  { settings, state, notices }: Pick<Parts, 'settings' | 'state'> & { notices: Notices },
+): void {
+  const target = createTarget({ allowTargets: settings.allowTargets });
+  addNoticeRoutes(http, db, {
+    channel: notices.channel,
+    assertAllowed: (url) => target.assertAllowed(url),
+    newSecret,
+    seal: (secret) => secretBox(state).seal(secret),
+    open: (sealed) => secretBox(state).open(sealed),
+    audit: createAudit(),
+    cursorKey: () => cursorKey(state),
+  });
+}
+
+/** Sends notices as endpoints get theirs: to the same addresses only, signed in the same way. */
+function createWebhookChannel(sender: Sender, origin: string | null): Channel {
+  return async ({ address, secret }, message) => {
+    if (secret === null) throw new Error('a webhook has no secret');
+    const body = toWebhookBody(message, origin);
+    const headers = signatureHeaders({
+      id: message.id,
+      timestampSeconds: Math.floor(systemClock() / 1000),
+      body,
+      secrets: [secretBytes(secret)],
+    });
+    return sender.send({ url: address, body, headers });
+  };
+}
+
+/** Looks at what each feature knows of itself. What is wrong is decided where OVERVIEW does. */
+function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Find {
+  return {
+    async troubles(db) {
+      const { retention } = await readRetentionOverview(db, null);
+      const { abandoned, endpoints } = await findWebhookTroubles(db);
+      const isMuch = abandoned >= settings.notifyDeadLetters;
+      const single = findTroubles({
+        retention,
+        // Endpoints and targets are told of one by one.
+        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0 },
+        unreached: 0,
+        isStoreUnusable: isStoreUnusable(watch),
+      });
+      return [
+        ...single.map(describeTrouble),
+        ...endpoints.map(({ state, url, ...endpoint }) =>
+          describeTroubleOf(`endpoints_${state}`, { ...endpoint, name: new URL(url).host }),
+        ),
+        ...(await findUnreached(db)),
+      ];
+    },
+    async events(db, since) {
+      const ended = await listEndedExports(db, since);
+      return ended.map(({ state, file_name, finished_at, error, ...job }) =>
+        describeEvent(state === 'completed' ? 'export_done' : 'export_failed', {
+          ...{ ...job, name: file_name, since: finished_at, reason: error },
+        }),
+      );
+    },
+  };
+}
+
+async function findUnreached(db: Queryable): Promise<Found[]> {
+  const targets = await listUnreached(db);
+  return targets.map(({ id, kind, address, since }) => {
+    // What follows the host may be a secret.
+    const name = kind === 'webhook' ? new URL(address).host : address;
+    return describeTroubleOf('notices_undelivered', { id, tenant: null, name, since });
+  });
+}

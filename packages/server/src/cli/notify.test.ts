@@ -1,0 +1,76 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const target = {
+  ...{ id: 'ntt_1', kind: 'webhook', url: 'https://pager.example/in', kinds: null },
+  ...{ min_severity: 'warning', enabled: true, created_by: 'ops' },
+  created_at: '2026-03-05T10:00:00.000000Z',
+  last_send: {
+    ...{ at: '2026-03-05T11:00:00.000000Z', state: 'given_up', attempts: 7, is_test: false },
+    error: '500 Internal Server Error',
+  },
+};
+const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
+
+test('notify add prints the secret alone, and sends what was asked for', async () => {
+  api.on('POST /notify/targets', json({ ...target, secret: 'whsec_x' }, 201));
+  const words = ['notify', 'add', '--webhook', 'https://pager.example/in', '--kind', 'export_done'];
+  const done = await run([...words, '--severity', 'info'], { env: api.env });
+  expect(done).toMatchObject({ code: 0, stdout: 'whsec_x\n' });
+  expect(bodyOf()).toEqual({
+    ...{ kind: 'webhook', url: 'https://pager.example/in' },
+    ...{ kinds: ['export_done'], min_severity: 'info' },
+  });
+  const missing = await run(['notify', 'add'], { env: api.env });
+  expect(missing).toMatchObject({ code: 2, stdout: '' });
+  const wrong = await run([...words.slice(0, 4), '--kind', 'rain'], { env: api.env });
+  expect(wrong.code).toBe(2);
+});
+
+test('notify ls says whether it arrives', async () => {
+  api.on('GET /notify/targets', json({ data: [target, { ...target, last_send: null }] }));
+  const seen = await run(['notify', 'ls'], { env: api.env, isTerminal: true, columns: 140 });
+  expect(seen.stdout).toContain('given up 1 h ago');
+  expect(seen.stdout).toContain('nothing yet');
+  const piped = await run(['notify', 'ls', '--json', 'id,last_send'], { env: api.env });
+  expect(JSON.parse(piped.stdout)[0]).toEqual({ id: 'ntt_1', last_send: target.last_send });
+});
+
+test('notify change takes all for every kind, and asks for something to change', async () => {
+  api.on('PATCH /notify/targets/ntt_1', json({ ...target, enabled: false }));
+  const done = await run(['notify', 'change', 'ntt_1', '--kind', 'all', '--off'], { env: api.env });
+  expect(done).toMatchObject({ code: 0, stdout: '' });
+  expect(bodyOf()).toEqual({ kinds: null, enabled: false });
+  for (const words of [[], ['--on', '--off']]) {
+    const refused = await run(['notify', 'change', 'ntt_1', ...words], { env: api.env });
+    expect(refused.code).toBe(2);
+  }
+});
+
+test.each([
+  [{ delivered: true, error: null, status: 204, duration_ms: 7 }, 0, 'reached ntt_1 in 7 ms'],
+  [
+    { delivered: false, error: 'No answer within 15 s', status: null, duration_ms: 1 },
+    1,
+    'No answer',
+  ],
+])('notify test of %j exits with %d', async (answer, code, text) => {
+  api.on('POST /notify/targets/ntt_1/test', json(answer));
+  const done = await run(['notify', 'test', 'ntt_1', '--json'], { env: api.env });
+  expect(done.code).toBe(code);
+  expect(done.stderr).toContain(text);
+  expect(JSON.parse(done.stdout)).toEqual(answer);
+});
+
+test('notify rm without a terminal needs --yes', async () => {
+  expect((await run(['notify', 'rm', 'ntt_1'], { env: api.env })).code).toBe(2);
+  expect(api.requests).toEqual([]);
+});

@@ -1,0 +1,122 @@
+import type { Trouble } from '../overview/contract.ts';
+import type { TroubleKind } from '../overview/values.ts';
+import type { Found } from './reconcile.ts';
+import type { EventKind } from './values.ts';
+
+/** What a notice is about, where that has a name of its own. */
+export type About = {
+  readonly id: string;
+  readonly tenant: string | null;
+  /** As people know it: the host of an endpoint, the name of a file. */
+  readonly name: string;
+  /** RFC 3339. */
+  readonly since: string;
+};
+
+type Words = Pick<Found, 'title' | 'advice' | 'place'>;
+
+/** A trouble of which there is only one, in words. `id` is that of the run or the verification. */
+export function describeTrouble({ kind, count, id }: Trouble): Found {
+  const one = { subject: '', ref: id ?? '', tenant: null, since: null };
+  return { kind, ...one, ...troubleWords[kind](count, id ?? '') };
+}
+
+/** A trouble of an endpoint or of a target, in words. */
+export function describeTroubleOf(kind: TroubleKind & keyof typeof ownWords, about: About): Found {
+  return { kind, ...subjectOf(about), ...ownWords[kind](about) };
+}
+
+/** An event in words. */
+export function describeEvent(kind: EventKind, about: About & { reason: string | null }): Found {
+  return { kind, ...subjectOf(about), ...eventWords[kind](about) };
+}
+
+function subjectOf({ id, tenant, since }: About) {
+  return { subject: id, ref: '', tenant, since };
+}
+
+const verificationPlace = (id: string) => `#/retention?panel=verification/${id}`;
+
+const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => Words>> = {
+  verification_differs: (count, id) => ({
+    title: `The last verification of cold data found ${countOf(count, 'difference')}`,
+    advice: `See which: svcctl retention verify ${id}. Do not erase or move anything before they are understood.`,
+    place: verificationPlace(id),
+  }),
+  store_unusable: () => ({
+    title: 'The store of cold data cannot be used',
+    advice: 'Cold records cannot be read, and nothing moves. See why: svcctl status, and the log.',
+    place: '#/retention',
+  }),
+  endpoints_failing: (count) => ({
+    title: `${countOf(count, 'endpoint')} failing`,
+    advice: 'See which: svcctl endpoints ls.',
+    place: '#/endpoints',
+  }),
+  endpoints_gone: (count) => ({
+    title: `${countOf(count, 'endpoint')} gone (410)`,
+    advice: 'See which: svcctl endpoints ls.',
+    place: '#/endpoints',
+  }),
+  deliveries_abandoned: (count) => ({
+    title: `${countOf(count, 'webhook')} could not be delivered and have no attempts left`,
+    advice:
+      'See why: svcctl dlq groups. When their receivers work: svcctl dlq retry --all --status abandoned.',
+    place: '#/dlq?status=abandoned',
+  }),
+  run_failed: (count, id) => ({
+    title: `The last retention run failed (${countOf(count, 'move')})`,
+    advice: `Nothing is lost: records stay where they were. See why: svcctl retention moves --run ${id}.`,
+    place: `#/retention?view=journal&run=${id}`,
+  }),
+  verification_failed: (_count, id) => ({
+    title: 'The last verification of cold data could not be finished',
+    advice: `See why: svcctl retention verify ${id}, and the log. Then start another one.`,
+    place: verificationPlace(id),
+  }),
+  notices_undelivered: (count) => ({
+    title: `${countOf(count, 'target')} of notices cannot be reached`,
+    advice: 'See which: svcctl notify ls.',
+    place: '#/access?view=notices',
+  }),
+};
+
+const endpointPlace = ({ id }: About) => `#/endpoints?panel=endpoint/${id}`;
+
+const ownWords = {
+  endpoints_failing: (about: About): Words => ({
+    title: `Webhooks of ${about.tenant} to ${about.name} have failed for an hour or longer`,
+    advice: `What is not delivered is tried again by its schedule. See why: svcctl endpoints show ${about.id}.`,
+    place: endpointPlace(about),
+  }),
+  endpoints_gone: (about: About): Words => ({
+    title: `The endpoint ${about.name} of ${about.tenant} was disabled, because it answered 410 Gone`,
+    advice: `What comes for it waits. Ask ${about.tenant} for another URL, or delete it: svcctl endpoints show ${about.id}.`,
+    place: endpointPlace(about),
+  }),
+  notices_undelivered: (about: About): Words => ({
+    title: `Notices do not reach ${about.name}`,
+    advice: `They were tried for a day. Mend it and try: svcctl notify test ${about.id}.`,
+    place: '#/access?view=notices',
+  }),
+};
+
+const exportPlace = ({ id }: About) => `#/exports?panel=export/${id}`;
+
+const eventWords: Readonly<Record<EventKind, (about: About & { reason: string | null }) => Words>> =
+  {
+    export_done: (about) => ({
+      title: `The export ${about.name} of ${about.tenant} is done`,
+      advice: `Fetch it: svcctl exports get ${about.id}.`,
+      place: exportPlace(about),
+    }),
+    export_failed: (about) => ({
+      title: `The export ${about.name} of ${about.tenant} failed`,
+      advice: `${about.reason ?? 'See why'}: svcctl exports show ${about.id}.`,
+      place: exportPlace(about),
+    }),
+  };
+
+function countOf(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}

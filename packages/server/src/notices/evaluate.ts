@@ -1,0 +1,112 @@
+import { newId } from '../kernel/ids.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import * as queries from './queries.ts';
+import { type Found, reconcile } from './reconcile.ts';
+import { noticeRules, severities, type Telling } from './values.ts';
+
+/** Looks at what is wrong now, and at what has ended since a time. It must throw rather than leave something out. */
+export type Find = {
+  troubles(db: Queryable): Promise<readonly Found[]>;
+  /** `since` is RFC 3339; null when no event is known yet. */
+  events(db: Queryable, since: string | null): Promise<readonly Found[]>;
+};
+
+/**
+ * Stores what has changed, and a message to each target that is to be told of it, in one transaction: a process that is
+ * killed has told either nothing, and the next one tells it, or all. Several processes may call it; one does it, and for
+ * the others it returns false.
+ */
+export async function evaluate(
+  db: Database,
+  { find, historyDays }: { find: Find; historyDays: number },
+): Promise<boolean> {
+  return db.transaction(async (connection) => {
+    if (!(await queries.tryLockNotices(connection))) return false;
+    const told = [
+      ...(await storeTroubles(connection, await find.troubles(connection))),
+      ...(await storeEvents(
+        connection,
+        await find.events(connection, await queries.findLastEvent(connection)),
+      )),
+    ];
+    if (told.length > 0) await tell(connection, told);
+    if (historyDays > 0) await queries.forgetOldNotices(connection, historyDays);
+    return true;
+  });
+}
+
+async function storeTroubles(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
+  const changes = reconcile(await queries.listOpenTroubles(db), found);
+  const begun = changes.begun.map(({ found: each, isTold }) =>
+    toChange(newId('ntc'), each, isTold),
+  );
+  const kept = changes.kept.map(({ id, found: each, tells }) => toChange(id, each, tells !== null));
+  await queries.insertTroubles(db, begun);
+  await queries.updateTroubles(db, kept);
+  await queries.markMissing(db, changes.missing);
+  await queries.forgetTroubles(db, changes.forgotten);
+  const ended = await queries.endTroubles(
+    db,
+    changes.over.map(({ id }) => id),
+  );
+  const tellings = new Map(
+    [...changes.kept, ...changes.over].map(({ id, tells }) => [id, tells] as const),
+  );
+  return [
+    ...begun.filter(({ isTold }) => isTold).map((change) => toItem(change, 'begun')),
+    ...kept.flatMap((change) => {
+      const telling = tellings.get(change.id);
+      return telling ? [toItem(change, telling)] : [];
+    }),
+    ...ended.flatMap(({ id, severity, ...row }) =>
+      tellings.get(id) === 'over' ? [toItem({ id, severity, found: row }, 'over')] : [],
+    ),
+  ];
+}
+
+async function storeEvents(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
+  const changes = found.map((each) => toChange(newId('ntc'), each, true));
+  const isNew = await queries.insertEvents(db, changes);
+  return changes.filter(({ id }) => isNew.has(id)).map((change) => toItem(change, 'event'));
+}
+
+function toChange(id: string, found: Found, isTold: boolean): queries.NoticeChange {
+  return { id, found, severity: noticeRules[found.kind].severity, isTold };
+}
+
+function toItem(
+  { id, found, severity }: Omit<queries.NoticeChange, 'isTold'>,
+  telling: Telling,
+): queries.Item {
+  const { ref: _, ...rest } = found;
+  return { id, telling, severity, ...rest };
+}
+
+/** So many notices stand in one message; of the others it says how many there are. */
+const mostItems = 50;
+
+/** Queues one message for each target that wants to know of some of this. */
+async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void> {
+  const sorted = items.toSorted((a, b) => rank(b) - rank(a));
+  const sends = (await queries.listTargets(db)).flatMap((target) => {
+    const wanted = sorted.filter((item) => isWanted(target, item));
+    if (wanted.length === 0) return [];
+    const more = Math.max(0, wanted.length - mostItems);
+    return [{ id: newId('nts'), targetId: target.id, items: wanted.slice(0, mostItems), more }];
+  });
+  await queries.insertSends(db, sends);
+}
+
+/** A target that cannot be reached is not told so: that could only fail as well. */
+function isWanted(target: queries.TargetRow, item: queries.Item): boolean {
+  return (
+    target.enabled &&
+    (target.kinds === null || target.kinds.includes(item.kind)) &&
+    rank(item) >= severities.indexOf(target.min_severity) &&
+    target.id !== item.subject
+  );
+}
+
+function rank({ severity }: queries.Item): number {
+  return severities.indexOf(severity);
+}

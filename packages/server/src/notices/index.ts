@@ -1,0 +1,8 @@
+export { describeEvent, describeTrouble, describeTroubleOf } from './describe.ts';
+export type { Find } from './evaluate.ts';
+export { toWebhookBody } from './message.ts';
+export { listUnreached } from './queries.ts';
+export type { Found } from './reconcile.ts';
+export { addNoticeRoutes } from './routes.ts';
+export type { Channel } from './send.ts';
+export { startNotices } from './start.ts';

@@ -1,0 +1,152 @@
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import type { Actor } from '../kernel/actor.ts';
+import { AppError, invalidInput } from '../kernel/errors.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Audit } from '../platform/audit.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { NotifyTarget, newTargetSchema, targetChangeSchema } from './contract.ts';
+import * as queries from './queries.ts';
+import { type SendOptions, sendTo } from './send.ts';
+
+/** What the routes need of the process that they run in. */
+export type TargetOptions = Pick<SendOptions, 'channel' | 'open'> & {
+  /** Throws 400 for a URL that may not be sent to. */
+  readonly assertAllowed: (url: string) => Promise<void>;
+  readonly newSecret: () => string;
+  readonly seal: (secret: string, targetId: string) => Buffer;
+  readonly audit: Audit;
+};
+
+/** Who makes a change and by which request, for the audit log. */
+export type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
+
+/** Throws 403 `scope_missing` for a token that is limited to tenants: notices tell of all of them. */
+export function requireAllTenants(actor: Actor): void {
+  if (actor.tenants === null) return;
+  throw new AppError('scope_missing', {
+    detail: 'A token limited to tenants cannot see or change notices, which tell of all tenants.',
+  });
+}
+
+export async function listTargets(db: Queryable, actor: Actor) {
+  requireAllTenants(actor);
+  return { data: (await queries.listTargets(db)).map(show) };
+}
+
+/** The answer is the only one with the secret. Throws 400 `request_invalid`, `target_invalid`, `target_blocked`. */
+export async function createTarget(
+  db: Database,
+  options: TargetOptions,
+  caller: Caller,
+  body: Static<typeof newTargetSchema>,
+) {
+  requireAllTenants(caller.actor);
+  const { kind, url, kinds = null, min_severity } = body;
+  if (url === undefined) throw invalidInput('/url', 'is missing', 'field_required');
+  await options.assertAllowed(url);
+  const id = newId('ntt');
+  const secret = options.newSecret();
+  const made = await db.transaction(async (connection) => {
+    await queries.insertTarget(connection, {
+      ...{ id, kind, address: url, kinds, secret: options.seal(secret, id) },
+      // Who names kinds wants all of them.
+      min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
+      created_by: caller.actor.name,
+    });
+    const after = show(found(await queries.findTarget(connection, id)));
+    await options.audit(connection, entryOf(caller, 'create', id, { after }));
+    return after;
+  });
+  return { ...made, secret };
+}
+
+/** Throws 404 `notify_target_not_found`. */
+export async function changeTarget(
+  db: Database,
+  options: Pick<TargetOptions, 'audit'>,
+  caller: Caller,
+  { id, change }: { id: string; change: Static<typeof targetChangeSchema> },
+) {
+  requireAllTenants(caller.actor);
+  return db.transaction(async (connection) => {
+    const locked = found(await queries.lockTarget(connection, id));
+    await queries.updateTarget(connection, {
+      id,
+      kinds: change.kinds === undefined ? locked.kinds : change.kinds,
+      min_severity: change.min_severity ?? locked.min_severity,
+      enabled: change.enabled ?? locked.enabled,
+    });
+    const after = show(found(await queries.findTarget(connection, id)));
+    const before = show(locked);
+    await options.audit(connection, entryOf(caller, 'change', id, { before, after }));
+    return after;
+  });
+}
+
+/** Throws 404 `notify_target_not_found`. */
+export async function deleteTarget(
+  db: Database,
+  options: Pick<TargetOptions, 'audit'>,
+  caller: Caller,
+  id: string,
+): Promise<void> {
+  requireAllTenants(caller.actor);
+  await db.transaction(async (connection) => {
+    const before = show(found(await queries.lockTarget(connection, id)));
+    await queries.deleteTarget(connection, id);
+    await options.audit(connection, entryOf(caller, 'delete', id, { before }));
+  });
+}
+
+/** Sends a test now, once, and tells how it went. Throws 404 `notify_target_not_found`. */
+export async function testTarget(db: Database, options: TargetOptions, caller: Caller, id: string) {
+  requireAllTenants(caller.actor);
+  const target = found(await queries.findAddress(db, id));
+  await options.audit(db, entryOf(caller, 'test', id, {}));
+  const createdAt = new Date().toISOString();
+  const items = [testItem(caller.actor.name, createdAt)];
+  const test = { id: newId('nts'), items, more: 0, createdAt };
+  const { error, status, durationMillis } = await sendTo(options, { id, ...target }, test);
+  await queries.insertTest(db, { id: test.id, targetId: id, items, error, status });
+  return { delivered: error === null, error, status, duration_ms: durationMillis };
+}
+
+function testItem(by: string, since: string): queries.Item {
+  return {
+    ...{ id: newId('ntc'), telling: 'test', kind: 'notices_undelivered', severity: 'info' },
+    ...{ subject: '', tenant: null, since, place: '#/' },
+    title: `This is a test, asked for by ${by}`,
+    advice: 'Nothing is to be done. Notices come here.',
+  } as const;
+}
+
+function entryOf(caller: Caller, verb: string, target: string, states: object) {
+  return { ...caller, action: `notify_target.${verb}`, target, tenant: null, ...states };
+}
+
+function show(row: queries.TargetRow): NotifyTarget {
+  const { last_at, last_state, last_attempts, last_error, last_is_test, address, ...plain } = row;
+  return {
+    ...plain,
+    url: address,
+    last_send:
+      last_at === null || last_state === null
+        ? null
+        : {
+            at: last_at,
+            state: last_state,
+            attempts: last_attempts ?? 0,
+            error: last_error,
+            is_test: last_is_test ?? false,
+          },
+  };
+}
+
+function found<T>(row: T | undefined): T {
+  if (row !== undefined) return row;
+  throw new AppError('notify_target_not_found', {
+    detail:
+      'There is no such target of notices, or it was removed. GET /notify/targets lists them.',
+  });
+}
