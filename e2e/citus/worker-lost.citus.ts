@@ -66,15 +66,16 @@ test('while a worker is away, what needs it answers 503, reading the tenants of 
   try {
     await addEndpoint(service, receiver.url());
     await citus.workers[0]?.stop();
-    const answers = tenants.map(async (tenant) => {
+    const answers = new Set<string>();
+    for (const tenant of tenants) {
       const asked = [
         await service.call('GET', `/enrichment/records?tenant=${tenant}`),
         await service.call('GET', `/enrichment/datasets?tenant=${tenant}`),
         await service.call('POST', '/exports/csv', { body: { tenant } }),
       ];
-      return asked.map(({ status }) => status).join();
-    });
-    expect(new Set(await Promise.all(answers))).toEqual(new Set(['200,200,200', '503,503,503']));
+      answers.add(asked.map(({ status }) => status).join());
+    }
+    expect(answers).toEqual(new Set(['200,200,200', '503,503,503']));
     const [delivery] = await report(service);
     await untilDelivery(service, delivery?.id ?? '', 'delivered');
   } finally {
