@@ -13,6 +13,7 @@ import {
   type NewToken,
 } from './access/index.ts';
 import { openColdTier } from './app/cold-tier.ts';
+import { openOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createHttp } from './app/http.ts';
 import { createNotices } from './app/notices.ts';
@@ -26,7 +27,7 @@ import { systemClock } from './kernel/clock.ts';
 import { AppError } from './kernel/errors.ts';
 import type { Log } from './platform/log.ts';
 import { createMetrics, type Metrics } from './platform/metrics.ts';
-import { type Database, openDatabase } from './platform/postgres/database.ts';
+import type { Database } from './platform/postgres/database.ts';
 import {
   type Cluster,
   distribute,
@@ -34,13 +35,13 @@ import {
   missingOf,
   needCluster,
 } from './platform/postgres/distribute.ts';
-import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
 import { countFailedTenants } from './retention/index.ts';
 import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
 
+export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { verifyExport } from './app/exports.ts';
 export { createLog } from './platform/log.ts';
 
@@ -252,39 +253,6 @@ export async function withCluster(
   } finally {
     for (const closer of closers.reverse()) await closer();
   }
-}
-
-/** Opens the database of `DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. */
-async function openOwnDatabase(
-  settings: Settings,
-  log: Log,
-  closers: Closers,
-  signal?: AbortSignal,
-): Promise<Database> {
-  const url = settings.databaseUrl ?? (await startOwnPostgres(settings, log, closers, signal));
-  const db = openDatabase({
-    url,
-    maxConnections: settings.databaseConnections,
-    onError: (error) => log.warn({ err: error }, 'a database connection broke'),
-  });
-  closers.push(() => db.close());
-  return db;
-}
-
-async function startOwnPostgres(
-  settings: Settings,
-  log: Log,
-  closers: Closers,
-  signal?: AbortSignal,
-): Promise<string> {
-  const postgres = await startEmbeddedPostgres({
-    dataDir: settings.dataDir,
-    ...(signal === undefined ? {} : { signal }),
-    // That the embedded PostgreSQL starts and stops is of interest only to somebody who looks for a fault.
-    log: (level, message, fields) => log[level === 'info' ? 'debug' : level](fields ?? {}, message),
-  });
-  closers.push(() => postgres.stop());
-  return postgres.url;
 }
 
 /**

@@ -1,1 +1,6 @@
-export { findLastBackup, type LastBackup } from './queries.ts';
+export type { Manifest } from './manifest.ts';
+export { listBackups, openPlace, type Place, readManifest } from './place.ts';
+export { findLastBackup, type LastBackup, noteVerified } from './queries.ts';
+export { type Saved, type Step, save } from './save.ts';
+export { openKey, sealKey } from './sealed-key.ts';
+export { type BackupProblem, type BackupReport, verify } from './verify.ts';

@@ -1,5 +1,7 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
+import type { Triple } from '../records/segments.ts';
+import type { RecordMonth, SavedSequence } from './manifest.ts';
 
 /** A backup that is whole. Times are texts as PostgreSQL spells them. */
 export type LastBackup = {
@@ -24,4 +26,143 @@ export async function findLastBackup(db: Queryable): Promise<LastBackup | undefi
     where finished_at is not null and error_code is null and taken_at is not null
     order by taken_at desc limit 1`);
   return last;
+}
+
+/** Writes down that a backup begins. Those of this place that were killed before have failed. */
+export async function insertRun(
+  db: Queryable,
+  run: { id: string; place: string; isIncremental: boolean },
+): Promise<void> {
+  await db.query(sql`
+    update backups set finished_at = now(), error_code = 'interrupted',
+      error = 'Its process ended before the backup was whole.'
+    where place = ${run.place} and finished_at is null`);
+  await db.query(sql`
+    insert into backups (id, place, is_incremental) values (${run.id}, ${run.place}, ${run.isIncremental})`);
+}
+
+export async function finishRun(
+  db: Queryable,
+  run: { id: string; takenAt: string; records: number; sizeBytes: number; newBytes: number },
+): Promise<void> {
+  await db.query(sql`
+    update backups set finished_at = now(), taken_at = ${run.takenAt}, records = ${run.records},
+      size_bytes = ${run.sizeBytes}, new_bytes = ${run.newBytes}
+    where id = ${run.id}`);
+}
+
+export async function failRun(
+  db: Queryable,
+  run: { id: string; code: string; error: string },
+): Promise<void> {
+  await db.query(sql`
+    update backups set finished_at = now(), error_code = ${run.code}, error = ${run.error}
+    where id = ${run.id} and finished_at is null`);
+}
+
+/** Forgets runs that began so many days ago, but never the last good one. */
+export async function forgetRuns(db: Queryable, days: number): Promise<void> {
+  await db.query(sql`
+    delete from backups where started_at < now() - make_interval(days => ${days}) and id is distinct from (
+      select id from backups where finished_at is not null and error_code is null and taken_at is not null
+      order by taken_at desc limit 1)`);
+}
+
+/** A table as it is in the database. */
+export type LiveTable = {
+  readonly name: string;
+  /** Without those that PostgreSQL computes. */
+  readonly columns: readonly string[];
+  /** The tables that its foreign keys refer to. */
+  readonly refers_to: readonly string[];
+  readonly has_triggers: boolean;
+  readonly size_bytes: number;
+};
+
+/** Looks at these tables. One that does not exist is left out. */
+export async function describeTables(
+  db: Queryable,
+  names: readonly string[],
+): Promise<LiveTable[]> {
+  return db.query<LiveTable>(sql`
+    select given.name, array(
+        select attname::text from pg_attribute
+        where attrelid = class.oid and attnum > 0 and not attisdropped and attgenerated = ''
+        order by attnum) as columns,
+      array(
+        select target.relname::text from pg_constraint c join pg_class target on target.oid = c.confrelid
+        where c.conrelid = class.oid and c.contype = 'f') as refers_to,
+      exists (select from pg_trigger where tgrelid = class.oid and not tgisinternal) as has_triggers,
+      pg_total_relation_size(class.oid) as size_bytes
+    from unnest(${names}::text[]) with ordinality as given(name, number)
+    join pg_class class on class.oid = to_regclass(given.name)
+    order by given.number`);
+}
+
+/** The columns whose values come from a sequence, and what it gives out next. */
+export async function listSequences(
+  db: Queryable,
+  tables: readonly string[],
+): Promise<SavedSequence[]> {
+  return db.query<SavedSequence>(sql`
+    select given.name as "table", attname::text as "column",
+      coalesce(pg_sequence_last_value(pg_get_serial_sequence(given.name, attname)::regclass), 0) + 1 as next
+    from unnest(${tables}::text[]) as given(name)
+    join pg_attribute on attrelid = to_regclass(given.name) and attnum > 0 and attidentity <> ''`);
+}
+
+export async function setSequence(
+  db: Queryable,
+  { table, column, next }: SavedSequence,
+): Promise<void> {
+  await db.query(
+    sql`select setval(pg_get_serial_sequence(${table}, ${column})::regclass, ${next}, false)`,
+  );
+}
+
+/** The partitions of records, as `YYYY-MM`, the first month first. */
+export async function listMonths(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ month: string }>(sql`
+    select replace(right(relname, 7), '_', '-') as month from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass order by 1`);
+  return rows.map(({ month }) => month);
+}
+
+/** What proves the records of a month, computed from its rows; undefined when there are none. */
+export async function sumMonth(
+  db: Queryable,
+  table: string,
+): Promise<Omit<RecordMonth, 'month'> | undefined> {
+  const [sums] = await db.query<Omit<RecordMonth, 'month'> & { newest: string | null }>(sql`
+    select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
+      mod(mod(coalesce(sum(digest::numeric), 0), 18446744073709551616) + 18446744073709551616,
+        18446744073709551616)::text as digest, max(recorded_at)::text as newest
+    from ${raw(table)}`);
+  return sums?.newest == null ? undefined : sums;
+}
+
+/** What the counters of all tenants say. */
+export async function sumCounters(db: Queryable): Promise<Triple & { hot: number }> {
+  const [sums] = await db.query<Triple & { hot: number }>(sql`
+    select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes,
+      mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest,
+      coalesce(sum(count - cold_count), 0)::bigint as hot
+    from leaf_tenants`);
+  if (sums === undefined) throw new Error('the counters cannot be summed');
+  return sums;
+}
+
+export async function countObjects(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ count: number }>(sql`
+    select (select count(*) from segments) + (select count(*) from export_parts) as count`);
+  return row?.count ?? 0;
+}
+
+export async function listMigrations(db: Queryable): Promise<{ name: string; checksum: string }[]> {
+  return db.query(sql`select name, checksum from schema_migrations order by name`);
+}
+
+/** Notes that all of a backup was read back and found right. */
+export async function noteVerified(db: Queryable, id: string): Promise<void> {
+  await db.query(sql`update backups set verified_at = now() where id = ${id}`);
 }

@@ -82,6 +82,9 @@ const calls: Record<
   'incidents ls': { argv: [], asksApi: true, json: 'array' },
   'incidents show': { argv: ['inc_1'], asksApi: true, json: 'object' },
   'deliveries ls': { argv: [], asksApi: true, json: 'array' },
+  // What they do is tested on a database: see backup/ and e2e/backup.test.ts.
+  'backup verify': { argv: ['/b'] },
+  'backup ls': { argv: ['/b'] },
   serve: { argv: [] },
   drain: { argv: [] },
   // What it does is tested on a cluster, by npm run test:citus.

@@ -187,6 +187,18 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'backup',
+    summary: 'back up database and cold data; verify backups',
+    takes: '[options]',
+    async fill(backup, context, program) {
+      const verbs = await import('./commands/backup.ts');
+      const release = program.version() ?? '';
+      verbs.fillBackup(backup, context, release);
+      verbs.addBackupVerify(backup, context, release);
+      verbs.addBackupLs(backup, context, release);
+    },
+  },
+  {
     name: 'serve',
     summary: 'run the service',
     takes: '[options]',

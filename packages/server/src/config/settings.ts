@@ -75,6 +75,14 @@ export const settingRows = {
     ),
     secret: true,
   },
+  backupPassphrase: {
+    ...text(
+      'SVC_BACKUP_PASSPHRASE',
+      undefined,
+      'Passphrase under which svcctl backup --with-key encrypts the secret key, and with which svcctl restore opens it; unset = asked at the terminal.',
+    ),
+    secret: true,
+  },
   rateLimit: integer(
     'SVC_RATE_LIMIT',
     6000,

@@ -145,6 +145,18 @@ export const errorCatalogue = {
     false,
     'The database cannot be used by this version, or on this machine.',
   ),
+  backup_not_found: row(0, 3, false, 'There is no whole backup there.'),
+  backup_damaged: row(0, 1, false, 'A part of the backup is missing or is not what was written.'),
+  backup_newer: row(0, 1, false, 'The backup was made by a newer release of svcctl.'),
+  backup_busy: row(0, 6, true, 'Another backup to this place is under way.'),
+  backup_place_unavailable: row(
+    0,
+    5,
+    true,
+    'The place of backups cannot be read or written at the moment.',
+  ),
+  database_not_empty: row(0, 6, false, 'The database to restore into holds something already.'),
+  passphrase_wrong: row(0, 4, false, 'The passphrase does not open the secret key in the backup.'),
   interrupted: row(0, 130, false, 'Interrupted.'),
 } as const satisfies Record<string, CatalogueRow>;
 

@@ -19,17 +19,35 @@ export function copyCsv(
     quoted: readonly string[];
     dialect?: { readonly quote: string; readonly delimiter: string };
   },
-): Readable & { counted: Promise<number> } {
+): Copied {
   const { header, quoted, dialect } = options;
   const force = quoted.length === 0 ? '' : `, force_quote (${quoted.join(', ')})`;
   const signs =
     dialect === undefined
       ? ''
       : `, quote ${pg.escapeLiteral(dialect.quote)}, delimiter ${pg.escapeLiteral(dialect.delimiter)}`;
-  const copy = copyTo(
+  return startCopy(
+    connection,
     `copy (${inlineSql(query)}) to stdout with (format csv, header ${header}${force}${signs})`,
-    { highWaterMark: 256 * 1024 },
   );
+}
+
+/**
+ * Streams a table as PostgreSQL writes it for itself: a row is a line, whatever its values hold. The connection is busy
+ * until the rows are `counted`.
+ */
+export function copyTable(
+  connection: Pick<Connection, 'client'>,
+  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
+): Copied {
+  const names = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+  return startCopy(connection, `copy ${pg.escapeIdentifier(table)} (${names}) to stdout`);
+}
+
+type Copied = Readable & { counted: Promise<number> };
+
+function startCopy(connection: Pick<Connection, 'client'>, text: string): Copied {
+  const copy = copyTo(text, { highWaterMark: 256 * 1024 });
   // An error event without a listener would end the process, also after the reader of the stream has gone.
   copy.on('error', () => {});
   const timed: TimedQuery = Object.assign(copy, { query_timeout: longestTimerMillis });

@@ -15,6 +15,7 @@ export const advisoryLocks = {
   versionCounts: 7_340_121,
   storeFence: 7_340_123,
   storedSums: 7_340_125,
+  objectHolds: 7_340_126,
   notices: 7_340_132,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,
@@ -25,6 +26,7 @@ export const advisoryLocks = {
   exportQueue: 734_016,
   removals: 734_017,
   probes: 734_019,
+  backups: 734_020,
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,
@@ -40,6 +42,13 @@ export function isHeldLock(...names: readonly AdvisoryLock[]): Sql {
     and (case objsubid when 2 then classid::bigint else classid::bigint << 32 | objid::bigint end) = any(${numbers}::bigint[])
     and database = (select oid from pg_database where datname = current_database())`;
 }
+
+/**
+ * Whether some backup is copying objects, which must stay for as long. A backup takes this lock before its snapshot, and
+ * what is asked for removal is read before the locks are: so whoever finds the lock free finds no object that the
+ * snapshot needs.
+ */
+export const areObjectsHeld: Sql = sql`exists (select from pg_locks where ${isHeldLock('objectHolds')})`;
 
 /**
  * Takes a lock if it is free. Returns whether the session has it now; it keeps it for as long as the session lives.

@@ -194,6 +194,12 @@ async function listMigrations(): Promise<string[]> {
   return (await readdir(migrationsDir)).filter((name) => fileName.test(name)).sort();
 }
 
+/** The tables that the migrations of this release make. A test compares schema.sql with what they make. */
+export async function listTables(): Promise<string[]> {
+  const text = await readFile(new URL('schema.sql', migrationsDir), 'utf8');
+  return [...text.matchAll(/^create table (\w+) \(/gm)].map(([, name = '']) => name);
+}
+
 async function readMigrations(): Promise<Migration[]> {
   return Promise.all(
     (await listMigrations()).map(async (name) => {

@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { areObjectsHeld } from '../../platform/postgres/locks.ts';
 import type { DayTriple, GoneEffects, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
@@ -233,12 +234,13 @@ export async function queueRemovals(
 export type Removal = { tenant: string; object_key: string; move_id: string };
 
 /**
- * Lists objects whose time has come. An object of a live segment should never be queued; if it is, it is not listed.
+ * Lists objects whose time has come, none while a backup holds objects. An object of a live segment should never be
+ * queued; if it is, it is not listed.
  */
 export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
   return db.query<Removal>(sql`
     select tenant, object_key, move_id from object_removals removal
-    where remove_after <= now() and not exists (
+    where remove_after <= now() and not ${areObjectsHeld} and not exists (
       select 1 from segments where tenant = removal.tenant and object_key = removal.object_key)
     order by remove_after limit ${limit}`);
 }

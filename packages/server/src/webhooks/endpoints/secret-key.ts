@@ -33,6 +33,19 @@ export async function findSecretKey(
   return derive(text, 'svcctl webhook-secret-key');
 }
 
+/** The text of the key that is there, without making one. Throws `settings_invalid` when there is none. */
+export async function readSecretKey(settings: {
+  secretKey: string | undefined;
+  dataDir: string;
+}): Promise<string> {
+  const path = join(settings.dataDir, 'secret-key');
+  const text = settings.secretKey ?? (await readIfThere(path));
+  if (text !== null) return text;
+  throw new AppError('settings_invalid', {
+    detail: `There is no ${path}, and SVC_SECRET_KEY is not set.`,
+  });
+}
+
 /** Derives a key by HKDF. The keys for different purposes come from one text, and none of them reveals another. */
 function derive(text: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', text, '', purpose, 32));

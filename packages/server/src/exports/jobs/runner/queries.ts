@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Session } from '../../../platform/postgres/database.ts';
-import { advisoryLocks, isHeldLock } from '../../../platform/postgres/locks.ts';
+import { advisoryLocks, areObjectsHeld, isHeldLock } from '../../../platform/postgres/locks.ts';
 import type { FileEnds, JobId, PinnedJobSlice, StoredJob } from '../job.ts';
 import { jobColumns } from '../queries.ts';
 
@@ -260,11 +260,15 @@ export async function releaseJob(db: Queryable, held: Held): Promise<void> {
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
 }
 
-/** Lists jobs whose objects are of no use any more (cancelled, failed, expired) and that nobody works on. */
+/**
+ * Lists jobs whose objects are of no use any more (cancelled, failed, expired) and that nobody works on; none while a
+ * backup holds objects.
+ */
 export async function listSweepable(db: Queryable, limit: number): Promise<JobId[]> {
   return db.query<JobId>(sql`
     select e.tenant, e.id from exports e
     where e.files_removed_at is null and e.expires_at <= now() and not ${isHeld}
+      and not ${areObjectsHeld}
     order by e.expires_at limit ${limit}`);
 }
 

@@ -1,0 +1,220 @@
+import { mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startS3 } from '../../test/s3.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { findLastBackup, type Manifest } from '../backup/index.ts';
+import { loadSettings } from '../config/settings.ts';
+import { createLog } from '../platform/log.ts';
+import { tryLock } from '../platform/postgres/locks.ts';
+import { listDueRemovals } from '../retention/mover/queries.ts';
+import { backUp, listPlace, verifyBackup } from './backup.ts';
+
+let service: TestService;
+let place: string;
+beforeAll(async () => {
+  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+  place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
+  await ingest('2001-03', 60, 'v');
+  await ingest('2001-04', 40, 'x');
+  await untilMoved('2001-04-01');
+  await ingest('2001-04', 30, 'y');
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(place, { recursive: true, force: true });
+});
+
+async function ingest(month: string, count: number, text: string): Promise<void> {
+  const records = Array.from({ length: count }, (_, n) => ({
+    tenant: n % 3 === 0 ? 'T' : 'U',
+    store: 'A',
+    event_id: `${text}\\-${n}`,
+    occurred_at: `${month}-0${(n % 7) + 1}T00:00:00.${n + 1}Z`,
+    kind: n % 2 === 0 ? '\\N' : null,
+    confidence: 0.5,
+    enrichment: { n, text: `${text}\t\\ \n"é"` },
+  }));
+  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(json.accepted).toBe(count);
+}
+
+/** Moves the days before one into segments. */
+async function untilMoved(before: string): Promise<void> {
+  const run = await service.call('POST', '/retention/run', { body: { before } });
+  const state = async () =>
+    (await service.call('GET', `/retention/runs/${run.json.id}`)).json.state;
+  await vi.waitUntil(async () => (await state()) === 'completed', { timeout: 40_000 });
+}
+
+const tools = () => ({
+  settings: loadSettings({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir }),
+  log: createLog('silent'),
+  signal: new AbortController().signal,
+  cwd: tmpdir(),
+  release: '0.1.0',
+  onStep: () => {},
+});
+const save = (more: { isIncremental?: boolean } = {}) =>
+  backUp(tools(), {
+    out: place,
+    isIncremental: false,
+    passphrase: null,
+    isVerified: false,
+    ...more,
+  });
+const verify = () => verifyBackup(tools(), { from: place, id: undefined });
+
+test('a backup holds all records of both tiers, and proves them by their content', async () => {
+  const made = await backUp(tools(), {
+    out: place,
+    isIncremental: false,
+    passphrase: null,
+    isVerified: true,
+  });
+  expect(made).toMatchObject({ records: 130, objects: 2, report: { problem_count: 0 } });
+  expect(made.report?.cold.count).toBe(60);
+  expect(made.report?.hot.count).toBe(70);
+  expect(await findLastBackup(service.db)).toMatchObject({ id: made.id, records: 130 });
+  expect((await findLastBackup(service.db))?.verified_at).not.toBeNull();
+  expect(await listPlace(tools(), place)).toEqual([expect.objectContaining({ id: made.id })]);
+  // Segments are links where the place is on the same file system.
+  const [tenant = ''] = await readdir(join(place, 'objects/records'));
+  const [name = ''] = await readdir(join(place, 'objects/records', tenant));
+  expect((await stat(join(place, 'objects/records', tenant, name))).nlink).toBe(2);
+});
+
+test('an incremental backup reads neither objects nor months again that have not changed', async () => {
+  const before = await save();
+  const objects = await listObjects();
+  const [object] = objects;
+  const linkedAt = (await stat(join(place, object ?? ''))).ctimeMs;
+  await ingest('2001-03', 20, 'z');
+  await untilMoved('2001-04-01');
+  const made = await save({ isIncremental: true });
+  expect(made).toMatchObject({ records: 150, place });
+  expect((await listObjects()).length).toBeGreaterThan(objects.length);
+  // A new link would have changed the file's time of change.
+  expect((await stat(join(place, object ?? ''))).ctimeMs).toBe(linkedAt);
+  const [old, fresh] = [await readManifest(before.id), await readManifest(made.id)];
+  expect(monthOf(fresh, '2001-04')).toEqual(monthOf(old, '2001-04'));
+  expect(monthOf(fresh, '2001-04')).toBeDefined();
+  expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('a backup without --incremental reads what is there, and writes damaged objects anew', async () => {
+  const [object = ''] = await listObjects();
+  await flip(join(place, object), { isShared: true });
+  const found = await verify();
+  expect(found.report.problems).toMatchObject([{ kind: 'object', key: object }]);
+  await save();
+  expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('verify names the file in which a byte was changed, and the one that is gone', async () => {
+  const { id } = await save();
+  const { tables } = await readManifest(id);
+  const keyOf = (name: string): string =>
+    tables.find((table) => table.name === name)?.parts[0]?.files[0]?.key ?? '';
+  const [changed, gone] = [keyOf('enrichment_records'), keyOf('access_tokens')];
+  await flip(join(place, changed));
+  await unlink(join(place, gone));
+  const { report } = await verify();
+  expect(report.problem_count).toBe(2);
+  expect(report.problems.map(({ key }) => key).sort()).toEqual([gone, changed].sort());
+  await save();
+  expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('a changed manifest is no manifest, and a folder without one holds no backup', async () => {
+  const { id } = await save();
+  const path = join(place, 'backups', id, 'manifest.json');
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, text.replace(/"count":\d/, '"count":9'));
+  await expect(verify()).rejects.toMatchObject({ code: 'backup_damaged' });
+  await writeFile(path, text);
+  const empty = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
+  const none = { from: empty, id: undefined };
+  await expect(verifyBackup(tools(), none)).rejects.toMatchObject({ code: 'backup_not_found' });
+  await rm(empty, { recursive: true });
+});
+
+test('without one of its objects there is no backup, and the next one is whole', async () => {
+  const [object = ''] = await listObjects();
+  const path = join(service.dataDir, 'cold', object.replace(/^objects\//, ''));
+  await rm(join(place, 'objects'), { recursive: true });
+  await rename(path, `${path}.away`);
+  const ids = async () => (await listPlace(tools(), place)).map(({ id }) => id);
+  const before = await ids();
+  await expect(save()).rejects.toMatchObject({ code: 'segment_damaged' });
+  expect(await ids()).toEqual(before);
+  const [run] = await service.db.query(
+    sql`select error_code, taken_at from backups order by started_at desc limit 1`,
+  );
+  expect(run).toEqual({ error_code: 'segment_damaged', taken_at: null });
+  await rename(`${path}.away`, path);
+  await save();
+  expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('two backups to one place exclude each other', async () => {
+  const session = await service.db.openSession();
+  await tryLock(session, 'backups', place);
+  await expect(save()).rejects.toMatchObject({ code: 'backup_busy' });
+  await session.close();
+});
+
+test('while a backup copies objects, none is listed for removal', async () => {
+  await service.db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    values ('T', 'records/tenant=T/old.parquet', 'mov_1', now() - interval '1 day')`);
+  const session = await service.db.openSession();
+  await tryLock(session, 'objectHolds', undefined, { isShared: true });
+  expect(await listDueRemovals(service.db, 10)).toEqual([]);
+  await session.close();
+  await vi.waitUntil(async () => (await listDueRemovals(service.db, 10)).length === 1);
+});
+
+test('a bucket is as good a place, and one that refuses is named', async () => {
+  const s3 = await startS3();
+  const inBucket = { out: s3.urlOf('backups'), isIncremental: false, passphrase: null };
+  const made = await backUp(tools(), { ...inBucket, isVerified: true });
+  expect(made).toMatchObject({ records: 150, report: { problem_count: 0 } });
+  s3.behave((method) => (method === 'PUT' ? 'deny' : 'pass'));
+  await expect(backUp(tools(), { ...inBucket, isVerified: false })).rejects.toMatchObject({
+    code: 'backup_place_unavailable',
+    detail: expect.stringContaining('s3://'),
+  });
+  s3.behave(() => 'pass');
+  expect(await listPlace(tools(), inBucket.out)).toHaveLength(1);
+  await s3.close();
+});
+
+async function listObjects(): Promise<string[]> {
+  const found = await readdir(join(place, 'objects'), { recursive: true, withFileTypes: true });
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(place.length + 1))
+    .sort();
+}
+
+async function readManifest(id: string): Promise<Manifest> {
+  const text = await readFile(join(place, 'backups', id, 'manifest.json'), 'utf8');
+  return JSON.parse(text).backup;
+}
+
+function monthOf({ tables }: Manifest, month: string) {
+  const records = tables.find(({ name }) => name === 'enrichment_records');
+  return records?.parts.find((part) => part.month?.month === month);
+}
+
+/** Changes a byte of a file. One that is a link is made a file of its own before. */
+async function flip(path: string, { isShared = false } = {}): Promise<void> {
+  const bytes = await readFile(path);
+  const at = Math.floor(bytes.length / 2);
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+  if (isShared) await unlink(path);
+  await writeFile(path, bytes);
+}

@@ -1,0 +1,196 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { auditLocally } from '../access/index.ts';
+import {
+  type BackupReport,
+  listBackups,
+  type Manifest,
+  noteVerified,
+  openPlace,
+  type Place,
+  readManifest,
+  type Step,
+  save,
+  sealKey,
+  verify,
+} from '../backup/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { AppError } from '../kernel/errors.ts';
+import { createDuckDb } from '../platform/duckdb.ts';
+import type { Log } from '../platform/log.ts';
+import { makeSpoolDir, openObjectStore } from '../platform/objects/open-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { findCluster } from '../platform/postgres/distribute.ts';
+import { listNewerMigrations, migrate } from '../platform/postgres/migrate.ts';
+import type { Closers } from '../platform/work/stop.ts';
+import { findSecretKey, readSecretKey } from '../webhooks/index.ts';
+import { openOwnDatabase } from './database.ts';
+
+/** What the commands about backups have in common. */
+export type BackupTools = {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** The folder from which the path of a place is read. */
+  readonly cwd: string;
+  readonly release: string;
+  readonly onStep: (step: Step) => void;
+};
+
+/** A backup, as the command line tells it. */
+export type BackupSummary = Pick<Manifest, 'id' | 'taken_at' | 'release' | 'size_bytes'> & {
+  readonly place: string;
+  readonly records: number;
+  readonly objects: number;
+  readonly has_secret_key: boolean;
+};
+
+/** Makes a backup of the database of the settings and its objects, also while a service runs on it. */
+export async function backUp(
+  tools: BackupTools,
+  options: { out: string; isIncremental: boolean; passphrase: string | null; isVerified: boolean },
+): Promise<BackupSummary & { new_bytes: number; report: BackupReport | null }> {
+  const { settings, log, signal } = tools;
+  return withClosers(async (closers) => {
+    const place = await openPlaceOf(options.out, tools, closers);
+    const db = await openOwnDatabase(settings, log, closers, signal);
+    await refuseCluster(db);
+    await migrate(db, signal);
+    await refuseNewer(db);
+    const secretKey =
+      options.passphrase === null
+        ? null
+        : await sealKey(await provenKey(db, settings), options.passphrase);
+    const source = await openObjectStore(settings.blobUrl, settings.dataDir);
+    closers.push(() => source.close());
+    const spoolDir = await openSpool(place, settings, closers);
+    await auditLocally(db, 'this machine', {
+      action: 'backup.create',
+      target: null,
+      after: { place: place.location, has_secret_key: secretKey !== null },
+    });
+    const { isIncremental } = options;
+    const { historyDays } = settings;
+    const { manifest, newBytes } = await save(
+      { ...tools, db, source, place, spoolDir },
+      { isIncremental, secretKey, historyDays, release: tools.release },
+    );
+    const report = options.isVerified ? await verifyAt(place, manifest, tools, closers) : null;
+    if (report?.problem_count === 0) await noteVerified(db, manifest.id);
+    return { ...summarize(place, manifest), new_bytes: newBytes, report };
+  });
+}
+
+/** Reads a backup back and says what of it is not as it was written. It needs no database, and changes nothing. */
+export async function verifyBackup(
+  tools: BackupTools,
+  { from, id }: { from: string; id: string | undefined },
+): Promise<BackupSummary & { report: BackupReport }> {
+  const { signal } = tools;
+  return withClosers(async (closers) => {
+    const place = await openPlaceOf(from, tools, closers);
+    const manifest = await readManifest(place, id, signal);
+    const report = await verifyAt(place, manifest, tools, closers);
+    return { ...summarize(place, manifest), report };
+  });
+}
+
+/** The whole backups in a place, the newest first. */
+export async function listPlace(tools: BackupTools, from: string): Promise<BackupSummary[]> {
+  const { signal } = tools;
+  return withClosers(async (closers) => {
+    const place = await openPlaceOf(from, tools, closers);
+    const found: BackupSummary[] = [];
+    for (const id of (await listBackups(place, signal)).reverse()) {
+      found.push(summarize(place, await readManifest(place, id, signal)));
+    }
+    return found;
+  });
+}
+
+async function withClosers<T>(work: (closers: Closers) => Promise<T>): Promise<T> {
+  const closers: Closers = [];
+  try {
+    return await work(closers);
+  } finally {
+    for (const closer of closers.reverse()) await closer();
+  }
+}
+
+async function openPlaceOf(text: string, { cwd }: BackupTools, closers: Closers): Promise<Place> {
+  const place = await openPlace(text, cwd);
+  closers.push(() => place.close());
+  return place;
+}
+
+async function refuseCluster(db: Database): Promise<void> {
+  if ((await findCluster(db)) === null) return;
+  throw new AppError('database_unusable', {
+    detail:
+      'The database is a Citus cluster, whose servers have no moment in common that svcctl could see. Back it up by the means of the cluster: see docs/operations.md.',
+  });
+}
+
+async function refuseNewer(db: Database): Promise<void> {
+  const [newer] = await listNewerMigrations(db);
+  if (newer === undefined) return;
+  throw new AppError('database_newer', {
+    detail: `The database has the migration ${newer.name}, which this release does not know, nor what else belongs to a backup of it. Use the newest svcctl that works on it.`,
+  });
+}
+
+/** The text of the secret key, if it is that of this database: another one would open nothing. */
+async function provenKey(db: Database, settings: Settings): Promise<string> {
+  await findSecretKey(db, settings);
+  return readSecretKey(settings);
+}
+
+/** In a place that is a folder, files are written where they are to lie, so that they need not be copied. */
+async function openSpool(place: Place, settings: Settings, closers: Closers): Promise<string> {
+  const inPlace = place.pathOf('any') === null ? null : join(place.location, '.tmp');
+  if (inPlace !== null) {
+    await mkdir(inPlace, { recursive: true, mode: 0o700 });
+    return inPlace;
+  }
+  const dir = await makeSpoolDir(join(settings.dataDir, 'spool'));
+  closers.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+const duckDbBytes = 256 * 2 ** 20;
+
+async function verifyAt(
+  place: Place,
+  manifest: Manifest,
+  tools: BackupTools,
+  closers: Closers,
+): Promise<BackupReport> {
+  // The place may be one that can only be read, and there may be no data folder.
+  const spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
+  closers.push(() => rm(spoolDir, { recursive: true, force: true }));
+  const duckdb = createDuckDb({
+    memoryBytes: duckDbBytes,
+    threads: 1,
+    cachesFiles: false,
+    tempDir: join(spoolDir, 'duckdb'),
+    niceness: 0,
+    log: tools.log,
+  });
+  closers.push(() => duckdb.close());
+  return verify(manifest, { ...tools, place, spoolDir, duckdb });
+}
+
+function summarize(place: Place, manifest: Manifest): BackupSummary {
+  const { id, taken_at, release, size_bytes } = manifest;
+  return {
+    id,
+    place: place.location,
+    taken_at,
+    release,
+    records: manifest.records.count,
+    objects: manifest.objects.count,
+    size_bytes,
+    has_secret_key: manifest.secret_key !== null,
+  };
+}

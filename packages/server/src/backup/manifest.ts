@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../kernel/errors.ts';
+import type { Triple } from '../records/segments.ts';
+import type { SealedKey } from './sealed-key.ts';
+
+/** Rows in one file of the place: what COPY writes, or lines of JSON, packed by gzip. */
+export type PackedFile = {
+  readonly key: string;
+  readonly rows: number;
+  readonly size_bytes: number;
+  readonly sha256: string;
+};
+
+/** The rows of a table; for records, those of one month, with what proves them. */
+export type TablePart = {
+  readonly rows: number;
+  readonly files: readonly PackedFile[];
+  readonly month?: RecordMonth;
+};
+
+export type RecordMonth = Triple & {
+  /** `YYYY-MM` */
+  readonly month: string;
+  /** When the last of them was stored; the text that PostgreSQL writes. */
+  readonly newest: string;
+};
+
+export type SavedTable = {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly parts: readonly TablePart[];
+};
+
+/** An object that the database refers to, as a line of the lists of objects. Only segments have records. */
+export type SavedObject = {
+  readonly key: string;
+  readonly size_bytes: number;
+  readonly sha256: string;
+  readonly tenant: string;
+  readonly records: Triple | null;
+};
+
+/** Everything that a backup consists of. It is written when all of it is in its place, and never changed. */
+export type Manifest = {
+  readonly format: typeof manifestFormat;
+  readonly id: string;
+  /** The moment that the backup shows, as an instant. */
+  readonly taken_at: string;
+  readonly release: string;
+  readonly migrations: readonly { readonly name: string; readonly checksum: string }[];
+  readonly tables: readonly SavedTable[];
+  readonly sequences: readonly SavedSequence[];
+  readonly objects: {
+    readonly count: number;
+    readonly size_bytes: number;
+    readonly lists: readonly PackedFile[];
+  };
+  /** What the counters of all tenants say. */
+  readonly records: Triple;
+  /** All that the backup needs: files and objects. */
+  readonly size_bytes: number;
+  readonly secret_key: SealedKey | null;
+};
+
+export type SavedSequence = {
+  readonly table: string;
+  readonly column: string;
+  readonly next: number;
+};
+
+const manifestFormat = 1;
+
+export function newManifest(parts: Omit<Manifest, 'format'>): Manifest {
+  return { format: manifestFormat, ...parts };
+}
+
+export function manifestKey(id: string): string {
+  return `backups/${id}/manifest.json`;
+}
+
+/** The key of an object in a place. All backups there share the objects. */
+export function objectKey(key: string): string {
+  return `objects/${key}`;
+}
+
+export function manifestText(manifest: Manifest): string {
+  const text = JSON.stringify(manifest);
+  return `{"sha256":"${digestOf(text)}","backup":${text}}\n`;
+}
+
+/** Reads what `manifestText` wrote. Throws `backup_damaged` and `backup_newer`. */
+export function parseManifest(text: string, where: string): Manifest {
+  const [, sha256, body] = /^\{"sha256":"([0-9a-f]{64})","backup":(.*)\}\n$/s.exec(text) ?? [];
+  if (body === undefined || digestOf(body) !== sha256) {
+    throw new AppError('backup_damaged', {
+      detail: `${where} is not what was written. Use an older backup, or one in another place.`,
+    });
+  }
+  const manifest = JSON.parse(body) as Omit<Manifest, 'format'> & { format: number };
+  if (manifest.format === manifestFormat) return manifest as Manifest;
+  throw new AppError('backup_newer', {
+    detail: `${where} has the form ${manifest.format}, which this release does not know. Use svcctl ${manifest.release} or newer.`,
+  });
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,110 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { AppError } from '../kernel/errors.ts';
+import { fromFileSystem, ObjectMissing, systemCode } from '../platform/objects/objects.ts';
+import type { Manifest, PackedFile, SavedObject } from './manifest.ts';
+import { type Place, toPlaceError } from './place.ts';
+
+export type ReadTools = {
+  readonly place: Place;
+  /** Files of a place that is no file system are fetched into this folder. */
+  readonly spoolDir: string;
+  readonly signal: AbortSignal;
+};
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Reads the rows of a file, unpacked. Throws `backup_damaged` when the file is missing or is not what was written, at the
+ * latest behind its last row: whoever does something with the rows must be able to undo it.
+ */
+export async function* readRows(
+  file: PackedFile,
+  { place, spoolDir, signal }: ReadTools,
+): AsyncGenerator<Buffer> {
+  const inPlace = place.pathOf(file.key);
+  const path = inPlace ?? join(spoolDir, `read-${process.pid}-${randomUUID()}`);
+  const hash = createHash('sha256');
+  let [bytes, rows] = [0, 0];
+  try {
+    if (inPlace === null) await place.get(file.key, path, signal);
+    const unpacked = createGunzip({ chunkSize: chunkBytes });
+    const packed = async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        bytes += chunk.length;
+        yield chunk;
+      }
+    };
+    const reading = pipeline(
+      createReadStream(path, { highWaterMark: chunkBytes }),
+      packed,
+      unpacked,
+      {
+        signal,
+      },
+    );
+    // Whoever reads the rows gets the error.
+    reading.catch(() => {});
+    for await (const chunk of unpacked as AsyncIterable<Buffer>) {
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) rows += 1;
+      yield chunk;
+    }
+    await reading;
+  } catch (error) {
+    signal.throwIfAborted();
+    const code = systemCode(error);
+    const isMissing = error instanceof ObjectMissing || code === 'ENOENT' || code === 'ENOTDIR';
+    if (isMissing) throw damaged(place, file.key, 'is missing', error);
+    if (isUnpackable(error)) throw damaged(place, file.key, 'cannot be unpacked', error);
+    throw toPlaceError(fromFileSystem(error, `${file.key} cannot be read from ${place.location}`));
+  } finally {
+    if (inPlace === null) await rm(path, { force: true });
+  }
+  const sha256 = hash.digest('hex');
+  if (bytes !== file.size_bytes || sha256 !== file.sha256) {
+    throw damaged(place, file.key, `has ${bytes} bytes and the SHA-256 ${sha256}`);
+  }
+  if (rows !== file.rows)
+    throw damaged(place, file.key, `has ${rows} rows instead of ${file.rows}`);
+}
+
+function isUnpackable(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
+}
+
+export function damaged(place: Place, key: string, what: string, cause?: unknown): AppError {
+  return new AppError('backup_damaged', {
+    detail: `${key} in ${place.location} ${what}. Use another backup: svcctl backup ls lists those that are there.`,
+    cause,
+  });
+}
+
+/** The lines of a text that comes in chunks, without their ends. */
+export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      const line = chunk.subarray(from, at);
+      yield (rest.length === 0 ? line : Buffer.concat([...rest, line])).toString();
+      rest = [];
+      from = at + 1;
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from));
+  }
+}
+
+/** The objects that a backup needs, in the order in which it lists them. Throws `backup_damaged`. */
+export async function* eachSavedObject(
+  { objects }: Manifest,
+  tools: ReadTools,
+): AsyncGenerator<SavedObject> {
+  for (const list of objects.lists) {
+    for await (const line of linesOf(readRows(list, tools))) yield JSON.parse(line) as SavedObject;
+  }
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../kernel/errors.ts';
+import { createGate } from '../kernel/gate.ts';
+import { checkObject } from '../platform/objects/check-object.ts';
+import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { objectKey } from './manifest.ts';
+import { isIntact, type Place } from './place.ts';
+import { eachObject, type ObjectRow } from './snapshot.ts';
+
+const objectsAtOnce = 8;
+
+export type ObjectSaver = {
+  /**
+   * Brings all objects that the database refers to into the place. Without `mayLack`, one that is missing or damaged is
+   * a fault: 500 `segment_damaged`. Returns the pages of rows as they come, each when its objects are in the place.
+   */
+  save(
+    db: Queryable,
+    options: { mayLack: boolean; signal: AbortSignal },
+  ): AsyncGenerator<ObjectRow[]>;
+  /** How many bytes of objects were brought so far. */
+  newBytes(): number;
+};
+
+/**
+ * `sizes` says what the place holds, by key, and `trusted` which objects of it, as texts of `trustText`, need not be read
+ * to know that they are what they should be. An object enters a place only after its SHA-256 was compared.
+ */
+export function createObjectSaver(tools: {
+  readonly source: ObjectStore;
+  readonly place: Place;
+  readonly spoolDir: string;
+  readonly sizes: Map<string, number>;
+  readonly trusted: ReadonlySet<string>;
+  readonly onObject: (bytes: number) => void;
+}): ObjectSaver {
+  const { source, place, spoolDir, sizes, trusted } = tools;
+  /** What this run has brought or read already. */
+  const done = new Set<string>();
+  let newBytes = 0;
+
+  async function bring(row: ObjectRow, signal: AbortSignal): Promise<void> {
+    const target = objectKey(row.key);
+    if (done.has(row.key)) return;
+    const isThere =
+      sizes.get(target) === row.size_bytes &&
+      (trusted.has(trustText(row)) || (await isIntact(place, { ...row, key: target }, signal)));
+    if (!isThere) {
+      await copy(row, target, signal);
+      sizes.set(target, row.size_bytes);
+      newBytes += row.size_bytes;
+    }
+    done.add(row.key);
+  }
+
+  async function copy(row: ObjectRow, target: string, signal: AbortSignal): Promise<void> {
+    const ref = { key: row.key, sizeBytes: row.size_bytes, sha256: Buffer.from(row.sha256, 'hex') };
+    const inPlace = source.pathOf(row.key);
+    const path = inPlace ?? join(spoolDir, `object-${process.pid}-${randomUUID()}`);
+    try {
+      if (inPlace === null) await source.get(row.key, path, signal);
+      await checkObject(path, ref, { signal });
+      // An object is never written to, so that the place may link to it instead of copying it.
+      await place.put(target, path, signal, { mayTake: true });
+    } finally {
+      if (inPlace === null) await rm(path, { force: true });
+    }
+  }
+
+  return {
+    newBytes: () => newBytes,
+    async *save(db, { mayLack, signal }) {
+      const gate = createGate(objectsAtOnce);
+      for await (const page of eachObject(db)) {
+        signal.throwIfAborted();
+        const outcomes = await Promise.allSettled(
+          page.map((row) =>
+            gate.run(async () => {
+              try {
+                await bring(row, signal);
+              } catch (error) {
+                if (!isObjectFault(error)) throw error;
+                if (!mayLack) throw lacking(row, error);
+              }
+              tools.onObject(row.size_bytes);
+            }),
+          ),
+        );
+        const failed = outcomes.find(({ status }) => status === 'rejected');
+        if (failed?.status === 'rejected') throw failed.reason;
+        yield page;
+      }
+    },
+  };
+}
+
+/** Names an object with its content, as far as its reference tells it. */
+export function trustText({
+  key,
+  size_bytes,
+  sha256,
+}: Pick<ObjectRow, 'key' | 'size_bytes' | 'sha256'>) {
+  return `${key}\n${size_bytes}\n${sha256}`;
+}
+
+function lacking(row: ObjectRow, cause: Error): AppError {
+  return new AppError('segment_damaged', {
+    detail: `There is no backup: ${cause.message}. Run svcctl retention verify, and put the object ${row.key} back from an earlier backup.`,
+    cause,
+  });
+}

@@ -1,0 +1,145 @@
+import { createGate } from '../kernel/gate.ts';
+import { copyTable } from '../platform/postgres/copy-out.ts';
+import { isSameTriple } from '../records/segments.ts';
+import type { Manifest, PackedFile, SavedTable, TablePart } from './manifest.ts';
+import { packRows } from './pack-rows.ts';
+import type { Place } from './place.ts';
+import { type LiveTable, listMonths, sumMonth } from './queries.ts';
+import type { Snapshot } from './snapshot.ts';
+
+export const recordsTable = 'enrichment_records';
+/** So many tables or months are read side by side: packing takes more CPU time than PostgreSQL does. */
+const connections = 3;
+
+type Options = {
+  readonly place: Place;
+  readonly spoolDir: string;
+  readonly signal: AbortSignal;
+  /** The backup whose files are taken for the months that have not changed; null for none. */
+  readonly former: Manifest | null;
+  readonly isTrusting: boolean;
+  readonly fileBytes?: number | undefined;
+  /** Is told of the records that are done. */
+  readonly onRecords: (rows: number) => void;
+};
+
+/** Writes the rows of all tables into the place, as they are in the snapshot. */
+export async function saveTables(
+  snapshot: Snapshot,
+  tables: readonly LiveTable[],
+  options: Options,
+): Promise<{ tables: SavedTable[]; newBytes: number }> {
+  const months = await snapshot.read(listMonths);
+  const gate = createGate(connections);
+  let newBytes = 0;
+  const failing = new AbortController();
+  const signal = AbortSignal.any([options.signal, failing.signal]);
+  const save = (table: LiveTable, month: string | null) =>
+    gate.run(async () => {
+      signal.throwIfAborted();
+      try {
+        const saved = await savePart(snapshot, { table, month }, { ...options, signal });
+        newBytes += saved.newBytes;
+        return saved.part;
+      } catch (error) {
+        // The others need not go on.
+        failing.abort(error);
+        throw error;
+      }
+    });
+  const saved = await settle(
+    tables.map(async (table): Promise<SavedTable> => {
+      const parts = await settle(
+        table.name === recordsTable
+          ? months.map((month) => save(table, month))
+          : [save(table, null)],
+      );
+      return {
+        name: table.name,
+        columns: table.columns,
+        parts: parts.filter((part) => part !== null),
+      };
+    }),
+  );
+  return { tables: saved, newBytes };
+}
+
+/** Waits for all, so that nothing is at work any more when this throws what failed first. */
+async function settle<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
+}
+
+async function savePart(
+  snapshot: Snapshot,
+  { table, month }: { table: LiveTable; month: string | null },
+  options: Options,
+): Promise<{ part: TablePart | null; newBytes: number }> {
+  const source = month === null ? table.name : partitionOf(month);
+  return snapshot.read(async (connection) => {
+    const sums = month === null ? undefined : await sumMonth(connection, source);
+    if (month !== null && sums === undefined) return { part: null, newBytes: 0 };
+    const proof = month !== null && sums !== undefined ? { month, ...sums } : undefined;
+    const former = proof && (await findUnchanged(table, proof, options));
+    if (former) {
+      options.onRecords(former.rows);
+      return { part: former, newBytes: 0 };
+    }
+    const copy = copyTable(connection, { table: source, columns: table.columns });
+    const isRead = { done: false };
+    const cancel = () => {
+      if (!isRead.done) void connection.cancel().catch(() => {});
+    };
+    options.signal.addEventListener('abort', cancel, { once: true });
+    try {
+      const { files, newBytes } = await packRows(copy, {
+        ...options,
+        folder: `tables/${table.name}`,
+        // A row may refer to another one of its table, so all of them are loaded at once.
+        fileBytes: table.refers_to.length > 0 ? Number.POSITIVE_INFINITY : options.fileBytes,
+        onRows: (rows) => {
+          if (month !== null) options.onRecords(rows);
+        },
+      });
+      const rows = await copy.counted;
+      isRead.done = true;
+      const packed = files.reduce((sum, file) => sum + file.rows, 0);
+      if (packed !== rows) throw new Error(`${packed} of ${rows} rows of ${source} were packed`);
+      if (files.length === 0) return { part: null, newBytes };
+      return { part: { rows, files, ...(proof === undefined ? {} : { month: proof }) }, newBytes };
+    } finally {
+      options.signal.removeEventListener('abort', cancel);
+      copy.destroy();
+    }
+  });
+}
+
+/**
+ * Finds the files of the former backup that hold exactly these rows. Records never change: so a month whose records have
+ * the same count, bytes and digest, and of which none was stored later, has the same rows.
+ */
+async function findUnchanged(
+  table: LiveTable,
+  month: NonNullable<TablePart['month']>,
+  { former, place, signal }: Options,
+): Promise<TablePart | null> {
+  const before = former?.tables.find(({ name }) => name === table.name);
+  if (before?.columns.join() !== table.columns.join()) return null;
+  const part = before.parts.find((each) => each.month?.month === month.month);
+  if (part?.month === undefined || part.month.newest !== month.newest) return null;
+  if (!isSameTriple(part.month, month)) return null;
+  for (const file of part.files) {
+    if ((await place.head(file.key, signal))?.sizeBytes !== file.size_bytes) return null;
+  }
+  return part;
+}
+
+/** The name of the table that holds a month of records. */
+function partitionOf(month: string): string {
+  return `${recordsTable}_${month.replace('-', '_')}`;
+}
+
+/** All files of a table. */
+export function filesOf({ parts }: SavedTable): PackedFile[] {
+  return parts.flatMap(({ files }) => files);
+}

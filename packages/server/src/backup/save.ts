@@ -1,0 +1,247 @@
+import { AppError } from '../kernel/errors.ts';
+import { randomText } from '../kernel/ids.ts';
+import type { Log } from '../platform/log.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { listTables } from '../platform/postgres/migrate.ts';
+import { busy, withSessionLock } from '../platform/work/session-lock.ts';
+import { type Manifest, newManifest, type SavedObject } from './manifest.ts';
+import { packRows } from './pack-rows.ts';
+import { listBackups, listSizes, type Place, putManifest, readManifest } from './place.ts';
+import * as queries from './queries.ts';
+import { eachSavedObject } from './read-files.ts';
+import { createObjectSaver, type ObjectSaver, trustText } from './save-objects.ts';
+import { filesOf, saveTables } from './save-tables.ts';
+import type { SealedKey } from './sealed-key.ts';
+import { type ObjectRow, openSnapshot, type Snapshot } from './snapshot.ts';
+
+/** How far a backup, its verification or a restore is. */
+export type Step = {
+  readonly name: 'objects' | 'records' | 'verification';
+  readonly done: number;
+  /** 0 while it is unknown. */
+  readonly total: number;
+  readonly bytes: number;
+};
+
+export type SaveTools = {
+  readonly db: Database;
+  /** The store of cold data. */
+  readonly source: ObjectStore;
+  readonly place: Place;
+  readonly spoolDir: string;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onStep: (step: Step) => void;
+};
+
+export type SaveOptions = {
+  /** Reads neither objects nor months of records again that are as they were in the newest backup of the place. */
+  readonly isIncremental: boolean;
+  readonly secretKey: SealedKey | null;
+  readonly release: string;
+  /** Rows of earlier backups are forgotten after so many days; 0 for never. */
+  readonly historyDays: number;
+  /** How many bytes of rows begin a new file. */
+  readonly fileBytes?: number | undefined;
+};
+
+export type Saved = { readonly manifest: Manifest; readonly newBytes: number };
+
+/**
+ * Makes a backup of one moment, while others read, write and move. Throws `backup_busy`, 500 `segment_damaged` when an
+ * object is missing, and `backup_place_unavailable`; then there is no manifest, and the next run goes on with what is in
+ * the place.
+ */
+export async function save(tools: SaveTools, options: SaveOptions): Promise<Saved> {
+  const { db, place, signal } = tools;
+  const lost = 'The connection that keeps other backups away from this place was lost.';
+  const saved = await withSessionLock(
+    db,
+    { name: 'backups', of: place.location },
+    { signal, lost, work: (own) => saveAlone({ ...tools, signal: own }, options) },
+  );
+  if (saved !== busy) return saved;
+  throw new AppError('backup_busy', {
+    detail: `Another backup to ${place.location} is under way. Try again when it has ended.`,
+  });
+}
+
+async function saveAlone(tools: SaveTools, options: SaveOptions): Promise<Saved> {
+  const { db, place } = tools;
+  const { isIncremental, historyDays } = options;
+  const id = newId();
+  await queries.insertRun(db, { id, place: place.location, isIncremental });
+  try {
+    const saved = await write(tools, options, id);
+    const { taken_at: takenAt, records, size_bytes: sizeBytes } = saved.manifest;
+    const { newBytes } = saved;
+    await queries.finishRun(db, { id, takenAt, records: records.count, sizeBytes, newBytes });
+    if (historyDays > 0) await queries.forgetRuns(db, historyDays);
+    return saved;
+  } catch (error) {
+    const { code, detail } =
+      error instanceof AppError
+        ? error
+        : {
+            code: 'internal_error',
+            detail: error instanceof Error ? error.message : String(error),
+          };
+    // What failed is to be told, also when the database does not answer any more.
+    await queries.failRun(db, { id, code, error: detail }).catch(() => {});
+    throw error;
+  }
+}
+
+/** The time makes ids sort, and people see it in the names of folders: `20260305T140709Z-9fK2`. */
+function newId(): string {
+  const at = new Date().toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
+  return `${at}-${randomText(4)}`;
+}
+
+async function write(tools: SaveTools, options: SaveOptions, id: string): Promise<Saved> {
+  const { place, spoolDir, signal } = tools;
+  const former = options.isIncremental ? await findFormer(place, signal) : null;
+  const { snapshot, saver, objects } = await saveObjects(tools, options, former);
+  try {
+    const [live, migrations, records] = await snapshot.read(async (connection) => [
+      await queries.describeTables(connection, await listSavedTables()),
+      await queries.listMigrations(connection),
+      await queries.sumCounters(connection),
+    ]);
+    let rows = 0;
+    const saved = await saveTables(snapshot, live, {
+      ...tools,
+      former,
+      isTrusting: options.isIncremental,
+      fileBytes: options.fileBytes,
+      onRecords(more) {
+        rows += more;
+        tools.onStep({ name: 'records', done: rows, total: records.hot, bytes: rows });
+      },
+    });
+    const sequences = await queries.listSequences(
+      tools.db,
+      live.map(({ name }) => name),
+    );
+    const files = [...saved.tables.flatMap(filesOf), ...objects.lists];
+    const manifest = newManifest({
+      id,
+      taken_at: snapshot.takenAt,
+      release: options.release,
+      migrations,
+      tables: saved.tables,
+      sequences,
+      objects,
+      records: { count: records.count, bytes: records.bytes, digest: records.digest },
+      size_bytes: objects.size_bytes + files.reduce((sum, file) => sum + file.size_bytes, 0),
+      secret_key: options.secretKey,
+    });
+    await putManifest(place, manifest, { spoolDir, signal });
+    return { manifest, newBytes: saver.newBytes() + saved.newBytes };
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/**
+ * What a restored database makes anew, or should not have: sessions and one-time links may have been ended since, and
+ * the limits are those of the minute.
+ */
+const leftOut: readonly string[] = [
+  'schema_migrations',
+  'restores',
+  'restored_files',
+  'sessions',
+  'sign_in_links',
+  'export_links',
+  'limit_use',
+];
+
+async function listSavedTables(): Promise<string[]> {
+  return (await listTables()).filter((name) => !leftOut.includes(name));
+}
+
+async function findFormer(place: Place, signal: AbortSignal): Promise<Manifest | null> {
+  const newest = (await listBackups(place, signal)).at(-1);
+  return newest === undefined ? null : readManifest(place, newest, signal);
+}
+
+/**
+ * Brings the objects twice: first those of the moment, while they may be removed, and then, from a snapshot on, the few
+ * that came since, while nothing is removed. So removals wait for a short time, however much there is to copy.
+ */
+async function saveObjects(
+  tools: SaveTools,
+  { isIncremental }: SaveOptions,
+  former: Manifest | null,
+): Promise<{ snapshot: Snapshot; saver: ObjectSaver; objects: Manifest['objects'] }> {
+  const { db, place, signal } = tools;
+  const total = await queries.countObjects(db);
+  let [done, bytes] = [0, 0];
+  const saver = createObjectSaver({
+    ...tools,
+    sizes: await listSizes(place, 'objects/', signal),
+    trusted: await listTrusted(tools, former),
+    onObject(sizeBytes) {
+      done += 1;
+      bytes += sizeBytes;
+      tools.onStep({ name: 'objects', done: Math.min(done, total), total, bytes });
+    },
+  });
+  for await (const _ of saver.save(db, { mayLack: true, signal })) signal.throwIfAborted();
+  const lost = 'The connection that keeps objects from being removed was lost.';
+  const held = await withSessionLock(
+    db,
+    { name: 'objectHolds', isShared: true },
+    {
+      signal,
+      lost,
+      async work(holding) {
+        const snapshot = await openSnapshot(db);
+        try {
+          return { snapshot, saver, objects: await listObjects(snapshot, holding) };
+        } catch (error) {
+          await snapshot.close();
+          throw error;
+        }
+      },
+    },
+  );
+  if (held === busy) throw new Error('a lock that is only shared was held alone');
+  return held;
+
+  function listObjects(snapshot: Snapshot, holding: AbortSignal): Promise<Manifest['objects']> {
+    return snapshot.read(async (connection) => {
+      const sums = { count: 0, size_bytes: 0 };
+      async function* lines() {
+        for await (const page of saver.save(connection, { mayLack: false, signal: holding })) {
+          sums.count += page.length;
+          for (const { size_bytes } of page) sums.size_bytes += size_bytes;
+          yield Buffer.from(page.map((row) => `${JSON.stringify(toSaved(row))}\n`).join(''));
+        }
+      }
+      const target = { ...tools, folder: 'tables/objects', isTrusting: isIncremental };
+      const { files } = await packRows(lines(), { ...target, signal: holding });
+      return { ...sums, lists: files };
+    });
+  }
+}
+
+function toSaved({ count, bytes, digest, ...object }: ObjectRow): SavedObject {
+  const isSegment = count !== null && bytes !== null && digest !== null;
+  return { ...object, records: isSegment ? { count, bytes, digest } : null };
+}
+
+/** The objects of the former backup, which were read when it was made. */
+async function listTrusted(
+  { place, spoolDir, signal }: SaveTools,
+  former: Manifest | null,
+): Promise<Set<string>> {
+  const trusted = new Set<string>();
+  if (former === null) return trusted;
+  for await (const object of eachSavedObject(former, { place, spoolDir, signal })) {
+    trusted.add(trustText(object));
+  }
+  return trusted;
+}

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../kernel/errors.ts';
+import { createGate } from '../kernel/gate.ts';
+import type { DuckDb } from '../platform/duckdb.ts';
+import { checkObject } from '../platform/objects/check-object.ts';
+import { isObjectFault } from '../platform/objects/objects.ts';
+import {
+  isSameTriple,
+  readSegmentDays,
+  SegmentFault,
+  sumTriples,
+  type Triple,
+} from '../records/segments.ts';
+import { type Manifest, objectKey, type SavedObject, type SavedTable } from './manifest.ts';
+import { eachSavedObject, linesOf, type ReadTools, readRows } from './read-files.ts';
+import type { Step } from './save.ts';
+import { recordsTable } from './save-tables.ts';
+import { createRecordSums } from './sum-records.ts';
+
+/** Something that is not what was written. */
+export type BackupProblem = {
+  readonly kind: 'file' | 'object' | 'records' | 'counters';
+  readonly key: string;
+  readonly message: string;
+};
+
+export type BackupReport = {
+  readonly problem_count: number;
+  /** The first of them. */
+  readonly problems: readonly BackupProblem[];
+  readonly files: number;
+  readonly objects: number;
+  /** What was found, computed from the rows and the segments. */
+  readonly hot: Triple;
+  readonly cold: Triple;
+};
+
+export type VerifyTools = ReadTools & {
+  readonly duckdb: DuckDb;
+  readonly onStep: (step: Step) => void;
+};
+
+const listed = 1000;
+/** So many files or objects are read side by side. */
+const atOnce = 2;
+
+/**
+ * Reads everything that a backup needs, and compares it with the manifest: files and objects by their SHA-256, and
+ * records, hot and cold, by count, bytes and digest, computed from their content. These together must be what the
+ * counters said. It changes nothing. Throws `backup_place_unavailable` when something cannot be read at all.
+ */
+export async function verify(manifest: Manifest, tools: VerifyTools): Promise<BackupReport> {
+  const problems: BackupProblem[] = [];
+  let [count, files, objects, bytes] = [0, 0, 0, 0];
+  const add = (problem: BackupProblem) => {
+    count += 1;
+    if (problems.length < listed) problems.push(problem);
+  };
+  const advance = (sizeBytes: number) => {
+    bytes += sizeBytes;
+    tools.onStep({ name: 'verification', done: bytes, total: manifest.size_bytes, bytes });
+  };
+  const hot: Triple[] = [];
+  const cold: Triple[] = [];
+  const gate = createGate(atOnce);
+  await inTurns(manifest.tables, gate, async (table) => {
+    files += table.parts.reduce((sum, part) => sum + part.files.length, 0);
+    hot.push(...(await verifyTable(table, tools, { add, advance })));
+  });
+  try {
+    for await (const page of inPages(eachSavedObject(manifest, tools))) {
+      objects += page.length;
+      await inTurns(page, gate, async (object) => {
+        const found = await verifyObject(object, tools, add);
+        if (found !== null) cold.push(found);
+        advance(object.size_bytes);
+      });
+    }
+  } catch (error) {
+    add(toProblem('file', manifest.objects.lists[0]?.key ?? '', error));
+  }
+  const [hotSum, coldSum] = [sumTriples(hot), sumTriples(cold)];
+  if (count === 0 && !isSameTriple(sumTriples([hotSum, coldSum]), manifest.records)) {
+    const message = `the counters say ${describe(manifest.records)}; there are ${describe(sumTriples([hotSum, coldSum]))}`;
+    add({ kind: 'counters', key: 'leaf_tenants', message });
+  }
+  files += manifest.objects.lists.length;
+  return { problem_count: count, problems, files, objects, hot: hotSum, cold: coldSum };
+}
+
+type Report = { add: (problem: BackupProblem) => void; advance: (sizeBytes: number) => void };
+
+/** Reads the files of a table. Returns what its months of records hold. */
+async function verifyTable(
+  table: SavedTable,
+  tools: VerifyTools,
+  { add, advance }: Report,
+): Promise<Triple[]> {
+  const found: Triple[] = [];
+  for (const { files, month } of table.parts) {
+    const sums = table.name === recordsTable ? createRecordSums(table.columns) : null;
+    let isWhole = true;
+    for (const file of files) {
+      try {
+        if (sums === null)
+          for await (const _ of readRows(file, tools)) tools.signal.throwIfAborted();
+        else for await (const line of linesOf(readRows(file, tools))) sums.add(line);
+      } catch (error) {
+        isWhole = false;
+        add(toProblem('file', file.key, error));
+      }
+      advance(file.size_bytes);
+    }
+    if (sums === null || !isWhole) continue;
+    const triple = sums.triple();
+    found.push(triple);
+    if (month !== undefined && !isSameTriple(triple, month)) {
+      const message = `${month.month} had ${describe(month)}; its files hold ${describe(triple)}`;
+      add({ kind: 'records', key: files[0]?.key ?? '', message });
+    }
+  }
+  return found;
+}
+
+/** Reads an object. Returns what its records are; null when it is no segment, or is damaged. */
+async function verifyObject(
+  object: SavedObject,
+  { place, duckdb, spoolDir, signal }: VerifyTools,
+  add: (problem: BackupProblem) => void,
+): Promise<Triple | null> {
+  const key = objectKey(object.key);
+  const inPlace = place.pathOf(key);
+  const path = inPlace ?? join(spoolDir, `verify-${process.pid}-${randomUUID()}.parquet`);
+  const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };
+  try {
+    if (inPlace === null) await place.get(key, path, signal);
+    await checkObject(path, ref, { signal });
+    if (object.records === null) return null;
+    const days = await readSegmentDays(duckdb, { tenant: object.tenant, path, signal });
+    const found = sumTriples(days);
+    if (isSameTriple(found, object.records)) return found;
+    const message = `the catalogue says ${describe(object.records)}; it holds ${describe(found)}`;
+    add({ kind: 'records', key, message });
+  } catch (error) {
+    add(toProblem('object', key, error));
+  } finally {
+    if (inPlace === null) await rm(path, { force: true });
+  }
+  return null;
+}
+
+/** What is wrong with the backup is told; what keeps it from being read is thrown. */
+function toProblem(kind: BackupProblem['kind'], key: string, error: unknown): BackupProblem {
+  const isDamage =
+    isObjectFault(error) ||
+    error instanceof SegmentFault ||
+    (error instanceof AppError && error.code === 'backup_damaged');
+  if (!isDamage) throw error;
+  return { kind, key, message: error instanceof AppError ? error.detail : error.message };
+}
+
+function describe({ count, bytes, digest }: Triple): string {
+  return `${count} records of ${bytes} bytes with the digest ${BigInt(digest).toString(16).padStart(16, '0')}`;
+}
+
+async function inTurns<T>(
+  items: readonly T[],
+  gate: ReturnType<typeof createGate>,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const works = items.map((item) => gate.run(() => work(item)));
+  await Promise.allSettled(works);
+  await Promise.all(works);
+}
+
+const pageItems = 500;
+
+async function* inPages<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let page: T[] = [];
+  for await (const item of items) {
+    page.push(item);
+    if (page.length < pageItems) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}

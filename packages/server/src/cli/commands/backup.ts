@@ -1,0 +1,260 @@
+import type { Command } from 'commander';
+import { loadSettings } from '../../config/settings.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { askSecret } from '../confirm.ts';
+import type { Context } from '../context.ts';
+import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
+import { required, withExamples } from '../help.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { createProgress, type Progress } from '../progress.ts';
+
+type App = typeof import('../../app.ts');
+type BackupTools = Parameters<App['backUp']>[0];
+type BackupSummary = Awaited<ReturnType<App['listPlace']>>[number];
+type BackupReport = Awaited<ReturnType<App['verifyBackup']>>['report'];
+
+const placeHelp = 'a folder, or s3://bucket/prefix?endpoint=…&region=…';
+const leastPassphrase = 12;
+
+const summaryFields = [
+  'id',
+  'place',
+  'taken_at',
+  'release',
+  'records',
+  'objects',
+  'size_bytes',
+  'has_secret_key',
+] as const satisfies readonly (keyof BackupSummary)[];
+
+type CreateOptions = {
+  out?: string;
+  incremental?: true;
+  withKey?: true;
+  verify?: true;
+  json?: JsonOption;
+};
+
+export function fillBackup(command: Command, context: Context, release: string): void {
+  command
+    .description(
+      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while\nthe service goes on. Backups in one place share what they have in common. The same command goes on\nwith what a killed one has left.',
+    )
+    .option('--out <place>', `where backups lie: ${placeHelp}`)
+    .option('--incremental', 'take from the newest backup there what has not changed, unread')
+    .option(
+      '--with-key',
+      'also the key of webhook secrets, under a passphrase: SVC_BACKUP_PASSPHRASE, or asked',
+    )
+    .option('--verify', 'read the backup back at the end')
+    .option(jsonFlags, jsonHelp)
+    .action((options: CreateOptions) => create(context, release, options));
+  withExamples(command, [
+    'svcctl backup --out /mnt/backups --incremental',
+    "svcctl backup --out 's3://backups/svcctl?region=eu-central-1' --with-key --verify",
+  ]);
+}
+
+async function create(context: Context, release: string, options: CreateOptions): Promise<void> {
+  const out = required(options.out, '--out');
+  const { incremental = false, withKey = false, verify = false, json } = options;
+  const { settings, app, tools, progress } = await openTools(context, release);
+  const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
+  const made = await app
+    .backUp(tools, { out, isIncremental: incremental, passphrase, isVerified: verify })
+    .finally(() => progress.clear());
+  const { report, ...summary } = made;
+  const fields = [...summaryFields, 'new_bytes', ...(report === null ? [] : ['report'])];
+  const printed = report === null ? summary : made;
+  if (json !== undefined) await printObject(context, JSON.stringify(printed), { json, fields });
+  else await context.out.write(`${summary.id}\n`);
+  context.note(
+    `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
+  );
+  if (settings.secretKey === undefined && !withKey) {
+    context.note(
+      'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
+    );
+  }
+  if (report !== null) assertRight(context, report);
+}
+
+type FromOptions = { id?: string; json?: JsonOption };
+
+export function addBackupVerify(backup: Command, context: Context, release: string): void {
+  const command = backup
+    .command('verify')
+    .summary('read a backup back, and prove it')
+    .description(
+      'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest\nof its records anew. It needs no service and no database. The exit code is 1 on any difference.',
+    )
+    .argument('<from>', placeHelp)
+    .option('--id <id>', 'which backup; the newest unless given')
+    .option(jsonFlags, jsonHelp)
+    .action((from: string, options: FromOptions) => verify(context, release, { from, ...options }));
+  withExamples(command, [
+    'svcctl backup verify /mnt/backups',
+    'svcctl backup verify /mnt/backups --id 20260305T140709Z-9fK2',
+  ]);
+}
+
+async function verify(
+  context: Context,
+  release: string,
+  { from, id, json }: FromOptions & { from: string },
+): Promise<void> {
+  const { app, tools, progress } = await openTools(context, release);
+  const found = await app.verifyBackup(tools, { from, id }).finally(() => progress.clear());
+  const fields = [...summaryFields, 'report'];
+  if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
+  else await printProblems(context, found.report);
+  assertRight(context, found.report);
+}
+
+export function addBackupLs(backup: Command, context: Context, release: string): void {
+  const command = backup
+    .command('ls')
+    .summary('list the backups in a place, the newest first')
+    .description('Lists the whole backups in a place, the newest first.')
+    .argument('<from>', placeHelp)
+    .option(jsonFlags, jsonHelp)
+    .action((from: string, { json }: FromOptions) => list(context, release, { from, json }));
+  withExamples(command, ['svcctl backup ls /mnt/backups']);
+}
+
+async function list(
+  context: Context,
+  release: string,
+  { from, json }: { from: string; json: JsonOption },
+): Promise<void> {
+  const printer = createRowPrinter<BackupSummary>(context, {
+    fields: summaryFields,
+    json,
+    columns: [
+      { title: 'ID', value: (row) => row.id },
+      {
+        title: 'TAKEN AT',
+        value: (row) => row.taken_at,
+        shown: (row) => formatInstant(row.taken_at),
+      },
+      {
+        title: 'RECORDS',
+        value: (row) => String(row.records),
+        shown: (row) => formatCount(row.records),
+      },
+      {
+        title: 'SIZE',
+        value: (row) => String(row.size_bytes),
+        shown: (row) => formatBytes(row.size_bytes),
+      },
+      { title: 'KEY', value: (row) => (row.has_secret_key ? 'yes' : 'no') },
+    ],
+  });
+  const { app, tools } = await openTools(context, release);
+  const found = await app.listPlace(tools, from);
+  await printer.write(found.map((row) => JSON.stringify(row)));
+  await printer.end();
+}
+
+/** What the commands about backups need of this process. */
+export async function openTools(context: Context, release: string) {
+  const { io } = context;
+  const settings = loadSettings(io.env);
+  const app = await import('../../app.ts');
+  const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+  const progress = createSteps(context);
+  const tools: BackupTools = {
+    settings,
+    log,
+    signal: io.signal,
+    cwd: io.cwd,
+    release,
+    onStep: (step) => progress.show(step),
+  };
+  return { settings, app, tools, progress };
+}
+
+type ShownStep = Parameters<BackupTools['onStep']>[0];
+
+/** A bar for each step; the next one takes the place of the one before. */
+function createSteps(context: Context): { show(step: ShownStep): void; clear(): void } {
+  let bar: { name: string; progress: Progress } | undefined;
+  return {
+    show(step) {
+      if (bar?.name !== step.name) {
+        bar?.progress.clear();
+        const describe = (done: number) =>
+          step.name === 'verification'
+            ? `${formatBytes(done)} of ${formatBytes(step.total)}`
+            : `${formatCount(done)} of ${formatNumberOf(step.total, step.name.replace(/s$/, ''))}`;
+        const speed = (perSecond: number) => `${formatCount(perSecond)} rows/s`;
+        const options = { label: step.name, total: step.total, describe };
+        bar = {
+          name: step.name,
+          progress: createProgress(
+            context.io,
+            step.name === 'records' ? { ...options, speed } : options,
+          ),
+        };
+      }
+      bar.progress.update(step.done, step.bytes);
+    },
+    clear: () => bar?.progress.clear(),
+  };
+}
+
+export function describe({
+  records,
+  objects,
+  size_bytes,
+}: Pick<BackupSummary, 'records' | 'objects' | 'size_bytes'>): string {
+  return `${formatNumberOf(records, 'record')} and ${formatNumberOf(objects, 'object')} (${formatBytes(size_bytes)})`;
+}
+
+async function printProblems(context: Context, { problems }: BackupReport): Promise<void> {
+  const printer = createRowPrinter<BackupReport['problems'][number]>(context, {
+    fields: ['kind', 'key', 'message'],
+    json: undefined,
+    columns: [
+      { title: 'KIND', value: (row) => row.kind },
+      { title: 'KEY', value: (row) => row.key },
+      { title: 'PROBLEM', value: (row) => row.message },
+    ],
+  });
+  await printer.write(problems.map((row) => JSON.stringify(row)));
+  await printer.end();
+}
+
+function assertRight(context: Context, report: BackupReport): void {
+  if (report.problem_count > 0) {
+    throw new AppError('verify_failed', {
+      detail: `${formatNumberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
+    });
+  }
+  const { hot, cold, files, objects } = report;
+  context.note(
+    `Right: ${formatNumberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${formatNumberOf(files, 'file')} and ${formatNumberOf(objects, 'object')} by SHA-256.`,
+  );
+}
+
+/** Takes the passphrase from the setting, or asks for it twice. Throws `usage_invalid`. */
+async function newPassphrase(context: Context, given: string | undefined): Promise<string> {
+  const passphrase = given ?? (await askPassphrase(context, 'Passphrase for the secret key: '));
+  if (passphrase.length < leastPassphrase) {
+    throw new AppError('usage_invalid', {
+      detail: `The passphrase has ${passphrase.length} characters; it takes ${leastPassphrase} or more.`,
+    });
+  }
+  if (given === undefined && (await askSecret(context, 'Once more: ')) !== passphrase) {
+    throw new AppError('usage_invalid', { detail: 'The two passphrases differ.' });
+  }
+  return passphrase;
+}
+
+export async function askPassphrase(context: Context, question: string): Promise<string> {
+  const { stdin, stderr } = context.io;
+  if (stdin.isTTY === true && stderr.isTTY === true) return askSecret(context, question);
+  throw new AppError('usage_invalid', {
+    detail: 'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
+  });
+}
