@@ -29,6 +29,7 @@ const serverRules = [
   { files: /^access\//, may: [/^access\//, ...feature] },
   { files: /^notices\//, may: [/^notices\//, ...feature] },
   { files: /^overview\//, may: [/^overview\//, ...feature] },
+  { files: /^health\//, may: [/^health\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
   { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },

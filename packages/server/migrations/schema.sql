@@ -602,6 +602,24 @@ create table object_removals (
 
 CREATE INDEX object_removals_remove_after_idx ON public.object_removals USING btree (remove_after);
 
+create table processes (
+  id text collate "C" not null,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  node text not null,
+  roles text[] not null,
+  url text,
+  settings jsonb not null,
+  since timestamp with time zone not null default now(),
+  seen_at timestamp with time zone not null default now(),
+  clock_ahead_millis bigint,
+  disk_free_bytes bigint,
+  disk_total_bytes bigint,
+  store_state text,
+  constraint processes_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+
 create table restored_files (
   path text collate "C" not null,
   constraint restored_files_pkey PRIMARY KEY (path)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -12,9 +12,11 @@ import {
   makeFirstAdminToken,
   type NewToken,
 } from './access/index.ts';
+import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
 import { openOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
+import { createOwnPresence } from './app/health.ts';
 import { createHttp } from './app/http.ts';
 import { createNotices } from './app/notices.ts';
 import { createSumming } from './app/overview.ts';
@@ -91,6 +93,9 @@ export async function startService(
     const metrics = observeDatabase(db, () => cold.watch.state().state);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
+    const presence = createOwnPresence(db, { settings, log, watch: cold.watch });
+    // Only when all else has ended: until then it may hold what others wait for.
+    closers.push(() => presence.stop());
     const waiting = createWaiting();
     const paceOf = (work: Paced) =>
       createPace({
@@ -104,7 +109,7 @@ export async function startService(
     const bulkJobs = createBulkJobs(db, { settings, log, wakeUp, pace: paceOf('retries') });
     const summing = createSumming(db, { settings, log });
     const notices = createNotices(db, { settings, log, state, watch: cold.watch });
-    const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, closers };
+    const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, presence, closers };
     const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs, notices });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
@@ -136,6 +141,7 @@ export async function startService(
       works.push(work);
     }
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
+    await presence.start(url);
     closers.push(await announce(settings.dataDir, url));
     log.info({ url, roles: settings.roles }, 'ready');
     const publicUrl = settings.publicUrl ?? url;
@@ -320,29 +326,6 @@ async function untilReachable<T>(
       await setTimeout(1000, undefined, { signal });
     }
   }
-}
-
-/**
- * Returns the origin under which this machine reaches the service. A wildcard address cannot be connected to
- * everywhere, so it becomes `localhost`.
- */
-function originOf(host: string, address: AddressInfo): string {
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
-}
-
-/**
- * Writes `service.json`, from which commands on this machine learn the URL of the service. The result removes the file
- * again.
- */
-async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
-  const path = join(dataDir, 'service.json');
-  const text = `${JSON.stringify({ url, pid: process.pid })}\n`;
-  await writeFile(path, text);
-  return async () => {
-    // Another service may have started on this folder and have written its own file since: that one stays.
-    if ((await readFile(path, 'utf8').catch(() => '')) === text) await rm(path, { force: true });
-  };
 }
 
 function refusePort(error: unknown): never {

@@ -1,6 +1,7 @@
 import { accessContract } from './access/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
+import { healthContract } from './health/contract.ts';
 import { noticesContract } from './notices/contract.ts';
 import { overviewContract } from './overview/contract.ts';
 import { recordsContract } from './records/contract.ts';
@@ -13,6 +14,7 @@ import { webhooksContract } from './webhooks/contract.ts';
 export const apiContract = {
   ...accessContract,
   ...overviewContract,
+  ...healthContract,
   ...recordsContract,
   ...tagsContract,
   ...versionsContract,
@@ -26,6 +28,7 @@ export const apiContract = {
 export * from './access/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
+export * from './health/contract.ts';
 export * from './notices/contract.ts';
 export * from './overview/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';

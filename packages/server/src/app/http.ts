@@ -8,6 +8,7 @@ import {
 } from '../access/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Presence } from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
@@ -26,6 +27,7 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
+import { addHealth } from './health.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addRetention, type Retention } from './retention.ts';
@@ -43,6 +45,7 @@ export function createHttp(parts: {
   waiting: Waiting;
   wakeUp: ReportWakeUp;
   cold: ColdTier;
+  presence: Presence;
   retention: Retention;
   counting: Counting;
   jobs: ExportJobs;
@@ -50,7 +53,7 @@ export function createHttp(parts: {
   notices: Notices;
   closers: Closers;
 }): HttpServer {
-  const { settings, log, db, state, metrics, wakeUp, cold, closers } = parts;
+  const { settings, log, db, state, metrics, wakeUp, cold, presence, closers } = parts;
   const { retention, counting, jobs, bulkJobs, notices } = parts;
   const isTrusted = isWithin(settings.trustedProxies);
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
@@ -81,6 +84,7 @@ export function createHttp(parts: {
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
     addOverview(http, db, { watch: cold.watch });
+    addHealth(http, db, { cold, presence });
   }
   addOriginRoutes(http, {
     version: readRelease(),

@@ -36,6 +36,14 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'ps',
+    summary: 'the processes of the service',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/ps.ts')).fillPs(command, context);
+    },
+  },
+  {
     name: 'records',
     summary: 'enrichment records: browse, read, store',
     async fill(records, context) {

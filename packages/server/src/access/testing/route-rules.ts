@@ -50,6 +50,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   listDatasets: rule('enrichment:read', reads, 'empty', untold),
   listMonthSums: rule('enrichment:read', reads, 'empty', untold),
   getOverview: rule('any', reads, 'empty', untold),
+  getStatus: rule('admin', reads, '403', untold),
   listRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),

@@ -190,7 +190,7 @@ function refuseChanged(
 }
 
 /** The names of the migrations of this release, in their order. */
-async function listMigrations(): Promise<string[]> {
+export async function listMigrations(): Promise<string[]> {
   return (await readdir(migrationsDir)).filter((name) => fileName.test(name)).sort();
 }
 

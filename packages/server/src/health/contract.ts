@@ -1,0 +1,61 @@
+import { type Static, Type } from 'typebox';
+import { storeStates } from '../kernel/values.ts';
+import type { RouteContract } from '../platform/http/contract.ts';
+import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { processStates } from './values.ts';
+
+const processSchema = Type.Object({
+  id: Type.String(),
+  host: Type.String(),
+  pid: Type.Integer(),
+  version: Type.String({ description: 'of svcctl' }),
+  node: Type.String({ description: 'version of Node.js' }),
+  roles: Type.Array(Type.String()),
+  url: nullable(Type.String({ description: 'where it listens; null: it does not' })),
+  state: oneOf(
+    processStates,
+    'live, silent (missed beats), or gone (killed or frozen; it did not stop by itself)',
+  ),
+  since: instantSchema,
+  seen_at: instantSchema,
+  silent_seconds: Type.Number({ description: 'since it was last seen, by the database’s clock' }),
+  clock_ahead_ms: nullable(
+    Type.Integer({ description: 'how far its clock is ahead of the database’s' }),
+  ),
+  disk_free_bytes: nullable(Type.Integer({ description: 'of the disk with its data folder' })),
+  disk_total_bytes: nullable(Type.Integer()),
+  store_state: nullable(oneOf(storeStates, 'how it sees the store of cold data')),
+  settings: Type.Record(Type.String(), Type.String(), {
+    description: 'those that processes on one database should share, as its roles need them',
+  }),
+});
+export type ProcessRow = Static<typeof processSchema>;
+
+const statusSchema = Type.Object({
+  at: instantSchema,
+  process_id: Type.String({ description: 'of the process that answers' }),
+  version: Type.String({ description: 'of its release' }),
+  database: Type.Object({
+    version: Type.String({ examples: ['18.4'] }),
+    size_bytes: Type.Integer(),
+    migration: Type.String({ description: 'the last one applied' }),
+    known_migration: Type.String({ description: 'the last one that this release knows' }),
+  }),
+  store: Type.Object({ location: Type.String(), state: oneOf(storeStates) }),
+  processes: Type.Array(processSchema, { description: 'the oldest first; gone ones for a day' }),
+});
+export type Status = Static<typeof statusSchema>;
+
+export const healthContract = {
+  getStatus: {
+    id: 'getStatus',
+    method: 'GET',
+    path: '/status',
+    tag: 'Health',
+    summary: 'The processes and what they stand on',
+    description:
+      'Every process on this database says each ten seconds that it lives. Not for tokens limited to tenants, because it tells hosts and places.',
+    scope: 'admin',
+    responses: { 200: { description: 'As it is now.', schema: statusSchema } },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,120 @@
+import { statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+import type { Clock } from '../kernel/clock.ts';
+import { newId } from '../kernel/ids.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../platform/work/repeat.ts';
+import { forgetProcesses, removeProcess, writeBeat } from './queries.ts';
+import { beatSeconds } from './values.ts';
+
+/** What a process tells the others of itself. */
+export type About = {
+  readonly version: string;
+  readonly roles: readonly string[];
+  /** Those of its settings that all processes on a database should share; nothing secret. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly dataDir: string;
+};
+
+/** That this process is known to the others: in the table `processes`, from its first beat to its stop. */
+export type Presence = {
+  readonly id: string;
+  /** Begins to say that this process lives, and where it listens. The first beat is written before this returns. */
+  start(url: string | null): Promise<void>;
+  /** Says now how this process is. */
+  poke(): void;
+  /** Ends that, and removes what was said. */
+  stop(): Promise<void>;
+};
+
+/** Every so many beats, processes that are long gone are forgotten. */
+const beatsToForget = 60;
+/** A folder on a file system that hangs is not waited for. */
+const diskMillis = 1000;
+/** An answer that took longer says little about the difference of two clocks. */
+const clockMillis = 1000;
+
+/**
+ * Makes the presence of this process. A beat is one small statement every ten seconds, on whatever connection of the
+ * pool is free: a process that has none for so long is told as silent, which is what its callers see, too.
+ */
+export function createPresence(
+  db: Database,
+  parts: { about: About; storeState: () => string; clock: Clock; log: Log },
+): Presence {
+  const { about, storeState, clock, log } = parts;
+  const id = newId('prc');
+  const measureDisk = createDiskMeasure(about.dataDir);
+  let clockAheadMillis: number | null = null;
+  let beats = 0;
+  let hasFailed = false;
+  let listensAt: string | null = null;
+
+  async function beat(): Promise<void> {
+    const { version, roles, settings } = about;
+    const disk = await measureDisk();
+    const startedAt = performance.now();
+    const begun = clock();
+    const databaseMillis = await writeBeat(db, {
+      ...{ id, host: hostname(), pid: process.pid, version, node: process.version },
+      ...{ roles, url: listensAt, settings, clockAheadMillis, ...disk, storeState: storeState() },
+    });
+    const tookMillis = performance.now() - startedAt;
+    // The database told the time somewhere between the call and its answer. The next beat says what came of it.
+    if (tookMillis < clockMillis) {
+      clockAheadMillis = Math.round(begun + tookMillis / 2 - databaseMillis);
+    }
+    if (beats % beatsToForget === 0) await forgetProcesses(db);
+    beats += 1;
+    if (hasFailed) log.info('other processes see again that this one lives');
+    hasFailed = false;
+  }
+
+  function tell(error: unknown): void {
+    // Whatever else needs the database says so as well: once is enough here.
+    if (!hasFailed) log.warn({ err: error }, 'other processes cannot see that this one lives');
+    hasFailed = true;
+  }
+
+  let beating: Repeated | undefined;
+  return {
+    id,
+    async start(url) {
+      listensAt = url;
+      beating = repeat(beat, { everyMillis: beatSeconds * 1000, onError: tell });
+      // The second one tells how far the clocks differ.
+      await beat().then(beat).catch(tell);
+    },
+    poke: () => beating?.poke(),
+    async stop() {
+      await beating?.stop();
+      if (beats === 0) return;
+      // Without a database nobody is there to be told; the row is told as gone until it is forgotten.
+      await removeProcess(db, id).catch((error) => log.debug({ err: error }, 'not signed off'));
+    },
+  };
+}
+
+type Disk = { diskFreeBytes: number | null; diskTotalBytes: number | null };
+
+/** Measures the disk of a folder, one look at a time: what does not answer in time is unknown. */
+function createDiskMeasure(folder: string): () => Promise<Disk> {
+  const unknown: Disk = { diskFreeBytes: null, diskTotalBytes: null };
+  let looking: Promise<Disk> | undefined;
+  const look = async (): Promise<Disk> => {
+    try {
+      const { bsize, bavail, blocks } = await statfs(folder);
+      return { diskFreeBytes: bavail * bsize, diskTotalBytes: blocks * bsize };
+    } catch {
+      return unknown;
+    } finally {
+      looking = undefined;
+    }
+  };
+  return () => {
+    looking ??= look();
+    return Promise.race([looking, setTimeout(diskMillis, unknown, { ref: false })]);
+  };
+}

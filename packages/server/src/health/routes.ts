@@ -1,0 +1,17 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { healthContract } from './contract.ts';
+import { type Answering, readStatus } from './read-status.ts';
+
+/** Adds the routes that tell how the service itself is. */
+export function addHealthRoutes(
+  http: HttpServer,
+  db: Database,
+  { clock, ...answering }: Answering & { clock: Clock },
+): void {
+  http.route(healthContract.getStatus, async ({ actor }) => ({
+    at: new Date(clock()).toISOString(),
+    ...(await readStatus(db, actor, answering)),
+  }));
+}

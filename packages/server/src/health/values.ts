@@ -1,0 +1,24 @@
+// The closed lists of health, shared by contract, command line and console.
+
+/**
+ * What is known of a process by its heartbeat:
+ *
+ * - live: it said so within the last 30 seconds.
+ * - silent: it has missed beats. It is busy, frozen, gone, or does not reach the database.
+ * - gone: it was silent for so long that the database has ended its connections. It was killed, or is frozen.
+ */
+export const processStates = ['live', 'silent', 'gone'] as const;
+export type ProcessState = (typeof processStates)[number];
+
+/** How often a process says that it lives. */
+export const beatSeconds = 10;
+/** Three beats missing: a process that is only busy misses one. */
+const silentSeconds = 30;
+/** The database ends any connection that was silent for 90 s, so nothing of the process is left there. */
+const goneSeconds = 120;
+
+/** What a process is that was last heard of so many seconds ago, by the clock of the database. */
+export function processStateOf(seconds: number): ProcessState {
+  if (seconds < silentSeconds) return 'live';
+  return seconds < goneSeconds ? 'silent' : 'gone';
+}
