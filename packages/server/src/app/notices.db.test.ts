@@ -3,18 +3,13 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
-import { loadSettings } from '../config/settings.ts';
-import { evaluate } from '../notices/evaluate.ts';
 import { claimSends } from '../notices/queries.ts';
-import { type SendOptions, sendDue } from '../notices/send.ts';
-import { createLog } from '../platform/log.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
-import { createSecretBox, findSecretKey } from '../webhooks/index.ts';
-import { createNotices } from './notices.ts';
+import { failFor, type Looking, recover, startLooking } from './testing/looking.ts';
 
 let service: TestService;
 let receiver: Receiver;
-let process: { look(): Promise<void>; send(): Promise<void>; stop(): Promise<void> };
+let process: Looking;
 const env = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_NOTIFY_DEAD_LETTERS: '3',
@@ -24,7 +19,7 @@ const env = {
 beforeAll(async () => {
   receiver = await startReceiver();
   service = await startTestService({ ...env, SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
-  process = await startProcess();
+  process = await startLooking(service, env);
 });
 afterEach(async () => {
   for (const table of ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints']) {
@@ -39,42 +34,6 @@ afterAll(async () => {
   await service.stop();
   await receiver.close();
 });
-
-/** Does what the service does every half a minute, when it is told to. The service itself goes on beside it. */
-async function startProcess() {
-  const settings = loadSettings({
-    ...{ ...env, DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir },
-  });
-  const log = createLog('silent');
-  const box = createSecretBox(await findSecretKey(service.db, settings));
-  const state = { cursorKey: null, secretBox: box };
-  const watch = { state: () => ({ state: 'own' as const, problem: null }) };
-  const notices = createNotices(service.db, { settings, log, state, watch: watch as never });
-  const options: SendOptions = {
-    ...{ channel: notices.channel, open: (sealed) => box.open(sealed), timeoutSeconds: 15, log },
-  };
-  const signal = new AbortController().signal;
-  const send = () => sendDue(service.db, options, signal);
-  return {
-    send,
-    async look() {
-      // The service may be looking at this moment.
-      while (!(await evaluate(service.db, { find: notices.find, historyDays: 400 })));
-      await send();
-    },
-    stop: () => notices.stop(),
-  };
-}
-
-/** Lets time pass for all that is stored. */
-async function pass(seconds: number) {
-  const earlier = (column: string) => `${column} = ${column} - make_interval(secs => ${seconds})`;
-  const change = (table: string, columns: string[]) =>
-    service.db.pool.query(`update ${table} set ${columns.map(earlier).join(', ')}`);
-  await change('notices', ['since', 'created_at', 'told_at', 'missing_since', 'ended_at']);
-  await change('notice_sends', ['next_attempt_at', 'finished_at']);
-  await change('webhook_endpoints', ['failing_since']);
-}
 
 async function add(more: object = {}) {
   const path = `/${Math.random().toString(36).slice(2)}`;
@@ -96,16 +55,6 @@ async function add(more: object = {}) {
   };
 }
 
-async function failFor(seconds: number) {
-  const { id } = await seedEndpoint(service.db, { tenant: 'TX' });
-  await service.db.query(sql`
-    update webhook_endpoints set failures_in_row = 3,
-      failing_since = now() - make_interval(secs => ${seconds}) where id = ${id}`);
-  return id;
-}
-const recover = (id: string) =>
-  service.db.query(sql`
-    update webhook_endpoints set failures_in_row = 0, failing_since = null where id = ${id}`);
 const list = async () => (await service.call('GET', '/notify/targets')).json.data;
 
 test.each([
@@ -113,6 +62,9 @@ test.each([
   [{ url: 'https://169.254.169.254/' }, 'target_blocked'],
   [{ url: 'ftp://127.0.0.1/' }, 'target_invalid'],
   [{ url: undefined }, 'request_invalid'],
+  [{ to: 'ops@acme.example' }, 'request_invalid'],
+  // Without SVC_SMTP_URL nobody can be told by e-mail.
+  [{ kind: 'email', url: undefined, to: 'ops@acme.example' }, 'request_invalid'],
   [{ kinds: [] }, 'request_invalid'],
   [{ kinds: ['rain'] }, 'request_invalid'],
   [{ min_severity: 'loud' }, 'request_invalid'],
@@ -155,10 +107,10 @@ test('a test is signed, and its end is told at once and in the list, which shows
 
 test('a trouble is told once however many look, again after a day, and when it is over', async () => {
   const target = await add();
-  const id = await failFor(3590);
+  const id = await failFor(service.db, 3590);
   await process.look();
   expect(target.told()).toEqual([]);
-  await pass(10);
+  await process.pass(10);
   await Promise.all(Array.from({ length: 4 }, () => process.look()));
   await receiver.waitUntil(() => target.messages().length > 0);
   await process.look();
@@ -171,12 +123,12 @@ test('a trouble is told once however many look, again after a day, and when it i
   });
   expect(Date.parse(first.since)).toBeLessThan(Date.now() - 3_600_000);
 
-  await pass(86_400);
+  await process.pass(86_400);
   await process.look();
   await receiver.waitUntil(() => target.messages().length > 1);
-  await recover(id);
+  await recover(service.db, id);
   await process.look();
-  await pass(900);
+  await process.pass(900);
   await process.look();
   await receiver.waitUntil(() => target.messages().length > 2);
   await process.look();
@@ -190,18 +142,18 @@ test('a trouble is told once however many look, again after a day, and when it i
 
 test('a trouble that flaps is told once', async () => {
   const target = await add();
-  const id = await failFor(4000);
+  const id = await failFor(service.db, 4000);
   await process.look();
   for (let round = 0; round < 3; round += 1) {
-    await recover(id);
+    await recover(service.db, id);
     await process.look();
-    await pass(600);
+    await process.pass(600);
     await process.look();
     await service.db.query(sql`
       update webhook_endpoints set failures_in_row = 3, failing_since = now() - interval '2 hours'
       where id = ${id}`);
     await process.look();
-    await pass(600);
+    await process.pass(600);
   }
   await receiver.waitUntil(() => target.messages().length > 0);
   expect(target.told()).toEqual([[`begun endpoints_failing ${id}`]]);
@@ -212,12 +164,12 @@ test('dead letters are told from a number on, and when they have lasted', async 
   const endpoint = await seedEndpoint(service.db);
   await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
   await process.look();
-  await pass(1000);
+  await process.pass(1000);
   await process.look();
   await seedDeliveries(service.db, endpoint, 1, { status: 'abandoned' });
   await process.look();
   expect(target.told()).toEqual([]);
-  await pass(300);
+  await process.pass(300);
   await process.look();
   await receiver.waitUntil(() => target.messages().length > 0);
   expect(target.told()).toEqual([['begun deliveries_abandoned']]);
@@ -225,7 +177,7 @@ test('dead letters are told from a number on, and when they have lasted', async 
 
 test('what a process that was killed has stored, or begun to send, another one sends', async () => {
   const target = await add();
-  const id = await failFor(4000);
+  const id = await failFor(service.db, 4000);
   receiver.behave(() => answer(503));
   // It is stored, and tried once.
   await process.look();
@@ -240,7 +192,7 @@ test('what a process that was killed has stored, or begun to send, another one s
   expect(taken).toMatchObject([{ target_id: target.id, attempts: 2 }]);
   await process.send();
   expect(target.messages()).toHaveLength(1);
-  await pass(45);
+  await process.pass(45);
   await process.send();
   await receiver.waitUntil(() => target.messages().length === 2);
   expect(target.told()).toEqual(Array(2).fill([`begun endpoints_failing ${id}`]));
@@ -253,7 +205,7 @@ test('a target that is down is tried for a day, and then others are told of it u
   const down = await add();
   const other = await add({ kinds: ['notices_undelivered'] });
   receiver.behave(({ path }) => answer(path === down.path ? 500 : 204));
-  await failFor(4000);
+  await failFor(service.db, 4000);
   await process.look();
   // The seconds until the next attempt, which is then due.
   const hurry = async (attempts: number) =>

@@ -5,6 +5,7 @@ import { systemClock } from '../kernel/clock.ts';
 import {
   addNoticeRoutes,
   type Channel,
+  createEmailChannel,
   describeEvent,
   describeTrouble,
   describeTroubleOf,
@@ -49,7 +50,19 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     timeoutMillis: timeoutSeconds * 1000,
     allowTargets: settings.allowTargets,
   });
-  const channel = createWebhookChannel(sender, settings.publicUrl ?? null);
+  const stopping = new AbortController();
+  const origin = settings.publicUrl ?? null;
+  const channels = {
+    webhook: createWebhookChannel(sender, origin),
+    email: createEmailChannel({
+      smtpUrl: settings.smtpUrl,
+      from: settings.smtpFrom,
+      timeoutMillis: timeoutSeconds * 1000,
+      origin,
+      signal: stopping.signal,
+    }),
+  };
+  const channel: Channel = (to, message) => channels[to.kind](to, message);
   const find = createFind({ settings, watch });
   let notices: Repeated | undefined;
   return {
@@ -64,6 +77,7 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     poke: () => notices?.poke(),
     async stop() {
       // What is cut is sent again by whoever takes it next.
+      stopping.abort();
       sender.cut();
       await notices?.stop();
       await sender.close();
@@ -81,6 +95,7 @@ export function addNotices(
   addNoticeRoutes(http, db, {
     channel: notices.channel,
     assertAllowed: (url) => target.assertAllowed(url),
+    hasEmail: settings.smtpUrl !== undefined && settings.smtpFrom !== undefined,
     newSecret,
     seal: (secret) => secretBox(state).seal(secret),
     open: (sealed) => secretBox(state).open(sealed),

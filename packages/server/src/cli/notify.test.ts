@@ -10,7 +10,7 @@ afterEach(() => api.reset());
 afterAll(() => api.close());
 
 const target = {
-  ...{ id: 'ntt_1', kind: 'webhook', url: 'https://pager.example/in', kinds: null },
+  ...{ id: 'ntt_1', kind: 'webhook', url: 'https://pager.example/in', to: null, kinds: null },
   ...{ min_severity: 'warning', enabled: true, created_by: 'ops' },
   created_at: '2026-03-05T10:00:00.000000Z',
   last_send: {

@@ -291,6 +291,19 @@ export const settingRows = {
     120,
     'One delivery attempt in all, from name look-up to the last byte.',
   ),
+  smtpUrl: {
+    ...url(
+      'SVC_SMTP_URL',
+      ['smtp', 'smtps'],
+      'Server that takes notices by e-mail, as smtp://user:password@host:587 or smtps://…:465; unset = no e-mail. With a password, smtp:// asks for STARTTLS.',
+    ),
+    secret: true,
+  },
+  smtpFrom: text(
+    'SVC_SMTP_FROM',
+    undefined,
+    'Sender of these e-mails, such as svcctl@acme.example.',
+  ),
   notifyDeadLetters: integer(
     'SVC_NOTIFY_DEAD_LETTERS',
     1000,

@@ -20,7 +20,8 @@ const severitySchema = oneOf(severities, 'the least that is told');
 export const targetSchema = Type.Object({
   id: Type.String(),
   kind: oneOf(targetKinds),
-  url: nullable(Type.String()),
+  url: nullable(Type.String({ description: 'of a webhook' })),
+  to: nullable(Type.String({ description: 'of an e-mail' })),
   kinds: nullable(kindsSchema),
   min_severity: severitySchema,
   enabled: Type.Boolean(),
@@ -48,6 +49,14 @@ export const newTargetSchema = Type.Object(
     kind: oneOf(targetKinds),
     url: Type.Optional(
       Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
+    ),
+    to: Type.Optional(
+      Type.String({
+        minLength: 3,
+        maxLength: 254,
+        pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
+        description: 'of an e-mail: one address',
+      }),
     ),
     kinds: Type.Optional(nullable(kindsSchema)),
     min_severity: Type.Optional(
@@ -102,7 +111,7 @@ export const noticesContract = {
     path: '/notify/targets',
     tag: 'Notices',
     summary: 'Have somebody told',
-    description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. ${forAll}`,
+    description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
     body: newTargetSchema,
     responses: {
@@ -110,7 +119,9 @@ export const noticesContract = {
         description: 'Added.',
         schema: Type.Object({
           ...targetSchema.properties,
-          secret: nullable(Type.String({ description: 'whsec_…, shown this once' })),
+          secret: nullable(
+            Type.String({ description: 'whsec_…, shown this once; null for e-mail' }),
+          ),
         }),
       },
       400: problem,

@@ -1,4 +1,5 @@
 export { describeEvent, describeTrouble, describeTroubleOf } from './describe.ts';
+export { createEmailChannel } from './email.ts';
 export type { Find } from './evaluate.ts';
 export { toWebhookBody } from './message.ts';
 export { listUnreached } from './queries.ts';

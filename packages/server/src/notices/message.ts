@@ -1,4 +1,5 @@
 import type { Item } from './queries.ts';
+import type { Telling } from './values.ts';
 
 /** What is sent to a target at once. */
 export type Message = {
@@ -25,4 +26,43 @@ export function toWebhookBody({ items, more, createdAt }: Message, origin: strin
       more,
     },
   });
+}
+
+const openings: Readonly<Record<Telling, string>> = {
+  begun: '',
+  reminder: 'Still: ',
+  over: 'Over: ',
+  event: '',
+  test: '',
+};
+
+/** Subject and text of an e-mail: what, since when, what to do, and where. */
+export function toEmailText(
+  { items, more, createdAt, id }: Message,
+  origin: string | null,
+): { subject: string; text: string } {
+  const [first] = items;
+  const others = items.length + more - 1;
+  const titleOf = (item: Item) => `${openings[item.telling]}${item.title}`;
+  const parts = items.map((item) => {
+    const { severity, since, tenant, advice, place, telling } = item;
+    return [
+      `${severity.toUpperCase()}  ${titleOf(item)}.`,
+      `Since ${minuteOf(since ?? createdAt)} UTC${tenant === null ? '' : `, tenant ${tenant}`}.`,
+      ...(telling === 'over' ? [] : [advice]),
+      ...(origin === null ? [] : [`${origin}/${place}`]),
+    ].join('\n');
+  });
+  return {
+    subject: `[svcctl] ${first === undefined ? 'notices' : titleOf(first)}${others > 0 ? ` (and ${others} more)` : ''}`,
+    text: [
+      ...parts,
+      ...(more > 0 ? [`And ${more} more: svcctl notify log.`] : []),
+      `--\nTold by svcctl${origin === null ? '' : ` at ${origin}`}, message ${id}. Who is told: svcctl notify ls.`,
+    ].join('\n\n'),
+  };
+}
+
+function minuteOf(instant: string): string {
+  return instant.slice(0, 16).replace('T', ' ');
 }

@@ -13,6 +13,8 @@ import { type SendOptions, sendTo } from './send.ts';
 export type TargetOptions = Pick<SendOptions, 'channel' | 'open'> & {
   /** Throws 400 for a URL that may not be sent to. */
   readonly assertAllowed: (url: string) => Promise<void>;
+  /** Whether this process can send e-mail. */
+  readonly hasEmail: boolean;
   readonly newSecret: () => string;
   readonly seal: (secret: string, targetId: string) => Buffer;
   readonly audit: Audit;
@@ -42,14 +44,17 @@ export async function createTarget(
   body: Static<typeof newTargetSchema>,
 ) {
   requireAllTenants(caller.actor);
-  const { kind, url, kinds = null, min_severity } = body;
-  if (url === undefined) throw invalidInput('/url', 'is missing', 'field_required');
-  await options.assertAllowed(url);
+  const { kind, kinds = null, min_severity } = body;
+  const address = addressOf(body);
+  if (kind === 'webhook') await options.assertAllowed(address);
+  else if (!options.hasEmail) {
+    throw invalidInput('/kind', 'e-mail needs the settings SVC_SMTP_URL and SVC_SMTP_FROM');
+  }
   const id = newId('ntt');
-  const secret = options.newSecret();
+  const secret = kind === 'webhook' ? options.newSecret() : null;
   const made = await db.transaction(async (connection) => {
     await queries.insertTarget(connection, {
-      ...{ id, kind, address: url, kinds, secret: options.seal(secret, id) },
+      ...{ id, kind, address, kinds, secret: secret === null ? null : options.seal(secret, id) },
       // Who names kinds wants all of them.
       min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
       created_by: caller.actor.name,
@@ -59,6 +64,16 @@ export async function createTarget(
     return after;
   });
   return { ...made, secret };
+}
+
+/** The URL of a webhook, or the address of an e-mail. Throws 400 `request_invalid` for one too many or too few. */
+function addressOf({ kind, url, to }: Static<typeof newTargetSchema>): string {
+  const [own, other] = kind === 'webhook' ? (['url', 'to'] as const) : (['to', 'url'] as const);
+  const given = { url, to };
+  if (given[other] !== undefined) throw invalidInput(`/${other}`, `goes without the kind ${kind}`);
+  const address = given[own];
+  if (address === undefined) throw invalidInput(`/${own}`, 'is missing', 'field_required');
+  return address;
 }
 
 /** Throws 404 `notify_target_not_found`. */
@@ -129,7 +144,8 @@ function show(row: queries.TargetRow): NotifyTarget {
   const { last_at, last_state, last_attempts, last_error, last_is_test, address, ...plain } = row;
   return {
     ...plain,
-    url: address,
+    url: plain.kind === 'webhook' ? address : null,
+    to: plain.kind === 'email' ? address : null,
     last_send:
       last_at === null || last_state === null
         ? null

@@ -18,7 +18,7 @@ export const tellings = ['begun', 'reminder', 'over', 'event', 'test'] as const;
 export type Telling = (typeof tellings)[number];
 
 /** How a target is told. */
-export const targetKinds = ['webhook'] as const;
+export const targetKinds = ['webhook', 'email'] as const;
 export type TargetKind = (typeof targetKinds)[number];
 
 /** How far a message to a target has come: queued also means that it is tried again. */

@@ -5,7 +5,7 @@ import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatNumberOf, formatRelative } from '../format.ts';
-import { required, wholeNumber, withExamples } from '../help.ts';
+import { wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, type Output } from '../output.ts';
 import { parsePage, printList } from '../pages.ts';
 
@@ -16,6 +16,7 @@ const targetFields = [
   'id',
   'kind',
   'url',
+  'to',
   'kinds',
   'min_severity',
   'enabled',
@@ -31,7 +32,7 @@ export function addNotifyLs(notify: Command, context: Context): void {
     .description('Lists who is told of what is wrong, and how the last message to each fared.')
     .option(jsonFlags, jsonHelp)
     .action((options: { json?: JsonOption }) => list(context, options));
-  withExamples(command, ['svcctl notify ls', 'svcctl notify ls --json id,url,last_send']);
+  withExamples(command, ['svcctl notify ls', 'svcctl notify ls --json id,url,to,last_send']);
 }
 
 async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
@@ -75,8 +76,8 @@ async function list(context: Context, { json }: { json?: JsonOption }): Promise<
 
 const lastTexts = { queued: 'being sent', delivered: 'arrived', given_up: 'given up' } as const;
 
-function addressOf({ url }: Pick<Target, 'url'>): string {
-  return url ?? '';
+function addressOf({ url, to }: Pick<Target, 'url' | 'to'>): string {
+  return url ?? to ?? '';
 }
 
 /** What a target is told, as options. */
@@ -100,33 +101,40 @@ function wishesBody({ kind, severity }: Wishes) {
   return { kinds: kind?.includes('all') ? null : kinds, min_severity: severity };
 }
 
-type AddOptions = Wishes & { webhook?: string; json?: true };
+type AddOptions = Wishes & { webhook?: string; email?: string; json?: true };
 
 export function addNotifyAdd(notify: Command, context: Context): void {
   const command = notify
     .command('add')
     .summary('have somebody told')
     .description(
-      'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over.\nPrints the secret that notices are signed with, this once, alone on stdout.',
+      'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over.\nFor a webhook it prints the secret that notices are signed with, this once, alone on stdout.',
     )
-    .option('--webhook <url>', 'where notices are sent, https (required)');
+    .option('--webhook <url>', 'where notices are posted, https')
+    .option('--email <address>', 'where they are mailed, instead of a webhook');
   addWishes(command)
     .option('--json', 'print the whole answer as JSON')
     .action((options: AddOptions) => add(context, options));
   withExamples(command, [
     'svcctl notify add --webhook https://pager.acme.example/svcctl > secret.txt',
     'svcctl notify add --webhook https://chat.acme.example/in --kind export_done export_failed',
-    'svcctl notify add --webhook https://pager.acme.example/night --severity critical',
+    'svcctl notify add --email ops@acme.example --severity critical',
   ]);
 }
 
 async function add(context: Context, options: AddOptions): Promise<void> {
-  const url = required(options.webhook, '--webhook');
+  const { webhook: url, email: to } = options;
+  if ((url === undefined) === (to === undefined)) {
+    throw new AppError('usage_invalid', { detail: 'Give either --webhook or --email.' });
+  }
   const client = await context.connect();
-  const body = { kind: 'webhook' as const, url, ...wishesBody(options) };
+  const kind = url === undefined ? ('email' as const) : ('webhook' as const);
+  const body = { kind, url, to, ...wishesBody(options) };
   const made = await client.json('POST /notify/targets', { body });
-  await context.out.write(`${options.json ? JSON.stringify(made) : made.secret}\n`);
-  context.note(`Added ${made.id}: ${url}. The secret is shown only this once.`);
+  if (options.json) await context.out.write(`${JSON.stringify(made)}\n`);
+  else if (made.secret !== null) await context.out.write(`${made.secret}\n`);
+  const secret = made.secret === null ? '' : ' The secret is shown only this once.';
+  context.note(`Added ${made.id}: ${addressOf(made)}.${secret}`);
   context.hint(`try it: svcctl notify test ${made.id}`);
 }
 
