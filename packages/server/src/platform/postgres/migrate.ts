@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import {
   type Connection,
@@ -14,6 +14,7 @@ import {
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';
+import { type Revision, revisions } from './revisions.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
 const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
@@ -86,11 +87,12 @@ async function applyMissing(
     sql`select name, checksum from schema_migrations`,
   );
   const known = new Map(migrations.map((migration) => [migration.name, migration]));
-  for (const row of rows) refuseChanged(row, known.get(row.name));
+  const revised = rows.flatMap((row) => findRevision(row, known.get(row.name)) ?? []);
   const isNewer = rows.some((row) => !known.has(row.name));
   if (isNewer) requireSurvival(await listNewerMigrations(connection));
   const applied = new Set(rows.map((row) => row.name));
   const missing = migrations.filter((migration) => !applied.has(migration.name));
+  for (const revision of revised) await revise(connection, revision, known, signal);
   for (const migration of missing) await apply(connection, migration, signal);
   return missing.map((migration) => migration.name);
 }
@@ -110,23 +112,46 @@ async function prepareJournal(connection: Connection): Promise<void> {
   await connection.client.query('alter table schema_migrations add column needs text collate "C"');
 }
 
-/**
- * Applies a migration in one transaction. Processes of the previous release may be at work meanwhile: whoever wants a
- * table that the migration waits for waits behind it, so it gives up soon and tries again.
- */
 async function apply(
   connection: Connection,
   { name, text, checksum }: Migration,
   signal: AbortSignal,
 ): Promise<void> {
   const needs = name > previousRelease && survival.test(text) ? previousRelease : null;
+  const note = sql`
+    insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`;
+  await change(connection, text, note, signal);
+}
+
+/** Brings what an earlier text of a migration has made to what its text of today makes. */
+async function revise(
+  connection: Connection,
+  revision: Revision,
+  migrations: ReadonlyMap<string, Migration>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { text = '', checksum = '' } = migrations.get(revision.name) ?? {};
+  const whole = revision.isRepeated ? `${revision.change};\n${text}` : revision.change;
+  const note = sql`update schema_migrations set checksum = ${checksum} where name = ${revision.name}`;
+  await change(connection, whole, note, signal);
+}
+
+/**
+ * Changes the schema, and what the journal says of it, in one transaction. Processes of the previous release may be at
+ * work meanwhile: whoever wants a table that the change waits for waits behind it, so it gives up soon and tries again.
+ */
+async function change(
+  connection: Connection,
+  text: string,
+  note: Sql,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     try {
       await connection.client.query(`begin; set local lock_timeout = ${lockMillis}`);
       for (const statement of statementsOf(text)) await runPatiently(connection, statement);
-      await connection.query(sql`
-        insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`);
+      await connection.query(note);
       await connection.client.query('commit');
       return;
     } catch (error) {
@@ -179,11 +204,19 @@ function runPatiently({ client }: Connection, text: string) {
   return client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }
 
-function refuseChanged(
+/**
+ * Returns how to revise an applied migration, and undefined if it is as its file says. Throws `database_unusable` when
+ * it is neither.
+ */
+function findRevision(
   row: { name: string; checksum: string },
   known: Migration | undefined,
-): void {
-  if (known === undefined || known.checksum === row.checksum) return;
+): Revision | undefined {
+  if (known === undefined || known.checksum === row.checksum) return undefined;
+  const revision = revisions.find(
+    ({ name, checksum }) => name === row.name && checksum === row.checksum,
+  );
+  if (revision !== undefined) return revision;
   throw new AppError('database_unusable', {
     detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
   });
