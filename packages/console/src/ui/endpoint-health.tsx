@@ -54,5 +54,6 @@ export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode 
 
 function whyDisabled({ backlog, disabled_reason: reason }: Endpoint): string {
   if (backlog.is_discarding) return ': discards its backlog';
+  if (reason === 'failing') return ': failed for days';
   return reason === 'gone' ? ': gone (410)' : '';
 }

@@ -48,18 +48,18 @@ function userAgentOf({ headers }: FastifyRequest): string | null {
   return headers['user-agent']?.slice(0, maxUserAgentLength) ?? null;
 }
 
-/** Writes what was done without the API, on the machine that has the settings of the database. */
+/** Writes what was done without the API: on the machine that has the settings of the database, or by the service itself. */
 export async function auditLocally(
   db: Queryable,
   name: string,
-  act: { action: string; target: string | null; after: unknown },
+  act: { action: string; target: string | null; tenant?: string; after: unknown },
 ): Promise<void> {
   await queries.insertAuditEntry(db, {
     tokenId: null,
     tokenName: name,
     action: act.action,
     target: act.target,
-    tenant: null,
+    tenant: act.tenant ?? null,
     tenants: null,
     requestId: null,
     address: null,

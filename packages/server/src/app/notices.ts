@@ -1,4 +1,4 @@
-import { createAudit } from '../access/index.ts';
+import { auditLocally, createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listEndedExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -25,6 +25,7 @@ import { readRetentionOverview } from '../retention/index.ts';
 import {
   createSender,
   createTarget,
+  disableFailingEndpoints,
   findTroubles as findWebhookTroubles,
   newSecret,
   type Sender,
@@ -129,7 +130,7 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
       const single = findTroubles({
         retention,
         // Endpoints and targets are told of one by one.
-        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0 },
+        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0 },
         unreached: 0,
         isStoreUnusable: isStoreUnusable(watch),
       });
@@ -140,6 +141,12 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
         ),
         ...(await findUnreached(db)),
       ];
+    },
+    async disable(db, endpointIds) {
+      for (const after of await disableFailingEndpoints(db, endpointIds)) {
+        const { id, tenant } = after;
+        await auditLocally(db, 'svcctl', { action: 'endpoint.disable', target: id, tenant, after });
+      }
     },
     async events(db, since) {
       const ended = await listEndedExports(db, since);

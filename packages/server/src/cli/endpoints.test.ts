@@ -26,6 +26,8 @@ const endpoint: Endpoint = {
   max_attempts: null,
   retry_schedule: [5, 60],
   rate_limit: null,
+  disable_after_days: null,
+  failing_since: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
   backlog: { count: 0, is_exact: true, is_discarding: false },
   previous_secret_until: null,

@@ -11,6 +11,8 @@ export type About = {
   readonly name: string;
   /** RFC 3339. */
   readonly since: string;
+  /** When it will be disabled, RFC 3339. */
+  readonly until?: string | null;
 };
 
 type Words = Pick<Found, 'title' | 'advice' | 'place'>;
@@ -22,7 +24,7 @@ export function describeTrouble({ kind, count, id }: Trouble): Found {
 }
 
 /** A trouble of an endpoint or of a target, in words. */
-export function describeTroubleOf(kind: TroubleKind & keyof typeof ownWords, about: About): Found {
+export function describeTroubleOf(kind: keyof typeof ownWords, about: About): Found {
   return { kind, ...subjectOf(about), ...ownWords[kind](about) };
 }
 
@@ -55,6 +57,11 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
   }),
   endpoints_gone: (count) => ({
     title: `${countOf(count, 'endpoint')} gone (410)`,
+    advice: 'See which: svcctl endpoints ls.',
+    place: '#/endpoints',
+  }),
+  endpoints_disabled: (count) => ({
+    title: `${countOf(count, 'endpoint')} disabled after days of failures`,
     advice: 'See which: svcctl endpoints ls.',
     place: '#/endpoints',
   }),
@@ -92,6 +99,16 @@ const ownWords = {
   endpoints_gone: (about: About): Words => ({
     title: `The endpoint ${about.name} of ${about.tenant} was disabled, because it answered 410 Gone`,
     advice: `What comes for it waits. Ask ${about.tenant} for another URL, or delete it: svcctl endpoints show ${about.id}.`,
+    place: endpointPlace(about),
+  }),
+  endpoints_disabling: (about: About): Words => ({
+    title: `The endpoint ${about.name} of ${about.tenant} will be disabled after days of failures${about.until ? `, not before ${about.until.slice(0, 16).replace('T', ' ')} UTC` : ''}`,
+    advice: `What comes for it then waits. One success, or svcctl endpoints change ${about.id} --disable-after default, prevents it.`,
+    place: endpointPlace(about),
+  }),
+  endpoints_disabled: (about: About): Words => ({
+    title: `The endpoint ${about.name} of ${about.tenant} was disabled after days of failures`,
+    advice: `What comes for it waits. When its receiver works: svcctl endpoints enable ${about.id}.`,
     place: endpointPlace(about),
   }),
   notices_undelivered: (about: About): Words => ({

@@ -1,7 +1,7 @@
 import { newId } from '../kernel/ids.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './queries.ts';
-import { type Found, reconcile } from './reconcile.ts';
+import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
 import { noticeRules, severities, type Telling } from './values.ts';
 
 /** Looks at what is wrong now, and at what has ended since a time. It must throw rather than leave something out. */
@@ -9,6 +9,8 @@ export type Find = {
   troubles(db: Queryable): Promise<readonly Found[]>;
   /** `since` is RFC 3339; null when no event is known yet. */
   events(db: Queryable, since: string | null): Promise<readonly Found[]>;
+  /** Disables these endpoints, which was told a day ago, if they are to be. */
+  disable(db: Queryable, endpointIds: readonly string[]): Promise<void>;
 };
 
 /**
@@ -22,8 +24,11 @@ export async function evaluate(
 ): Promise<boolean> {
   return db.transaction(async (connection) => {
     if (!(await queries.tryLockNotices(connection))) return false;
+    const troubles = await find.troubles(connection);
+    const open = await queries.listOpenTroubles(connection);
+    await find.disable(connection, listAnnounced(open, troubles));
     const told = [
-      ...(await storeTroubles(connection, await find.troubles(connection))),
+      ...(await storeTroubles(connection, open, troubles)),
       ...(await storeEvents(
         connection,
         await find.events(connection, await queries.findLastEvent(connection)),
@@ -35,8 +40,30 @@ export async function evaluate(
   });
 }
 
-async function storeTroubles(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
-  const changes = reconcile(await queries.listOpenTroubles(db), found);
+/** So long before it is disabled, an endpoint is announced. */
+const noticeSeconds = 86_400;
+
+/** The endpoints of which was said for long enough that they will be disabled, and is still. */
+function listAnnounced(open: readonly OpenTrouble[], found: readonly Found[]): string[] {
+  const still = found.filter(({ kind }) => kind === 'endpoints_disabling');
+  const isAnnounced = ({ subject }: Found) =>
+    open.some(
+      (each) =>
+        each.kind === 'endpoints_disabling' &&
+        each.subject === subject &&
+        each.told_age !== null &&
+        each.missing_age === null &&
+        each.age >= noticeSeconds,
+    );
+  return still.filter(isAnnounced).map(({ subject }) => subject);
+}
+
+async function storeTroubles(
+  db: Queryable,
+  open: readonly OpenTrouble[],
+  found: readonly Found[],
+): Promise<queries.Item[]> {
+  const changes = reconcile(open, found);
   const begun = changes.begun.map(({ found: each, isTold }) =>
     toChange(newId('ntc'), each, isTold),
   );

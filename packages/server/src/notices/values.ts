@@ -9,8 +9,11 @@ export type Severity = (typeof severities)[number];
 export const eventKinds = ['export_done', 'export_failed'] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-/** What people can be told of: troubles, which begin and end, and events. */
-export const noticeKinds = [...troubleKinds, ...eventKinds] as const;
+/**
+ * What people can be told of: troubles, which begin and end, and events. That an endpoint will be disabled is not wrong
+ * in itself, but must be told before.
+ */
+export const noticeKinds = [...troubleKinds, 'endpoints_disabling', ...eventKinds] as const;
 export type NoticeKind = (typeof noticeKinds)[number];
 
 /** What is told of a notice: a trouble that begins, goes on or is over, an event, or a test. */
@@ -41,6 +44,8 @@ export const noticeRules: Readonly<Record<NoticeKind, NoticeRule>> = {
   endpoints_failing: rule('warning', 0),
   // Somebody has to decide, but nothing gets worse.
   endpoints_gone: rule('warning', 0, false),
+  endpoints_disabling: rule('warning', 3600),
+  endpoints_disabled: rule('warning', 0, false),
   deliveries_abandoned: rule('warning', 300),
   run_failed: rule('warning', 0),
   verification_failed: rule('warning', 0),

@@ -3,7 +3,7 @@ import type { Overview, Trouble } from './contract.ts';
 
 /** What is seen of the parts of an overview; a part that the caller may not see is null. */
 type Seen = Pick<Overview, 'retention'> & {
-  readonly webhooks: Pick<WebhooksOverview, 'abandoned' | 'failing' | 'gone'> | null;
+  readonly webhooks: Pick<WebhooksOverview, 'abandoned' | 'failing' | 'gone' | 'disabled'> | null;
   /** Targets of notices to which the last one was given up. */
   readonly unreached: number;
   /** Whether cold data can neither be written nor perhaps be read. */
@@ -13,7 +13,7 @@ type Seen = Pick<Overview, 'retention'> & {
 /** What is wrong, the worst first. Empty means that all is well, as far as the caller may see. */
 export function findTroubles({ retention, webhooks, unreached, isStoreUnusable }: Seen): Trouble[] {
   const { verification = null, run = null } = retention ?? {};
-  const { failing = 0, gone = 0, abandoned = 0 } = webhooks ?? {};
+  const { failing = 0, gone = 0, disabled = 0, abandoned = 0 } = webhooks ?? {};
   const differences = verification?.ok === false ? verification.problem_count : 0;
   const isUnread = verification?.ok === null;
   const all: Trouble[] = [
@@ -21,6 +21,7 @@ export function findTroubles({ retention, webhooks, unreached, isStoreUnusable }
     { kind: 'store_unusable', count: Number(retention !== null && isStoreUnusable), id: null },
     { kind: 'endpoints_failing', count: failing, id: null },
     { kind: 'endpoints_gone', count: gone, id: null },
+    { kind: 'endpoints_disabled', count: disabled, id: null },
     { kind: 'deliveries_abandoned', count: abandoned, id: null },
     {
       kind: 'run_failed',

@@ -6,6 +6,7 @@ export const troubleKinds = [
   'store_unusable',
   'endpoints_failing',
   'endpoints_gone',
+  'endpoints_disabled',
   'deliveries_abandoned',
   'run_failed',
   'verification_failed',

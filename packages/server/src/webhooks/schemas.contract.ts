@@ -47,6 +47,12 @@ const rateSchema = Type.Integer({
   maximum: 10_000,
   description: 'deliveries a second; null = no limit',
 });
+const disableAfterSchema = Type.Integer({
+  minimum: 1,
+  maximum: 30,
+  description:
+    'days of failures without a success after which the service disables it, told a day before; null = never',
+});
 const urlSchema = Type.String({ minLength: 1, maxLength: 2000 });
 const descriptionSchema = Type.String({ maxLength: 500, pattern: '^[^\\u0000\\ud800-\\udfff]*$' });
 
@@ -70,7 +76,12 @@ export const endpointSchema = Type.Object({
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String()),
   enabled: Type.Boolean(),
-  disabled_reason: nullable(oneOf(disabledReasons, 'gone: the receiver answered 410')),
+  disabled_reason: nullable(
+    oneOf(
+      disabledReasons,
+      'gone: the receiver answered 410; failing: it failed for disable_after_days',
+    ),
+  ),
   disabled_at: nullable(instantSchema),
   disabled_by: nullable(
     Type.String({ description: 'the name of the token; null when it was not an operator' }),
@@ -78,6 +89,11 @@ export const endpointSchema = Type.Object({
   max_attempts: nullable(maxAttemptsSchema),
   retry_schedule: nullable(scheduleSchema),
   rate_limit: nullable(rateSchema),
+  disable_after_days: nullable(disableAfterSchema),
+  failing_since: nullable({
+    ...instantSchema,
+    description: 'the first failure since the last success; null: the last attempt succeeded',
+  }),
   breaker: Type.Object({
     state: oneOf(
       breakerStates,
@@ -117,6 +133,7 @@ export const newEndpointSchema = Type.Object(
     max_attempts: Type.Optional(maxAttemptsSchema),
     retry_schedule: Type.Optional(scheduleSchema),
     rate_limit: Type.Optional(rateSchema),
+    disable_after_days: Type.Optional(disableAfterSchema),
     description: Type.Optional(descriptionSchema),
     secret: Type.Optional(
       Type.String({
@@ -139,6 +156,7 @@ export const endpointChangeSchema = Type.Object(
     max_attempts: Type.Optional(nullable(maxAttemptsSchema)),
     retry_schedule: Type.Optional(nullable(scheduleSchema)),
     rate_limit: Type.Optional(nullable(rateSchema)),
+    disable_after_days: Type.Optional(nullable(disableAfterSchema)),
     description: Type.Optional(nullable(descriptionSchema)),
   },
   { additionalProperties: false, minProperties: 1 },
@@ -319,6 +337,9 @@ export const webhooksOverviewSchema = Type.Object({
   failing: Type.Integer({ description: 'endpoints that are paused after failures in a row' }),
   degraded: Type.Integer({ description: 'other endpoints whose last attempt failed' }),
   gone: Type.Integer({ description: 'endpoints that are disabled because they answered 410' }),
+  disabled: Type.Integer({
+    description: 'endpoints that the service disabled after days of failures',
+  }),
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',
   }),

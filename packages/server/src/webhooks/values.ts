@@ -53,8 +53,8 @@ export const waitReasons = [
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
-/** Who disabled an endpoint: an operator, or its receiver, which answered 410. */
-export const disabledReasons = ['operator', 'gone'] as const;
+/** Why an endpoint is disabled: by an operator; its receiver answered 410; it failed for as long as its setting allows. */
+export const disabledReasons = ['operator', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
 /**

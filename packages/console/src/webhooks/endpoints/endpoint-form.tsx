@@ -40,6 +40,11 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
     description: 'Empty: no limit',
     maxLength: 6,
   },
+  disable_after_days: {
+    label: 'Disable it after so many days of failures',
+    description: '1 to 30; notices say so a day before. Empty: never',
+    maxLength: 3,
+  },
 };
 
 type EndpointFormProps = {
@@ -135,6 +140,7 @@ type FormValues = {
   max_attempts: string;
   retry_schedule: string;
   rate_limit: string;
+  disable_after_days: string;
 };
 
 type FieldName = keyof FormValues;
@@ -150,6 +156,7 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     max_attempts: number(endpoint?.max_attempts),
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
     rate_limit: number(endpoint?.rate_limit),
+    disable_after_days: number(endpoint?.disable_after_days),
   };
 }
 
@@ -180,6 +187,8 @@ function parsed(values: FormValues) {
     max_attempts: values.max_attempts === '' ? null : numeral(values.max_attempts),
     retry_schedule: schedule.length === 0 ? null : schedule,
     rate_limit: values.rate_limit === '' ? null : numeral(values.rate_limit),
+    disable_after_days:
+      values.disable_after_days === '' ? null : numeral(values.disable_after_days),
   };
 }
 

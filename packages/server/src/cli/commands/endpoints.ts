@@ -126,7 +126,8 @@ export function addEndpointsCreate(endpoints: Command, context: Context): void {
 async function create(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const url = required(options.url, '--url');
-  const { max_attempts, retry_schedule, rate_limit, event_types } = endpointBody(options);
+  const { max_attempts, retry_schedule, rate_limit, disable_after_days, event_types } =
+    endpointBody(options);
   const body = {
     tenant,
     url,
@@ -135,6 +136,7 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
     max_attempts: max_attempts ?? undefined,
     retry_schedule: retry_schedule ?? undefined,
     rate_limit: rate_limit ?? undefined,
+    disable_after_days: disable_after_days ?? undefined,
     description: options.description,
     enabled: options.disabled ? false : undefined,
     secret: options.secret === '-' ? await readSecret(context) : options.secret,
@@ -167,6 +169,7 @@ export function addEndpointsChange(endpoints: Command, context: Context): void {
   withExamples(command, [
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --url https://hooks.acme.example/v2',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --rate-limit 20 --max-attempts default',
+    'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --disable-after 7',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --event "*" --description ""',
   ]);
 }

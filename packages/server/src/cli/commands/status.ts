@@ -114,6 +114,7 @@ const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
   store_unusable: () => 'the store of cold data cannot be used',
   endpoints_failing: (count) => `${formatNumberOf(count, 'endpoint')} failing`,
   endpoints_gone: (count) => `${formatNumberOf(count, 'endpoint')} gone (410)`,
+  endpoints_disabled: (count) => `${formatNumberOf(count, 'endpoint')} disabled after failures`,
   deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
   run_failed: (count) => `the last retention run failed (${formatNumberOf(count, 'move')})`,
   verification_failed: () => 'the last verification could not be finished',
@@ -178,9 +179,9 @@ function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: nu
           ? 'none'
           : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since}`,
     },
-    ...endpoints.map(({ enabled, breaker, tenant, url, backlog }) => ({
+    ...endpoints.map(({ enabled, disabled_reason, breaker, tenant, url, backlog }) => ({
       name: 'ENDPOINT',
-      text: `${enabled ? (breaker.state === 'closed' ? 'degraded' : 'failing') : 'gone'} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
+      text: `${enabled ? (breaker.state === 'closed' ? 'degraded' : 'failing') : disabled_reason === 'gone' ? 'gone' : 'disabled'} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
     })),
   ];
 }

@@ -9,6 +9,7 @@ export type EndpointOptions = {
   maxAttempts?: number | 'default';
   retrySchedule?: number[] | 'default';
   rateLimit?: number | 'default';
+  disableAfter?: number | 'default';
 };
 
 /** Adds these options to a command. */
@@ -31,6 +32,11 @@ export function addEndpointOptions(command: Command, urlHelp: string): Command {
       '--rate-limit <number>',
       'deliveries a second, at most, or default (no limit)',
       orDefault(wholeNumber(1)),
+    )
+    .option(
+      '--disable-after <days>',
+      'days of failures after which it is disabled, 1 to 30, or default (never)',
+      orDefault(wholeNumber(1)),
     );
 }
 
@@ -42,6 +48,7 @@ export function endpointBody(options: EndpointOptions) {
     max_attempts: orNull(options.maxAttempts),
     retry_schedule: orNull(options.retrySchedule),
     rate_limit: orNull(options.rateLimit),
+    disable_after_days: orNull(options.disableAfter),
   };
 }
 

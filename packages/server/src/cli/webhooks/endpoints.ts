@@ -1,5 +1,5 @@
 import type { RouteAnswer } from '../client.ts';
-import { formatCount, formatInstant, formatRelative } from '../format.ts';
+import { formatCount, formatInstant, formatNumberOf, formatRelative } from '../format.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
 
@@ -16,6 +16,8 @@ export const endpointFields = [
   'max_attempts',
   'retry_schedule',
   'rate_limit',
+  'disable_after_days',
+  'failing_since',
   'breaker',
   'backlog',
   'previous_secret_until',
@@ -23,12 +25,18 @@ export const endpointFields = [
   'updated_at',
 ] as const satisfies readonly (keyof Endpoint)[];
 
+const disabledTexts = {
+  operator: 'disabled',
+  gone: 'disabled (410 Gone)',
+  failing: 'disabled (failed for days)',
+} as const;
+
 /** Whether deliveries are sent to an endpoint now, and if not, why. */
 export function stateOf(
   { enabled, disabled_reason, breaker }: Endpoint,
   nowMillis: number,
 ): string {
-  if (!enabled) return disabled_reason === 'gone' ? 'disabled (410 Gone)' : 'disabled';
+  if (!enabled) return disabledTexts[disabled_reason ?? 'operator'];
   switch (breaker.state) {
     case 'closed':
       return 'enabled';
@@ -65,8 +73,17 @@ export function endpointRows(
       : [['disabled', `since ${formatInstant(disabled_at)} UTC${by}`] as const]),
     ['backlog', backlogOf(endpoint)],
     ['failures in row', String(breaker.failures_in_row)],
+    ...(endpoint.failing_since === null
+      ? []
+      : [['failing since', `${formatInstant(endpoint.failing_since)} UTC`] as const]),
     ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
     ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
+    [
+      'disabled after',
+      endpoint.disable_after_days === null
+        ? 'never'
+        : `${formatNumberOf(endpoint.disable_after_days, 'day')} of failures`,
+    ],
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...(previous_secret_until === null
       ? []

@@ -42,6 +42,12 @@ test.each([
     /^the endpoint is disabled since 2026-03-05 14:07:09 UTC by an operator \(ops\)\. Enable/,
   ],
   [
+    { is_enabled: false, disabled_reason: 'failing', disabled_at: later },
+    'disabled',
+    null,
+    /by the service, because it failed for days\. Enable it once the receiver is back/,
+  ],
+  [
     { is_enabled: false, disabled_reason: 'gone', disabled_at: later },
     'disabled',
     null,

@@ -121,10 +121,15 @@ function disabledText(facts: WaitFacts): string {
   }
   const { disabled_at: at, disabled_by: name } = facts;
   const since = at === null ? '' : ` since ${inWords(at)}`;
-  const isGone = facts.disabled_reason === 'gone';
+  const isByReceiver = facts.disabled_reason === 'gone' || facts.disabled_reason === 'failing';
   const operator = name === null ? 'an operator' : `an operator (${name})`;
-  const by = isGone ? 'its receiver, which answered 410 Gone' : operator;
-  const when = isGone ? ' once the receiver is back' : '';
+  const by =
+    facts.disabled_reason === 'gone'
+      ? 'its receiver, which answered 410 Gone'
+      : facts.disabled_reason === 'failing'
+        ? 'the service, because it failed for days'
+        : operator;
+  const when = isByReceiver ? ' once the receiver is back' : '';
   const then = facts.status === 'abandoned' ? ', then retry' : ' to deliver';
   return `the endpoint is disabled${since} by ${by}. Enable it${when}${then}`;
 }

@@ -71,6 +71,7 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     max_attempts: or(change.max_attempts, row.max_attempts),
     retry_schedule: or(change.retry_schedule, row.retry_schedule),
     rate_limit: or(change.rate_limit, row.rate_limit),
+    disable_after_days: or(change.disable_after_days, row.disable_after_days),
   };
 }
 

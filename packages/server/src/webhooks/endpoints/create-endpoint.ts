@@ -38,6 +38,7 @@ export async function createEndpoint(
     max_attempts: request.max_attempts ?? null,
     retry_schedule: request.retry_schedule ?? null,
     rate_limit: request.rate_limit ?? null,
+    disable_after_days: request.disable_after_days ?? null,
     secret: options.secretBox().seal(secret),
   };
   const made = await db.transaction(async (connection) => {

@@ -48,6 +48,8 @@ export function showEndpoint(row: queries.EndpointRow) {
     max_attempts: plain.max_attempts,
     retry_schedule: plain.retry_schedule,
     rate_limit: plain.rate_limit,
+    disable_after_days: plain.disable_after_days,
+    failing_since: plain.failing_since,
     breaker: { state: breaker_state, failures_in_row, paused_until },
     backlog: {
       count: backlog_count,

@@ -17,6 +17,8 @@ export type EndpointRow = {
   max_attempts: number | null;
   retry_schedule: number[] | null;
   rate_limit: number | null;
+  disable_after_days: number | null;
+  failing_since: string | null;
   breaker_state: BreakerState;
   failures_in_row: number;
   paused_until: string | null;
@@ -40,6 +42,7 @@ export type EndpointSettings = Pick<
   | 'max_attempts'
   | 'retry_schedule'
   | 'rate_limit'
+  | 'disable_after_days'
 >;
 
 /** The tenants that the caller may touch; null means all. */
@@ -58,6 +61,7 @@ const backlog = sql`(select count(*) from (
 
 const columns = sql`id, tenant, url, description, event_types, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
+  disable_after_days, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end
     as breaker_state,
   failures_in_row, ${instantText('paused_until')} as paused_until,
@@ -81,12 +85,13 @@ export async function insertEndpoint(
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, event_types, enabled,
-      disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit, secret)
+      disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
+      disable_after_days, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.event_types}, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
-      ${endpoint.rate_limit}, ${endpoint.secret})
+      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
 }
@@ -112,17 +117,17 @@ const isTroubled = sql`deleted_at is null
   and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`;
 const isFailing = sql`enabled and paused_until is not null`;
 
+type TroubledCounts = { failing: number; degraded: number; gone: number; disabled: number };
+
 /** How many endpoints fare ill, each counted once. Those that an operator has disabled do not count. */
-export async function countTroubled(
-  db: Queryable,
-  reach: Reach,
-): Promise<{ failing: number; degraded: number; gone: number }> {
-  const rows = await db.query<{ failing: number; degraded: number; gone: number }>(sql`
+export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
+  const rows = await db.query<TroubledCounts>(sql`
     select count(*) filter (where ${isFailing})::int as failing,
       count(*) filter (where enabled and paused_until is null)::int as degraded,
-      count(*) filter (where not enabled and disabled_reason = 'gone')::int as gone
+      count(*) filter (where not enabled and disabled_reason = 'gone')::int as gone,
+      count(*) filter (where not enabled and disabled_reason = 'failing')::int as disabled
     from webhook_endpoints where ${isTroubled} and ${inReach(reach)}`);
-  return rows[0] ?? { failing: 0, degraded: 0, gone: 0 };
+  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0 };
 }
 
 /** Lists these endpoints: first those that are paused, then those that are gone, then by failures in a row. */
@@ -135,35 +140,70 @@ export async function listTroubled(
     select ${columns} from webhook_endpoints
     where id in (
       select id from webhook_endpoints
-      where ${isTroubled} and (enabled or disabled_reason = 'gone') and ${inReach(reach)}
+      where ${isTroubled} and (enabled or disabled_reason in ('gone', 'failing')) and ${inReach(reach)}
       order by ${isFailing} desc, enabled, failures_in_row desc, id limit ${limit}
     )
     order by ${isFailing} desc, enabled, failures_in_row desc, webhook_endpoints.id`);
 }
 
-/** An endpoint that fails for long. `since` is RFC 3339. */
+/**
+ * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, and that is null
+ * otherwise.
+ */
 export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state: 'failing' | 'gone';
+  state: 'failing' | 'gone' | 'disabling' | 'disabled';
   since: string;
+  until: string | null;
 };
 
 /** So many are told of; whoever has more has one reason for all of them. */
 const mostFailing = 1000;
 
-/** Lists those that had no success for an hour, with a failure at its beginning, and those that are gone. */
+/** Without an attempt for a day, nobody knows whether an endpoint still fails: it must not be disabled for that. */
+const failedLately = sql`exists (
+  select from endpoint_hours h where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id
+    and h.hour > now() - interval '1 day' and h.failed + h.abandoned > 0
+)`;
+const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is not null`;
+const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
+
+/**
+ * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
+ * within a day; and those that are disabled because they are gone, or failed for long.
+ */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
-    select id, tenant, url, case when enabled then 'failing' else 'gone' end as state,
-      ${instantText('case when enabled then failing_since else disabled_at end')} as since
-    from webhook_endpoints
-    where ${isTroubled} and (
-      enabled and failures_in_row > 0 and failing_since <= now() - interval '1 hour'
-      or not enabled and disabled_reason = 'gone'
-    )
-    order by id limit ${raw(String(mostFailing))}`);
+    select id, tenant, url, state, ${instantText('since')} as since, ${instantText('until')} as until
+    from (
+      select id, tenant, url, failing_since as since, null::timestamptz as until, 'failing' as state
+      from webhook_endpoints
+      where ${isTroubled} and ${isFailingSince} and failing_since <= now() - interval '1 hour'
+      union all
+      select id, tenant, url, disabled_at, null,
+        case disabled_reason when 'gone' then 'gone' else 'disabled' end
+      from webhook_endpoints
+      where ${isTroubled} and not enabled and disabled_reason in ('gone', 'failing')
+      union all
+      select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
+      where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()
+        and ${failedLately}
+    ) as told order by id, state limit ${raw(String(mostFailing))}`);
+}
+
+/** Disables these endpoints if they have failed for as long as their settings say. Their deliveries wait. */
+export async function disableFailing(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<EndpointRow[]> {
+  return db.query<EndpointRow>(sql`
+    update webhook_endpoints set enabled = false, disabled_reason = 'failing', disabled_at = now(),
+      disabled_by = null, updated_at = now()
+    where webhook_endpoints.id = any(${ids}::text[]) and ${isTroubled} and ${isFailingSince}
+      and ${disabledFrom} <= now() and ${failedLately}
+    returning ${columns}`);
 }
 
 const inReach = (reach: Reach) => sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;
@@ -211,6 +251,7 @@ export async function updateEndpoint(
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
+      disable_after_days = ${settings.disable_after_days},
       failing_since = case when not ${closesBreaker}::boolean then failing_since end,
       failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
       pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
