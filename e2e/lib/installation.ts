@@ -46,7 +46,9 @@ export type Installation = {
    * replaces the words that start svcctl: see container.ts.
    */
   spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
-  /** Runs another command of the built program on this data dir to its end. */
+  /** Starts another command of the built program on this data dir. */
+  spawnCommand(args: readonly string[], env?: Environment): ServiceProcess;
+  /** Runs one to its end. */
   run(
     args: readonly string[],
     env?: Environment,
@@ -94,6 +96,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     dataDir,
     // The process has no terminal, so the service would not print the sign-in link by itself.
     spawn: (env, command) => spawnHere(['serve', '--print-sign-in'], env, command),
+    spawnCommand: (args, env) => spawnHere(args, env),
     async run(args, env, command) {
       const started = spawnHere(args, env, command);
       const exit = await started.waitForExit();

@@ -45,6 +45,7 @@ import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from '.
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { verifyExport } from './app/exports.ts';
+export { restoreBackup } from './app/restore.ts';
 export { createLog } from './platform/log.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */

@@ -57,12 +57,13 @@ const tools = () => ({
   release: '0.1.0',
   onStep: () => {},
 });
-const save = (more: { isIncremental?: boolean } = {}) =>
+const save = (more: { isIncremental?: boolean; keep?: number } = {}) =>
   backUp(tools(), {
     out: place,
     isIncremental: false,
     passphrase: null,
     isVerified: false,
+    keep: null,
     ...more,
   });
 const verify = () => verifyBackup(tools(), { from: place, id: undefined });
@@ -73,6 +74,7 @@ test('a backup holds all records of both tiers, and proves them by their content
     isIncremental: false,
     passphrase: null,
     isVerified: true,
+    keep: null,
   });
   expect(made).toMatchObject({ records: 130, objects: 2, report: { problem_count: 0 } });
   expect(made.report?.cold.count).toBe(60);
@@ -105,7 +107,7 @@ test('an incremental backup reads neither objects nor months again that have not
 });
 
 test('a backup without --incremental reads what is there, and writes damaged objects anew', async () => {
-  const [object = ''] = await listObjects();
+  const object = await findObject();
   await flip(join(place, object), { isShared: true });
   const found = await verify();
   expect(found.report.problems).toMatchObject([{ kind: 'object', key: object }]);
@@ -142,7 +144,7 @@ test('a changed manifest is no manifest, and a folder without one holds no backu
 });
 
 test('without one of its objects there is no backup, and the next one is whole', async () => {
-  const [object = ''] = await listObjects();
+  const object = await findObject();
   const path = join(service.dataDir, 'cold', object.replace(/^objects\//, ''));
   await rm(join(place, 'objects'), { recursive: true });
   await rename(path, `${path}.away`);
@@ -157,6 +159,23 @@ test('without one of its objects there is no backup, and the next one is whole',
   await rename(`${path}.away`, path);
   await save();
   expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('with --keep only the newest backups stay, and what they need', async () => {
+  await save();
+  await writeFile(join(place, 'tables', 'left.gz'), 'of a killed run');
+  const objects = await listObjects();
+  const made = await save({ isIncremental: true, keep: 1 });
+  expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
+  expect((await verify()).report.problem_count).toBe(0);
+  const { tables, objects: listed } = await readManifest(made.id);
+  const needed = tables
+    .flatMap(({ parts }) => parts.flatMap(({ files }) => files))
+    .concat(listed.lists);
+  const left = await listFiles('tables');
+  expect(left).toEqual([...new Set(needed.map(({ key }) => key))].sort());
+  expect((await listObjects()).length).toBe(made.objects);
+  expect(objects.length).toBeGreaterThanOrEqual(made.objects);
 });
 
 test('two backups to one place exclude each other', async () => {
@@ -179,7 +198,7 @@ test('while a backup copies objects, none is listed for removal', async () => {
 
 test('a bucket is as good a place, and one that refuses is named', async () => {
   const s3 = await startS3();
-  const inBucket = { out: s3.urlOf('backups'), isIncremental: false, passphrase: null };
+  const inBucket = { out: s3.urlOf('backups'), isIncremental: false, passphrase: null, keep: null };
   const made = await backUp(tools(), { ...inBucket, isVerified: true });
   expect(made).toMatchObject({ records: 150, report: { problem_count: 0 } });
   s3.behave((method) => (method === 'PUT' ? 'deny' : 'pass'));
@@ -192,8 +211,18 @@ test('a bucket is as good a place, and one that refuses is named', async () => {
   await s3.close();
 });
 
-async function listObjects(): Promise<string[]> {
-  const found = await readdir(join(place, 'objects'), { recursive: true, withFileTypes: true });
+/** An object that the database refers to now, as the place names it. */
+async function findObject(): Promise<string> {
+  const [row] = await service.db.query<{ key: string }>(
+    sql`select object_key as key from segments order by 1 limit 1`,
+  );
+  return `objects/${row?.key}`;
+}
+
+const listObjects = () => listFiles('objects');
+
+async function listFiles(folder: string): Promise<string[]> {
+  const found = await readdir(join(place, folder), { recursive: true, withFileTypes: true });
   return found
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(place.length + 1))

@@ -1,5 +1,5 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
 import {
@@ -46,11 +46,21 @@ export type BackupSummary = Pick<Manifest, 'id' | 'taken_at' | 'release' | 'size
   readonly has_secret_key: boolean;
 };
 
+export type BackUpOptions = {
+  readonly out: string;
+  readonly isIncremental: boolean;
+  /** Under what the secret key is encrypted; null leaves it out. */
+  readonly passphrase: string | null;
+  readonly isVerified: boolean;
+  /** So many backups stay in the place; null for all. */
+  readonly keep: number | null;
+};
+
 /** Makes a backup of the database of the settings and its objects, also while a service runs on it. */
 export async function backUp(
   tools: BackupTools,
-  options: { out: string; isIncremental: boolean; passphrase: string | null; isVerified: boolean },
-): Promise<BackupSummary & { new_bytes: number; report: BackupReport | null }> {
+  options: BackUpOptions,
+): Promise<BackupSummary & { new_bytes: number; removed: number; report: BackupReport | null }> {
   const { settings, log, signal } = tools;
   return withClosers(async (closers) => {
     const place = await openPlaceOf(options.out, tools, closers);
@@ -70,15 +80,15 @@ export async function backUp(
       target: null,
       after: { place: place.location, has_secret_key: secretKey !== null },
     });
-    const { isIncremental } = options;
+    const { isIncremental, keep } = options;
     const { historyDays } = settings;
-    const { manifest, newBytes } = await save(
+    const { manifest, newBytes, removed } = await save(
       { ...tools, db, source, place, spoolDir },
-      { isIncremental, secretKey, historyDays, release: tools.release },
+      { isIncremental, secretKey, historyDays, keep, release: tools.release },
     );
     const report = options.isVerified ? await verifyAt(place, manifest, tools, closers) : null;
     if (report?.problem_count === 0) await noteVerified(db, manifest.id);
-    return { ...summarize(place, manifest), new_bytes: newBytes, report };
+    return { ...summarize(place, manifest), new_bytes: newBytes, removed, report };
   });
 }
 
@@ -109,7 +119,7 @@ export async function listPlace(tools: BackupTools, from: string): Promise<Backu
   });
 }
 
-async function withClosers<T>(work: (closers: Closers) => Promise<T>): Promise<T> {
+export async function withClosers<T>(work: (closers: Closers) => Promise<T>): Promise<T> {
   const closers: Closers = [];
   try {
     return await work(closers);
@@ -118,13 +128,17 @@ async function withClosers<T>(work: (closers: Closers) => Promise<T>): Promise<T
   }
 }
 
-async function openPlaceOf(text: string, { cwd }: BackupTools, closers: Closers): Promise<Place> {
+export async function openPlaceOf(
+  text: string,
+  { cwd }: BackupTools,
+  closers: Closers,
+): Promise<Place> {
   const place = await openPlace(text, cwd);
   closers.push(() => place.close());
   return place;
 }
 
-async function refuseCluster(db: Database): Promise<void> {
+export async function refuseCluster(db: Database): Promise<void> {
   if ((await findCluster(db)) === null) return;
   throw new AppError('database_unusable', {
     detail:
@@ -167,7 +181,7 @@ async function verifyAt(
   closers: Closers,
 ): Promise<BackupReport> {
   // The place may be one that can only be read, and there may be no data folder.
-  const spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
+  const spoolDir = await makeSpoolDir(join(tmpdir(), `svcctl-verify-${userInfo().uid}`));
   closers.push(() => rm(spoolDir, { recursive: true, force: true }));
   const duckdb = createDuckDb({
     memoryBytes: duckDbBytes,
@@ -181,7 +195,7 @@ async function verifyAt(
   return verify(manifest, { ...tools, place, spoolDir, duckdb });
 }
 
-function summarize(place: Place, manifest: Manifest): BackupSummary {
+export function summarize(place: Place, manifest: Manifest): BackupSummary {
   const { id, taken_at, release, size_bytes } = manifest;
   return {
     id,

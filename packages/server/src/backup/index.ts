@@ -1,6 +1,8 @@
 export type { Manifest } from './manifest.ts';
 export { listBackups, openPlace, type Place, readManifest } from './place.ts';
 export { findLastBackup, type LastBackup, noteVerified } from './queries.ts';
+export { restoreDatabase } from './restore.ts';
+export { type RestoredObjects, restoreObjects } from './restore-objects.ts';
 export { type Saved, type Step, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

@@ -154,7 +154,8 @@ export async function sumCounters(db: Queryable): Promise<Triple & { hot: number
 
 export async function countObjects(db: Queryable): Promise<number> {
   const [row] = await db.query<{ count: number }>(sql`
-    select (select count(*) from segments) + (select count(*) from export_parts) as count`);
+    select (select count(*) from segments) + (select count(*) from export_parts)
+      + (select count(*) from exports where ends is not null) as count`);
   return row?.count ?? 0;
 }
 
@@ -165,4 +166,58 @@ export async function listMigrations(db: Queryable): Promise<{ name: string; che
 /** Notes that all of a backup was read back and found right. */
 export async function noteVerified(db: Queryable, id: string): Promise<void> {
   await db.query(sql`update backups set verified_at = now() where id = ${id}`);
+}
+
+/** What a backup holds of the objects that the database refers to. */
+export type ObjectRow = {
+  key: string;
+  size_bytes: number;
+  sha256: string;
+  tenant: string;
+  count: number | null;
+  bytes: number | null;
+  digest: string | null;
+};
+
+const objectsAtOnce = 1000;
+
+/** The exports whose files stay; parts that are being written have no SHA-256 yet. */
+const keptExports = sql`(
+  select tenant, id, ends from exports
+  where files_removed_at is null and (expires_at is null or expires_at > now())
+) e`;
+
+/**
+ * All objects without which this database would not be whole, in the order of tenants and keys: segments, what open
+ * moves have written, and files of exports that have not expired.
+ */
+export async function* eachObject(db: Queryable): AsyncGenerator<ObjectRow[]> {
+  let [tenant, key] = ['', ''];
+  for (;;) {
+    const page = await db.query<ObjectRow>(sql`
+      select tenant, object_key as key, size_bytes, encode(sha256, 'hex') as sha256, count, bytes,
+        digest::text as digest
+      from (
+        select tenant, object_key, size_bytes, sha256, count, bytes, digest from segments
+        union all
+        select s.tenant, s.object_key, s.size_bytes, s.sha256, null, null, null
+        from moves m join move_segments s on s.tenant = m.tenant and s.move_id = m.id and s.role = 'out'
+        where m.state in ('copied', 'verified') and s.sha256 is not null
+        union all
+        select p.tenant, p.object_key, p.size_bytes, p.sha256, null, null, null
+        from ${keptExports} join export_parts p on p.tenant = e.tenant and p.export_id = e.id
+        where p.sha256 is not null
+        union all
+        select e.tenant, ends.object_key, ends.head_bytes + ends.tail_bytes, decode(ends.sha256, 'hex'),
+          null, null, null
+        from ${keptExports}, json_to_record(e.ends) as ends (
+          object_key text collate "C", sha256 text, head_bytes bigint, tail_bytes bigint)
+        where e.ends is not null
+      ) objects
+      where (tenant, object_key) > (${tenant}, ${key}) order by tenant, object_key limit ${objectsAtOnce}`);
+    yield page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < objectsAtOnce) return;
+    ({ tenant, key } = last);
+  }
 }

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import { createGate } from '../kernel/gate.ts';
 import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { objectKey } from './manifest.ts';
 import { isIntact, type Place } from './place.ts';
-import { eachObject, type ObjectRow } from './snapshot.ts';
+import { eachObject, type ObjectRow } from './queries.ts';
+import { sideBySide } from './side-by-side.ts';
 
 const objectsAtOnce = 8;
 
@@ -73,24 +73,17 @@ export function createObjectSaver(tools: {
   return {
     newBytes: () => newBytes,
     async *save(db, { mayLack, signal }) {
-      const gate = createGate(objectsAtOnce);
       for await (const page of eachObject(db)) {
         signal.throwIfAborted();
-        const outcomes = await Promise.allSettled(
-          page.map((row) =>
-            gate.run(async () => {
-              try {
-                await bring(row, signal);
-              } catch (error) {
-                if (!isObjectFault(error)) throw error;
-                if (!mayLack) throw lacking(row, error);
-              }
-              tools.onObject(row.size_bytes);
-            }),
-          ),
-        );
-        const failed = outcomes.find(({ status }) => status === 'rejected');
-        if (failed?.status === 'rejected') throw failed.reason;
+        await sideBySide(page, { atOnce: objectsAtOnce, signal }, async (row, own) => {
+          try {
+            await bring(row, own);
+          } catch (error) {
+            if (!isObjectFault(error)) throw error;
+            if (!mayLack) throw lacking(row, error);
+          }
+          tools.onObject(row.size_bytes);
+        });
         yield page;
       }
     },

@@ -1,11 +1,11 @@
-import { createGate } from '../kernel/gate.ts';
 import { copyTable } from '../platform/postgres/copy-out.ts';
+import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { isSameTriple } from '../records/segments.ts';
 import type { Manifest, PackedFile, SavedTable, TablePart } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
 import { type LiveTable, listMonths, sumMonth } from './queries.ts';
-import type { Snapshot } from './snapshot.ts';
+import { sideBySide } from './side-by-side.ts';
 
 export const recordsTable = 'enrichment_records';
 /** So many tables or months are read side by side: packing takes more CPU time than PostgreSQL does. */
@@ -30,49 +30,33 @@ export async function saveTables(
   options: Options,
 ): Promise<{ tables: SavedTable[]; newBytes: number }> {
   const months = await snapshot.read(listMonths);
-  const gate = createGate(connections);
-  let newBytes = 0;
-  const failing = new AbortController();
-  const signal = AbortSignal.any([options.signal, failing.signal]);
-  const save = (table: LiveTable, month: string | null) =>
-    gate.run(async () => {
-      signal.throwIfAborted();
-      try {
-        const saved = await savePart(snapshot, { table, month }, { ...options, signal });
-        newBytes += saved.newBytes;
-        return saved.part;
-      } catch (error) {
-        // The others need not go on.
-        failing.abort(error);
-        throw error;
-      }
-    });
-  const saved = await settle(
-    tables.map(async (table): Promise<SavedTable> => {
-      const parts = await settle(
-        table.name === recordsTable
-          ? months.map((month) => save(table, month))
-          : [save(table, null)],
-      );
-      return {
-        name: table.name,
-        columns: table.columns,
-        parts: parts.filter((part) => part !== null),
-      };
-    }),
+  const units = tables.flatMap((table): Unit[] =>
+    table.name === recordsTable
+      ? months.map((month) => ({ table, month }))
+      : [{ table, month: null }],
   );
-  return { tables: saved, newBytes };
+  const limits = { atOnce: connections, signal: options.signal };
+  const saved = await sideBySide(units, limits, (unit, signal) =>
+    savePart(snapshot, unit, { ...options, signal }),
+  );
+  const partsOf = (table: LiveTable) =>
+    saved.flatMap(({ part }, at) => (units[at]?.table === table && part !== null ? [part] : []));
+  return {
+    tables: tables.map((table) => ({
+      name: table.name,
+      columns: table.columns,
+      parts: partsOf(table),
+    })),
+    newBytes: saved.reduce((sum, { newBytes }) => sum + newBytes, 0),
+  };
 }
 
-/** Waits for all, so that nothing is at work any more when this throws what failed first. */
-async function settle<T>(works: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(works);
-  return Promise.all(works);
-}
+/** A table, or a month of records. */
+type Unit = { readonly table: LiveTable; readonly month: string | null };
 
 async function savePart(
   snapshot: Snapshot,
-  { table, month }: { table: LiveTable; month: string | null },
+  { table, month }: Unit,
   options: Options,
 ): Promise<{ part: TablePart | null; newBytes: number }> {
   const source = month === null ? table.name : partitionOf(month);

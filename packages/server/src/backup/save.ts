@@ -4,16 +4,17 @@ import type { Log } from '../platform/log.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listTables } from '../platform/postgres/migrate.ts';
+import { openSnapshot, type Snapshot } from '../platform/postgres/snapshot.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { type Manifest, newManifest, type SavedObject } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import { listBackups, listSizes, type Place, putManifest, readManifest } from './place.ts';
+import { prune } from './prune.ts';
 import * as queries from './queries.ts';
 import { eachSavedObject } from './read-files.ts';
 import { createObjectSaver, type ObjectSaver, trustText } from './save-objects.ts';
 import { filesOf, saveTables } from './save-tables.ts';
 import type { SealedKey } from './sealed-key.ts';
-import { type ObjectRow, openSnapshot, type Snapshot } from './snapshot.ts';
 
 /** How far a backup, its verification or a restore is. */
 export type Step = {
@@ -42,11 +43,18 @@ export type SaveOptions = {
   readonly release: string;
   /** Rows of earlier backups are forgotten after so many days; 0 for never. */
   readonly historyDays: number;
+  /** So many backups stay in the place; null for all. */
+  readonly keep: number | null;
   /** How many bytes of rows begin a new file. */
   readonly fileBytes?: number | undefined;
 };
 
-export type Saved = { readonly manifest: Manifest; readonly newBytes: number };
+export type Saved = {
+  readonly manifest: Manifest;
+  readonly newBytes: number;
+  /** How many older backups were removed. */
+  readonly removed: number;
+};
 
 /**
  * Makes a backup of one moment, while others read, write and move. Throws `backup_busy`, 500 `segment_damaged` when an
@@ -69,7 +77,7 @@ export async function save(tools: SaveTools, options: SaveOptions): Promise<Save
 
 async function saveAlone(tools: SaveTools, options: SaveOptions): Promise<Saved> {
   const { db, place } = tools;
-  const { isIncremental, historyDays } = options;
+  const { isIncremental, historyDays, keep } = options;
   const id = newId();
   await queries.insertRun(db, { id, place: place.location, isIncremental });
   try {
@@ -78,19 +86,21 @@ async function saveAlone(tools: SaveTools, options: SaveOptions): Promise<Saved>
     const { newBytes } = saved;
     await queries.finishRun(db, { id, takenAt, records: records.count, sizeBytes, newBytes });
     if (historyDays > 0) await queries.forgetRuns(db, historyDays);
-    return saved;
+    const { removed } = keep === null ? { removed: 0 } : await prune(tools, keep);
+    return { ...saved, removed };
   } catch (error) {
-    const { code, detail } =
-      error instanceof AppError
-        ? error
-        : {
-            code: 'internal_error',
-            detail: error instanceof Error ? error.message : String(error),
-          };
+    const { code, detail } = tellOf(error, tools.signal);
     // What failed is to be told, also when the database does not answer any more.
     await queries.failRun(db, { id, code, error: detail }).catch(() => {});
     throw error;
   }
+}
+
+function tellOf(error: unknown, signal: AbortSignal): { code: string; detail: string } {
+  if (error instanceof AppError) return error;
+  if (signal.aborted) return { code: 'interrupted', detail: 'It was interrupted.' };
+  const detail = error instanceof Error ? error.message : String(error);
+  return { code: 'internal_error', detail };
 }
 
 /** The time makes ids sort, and people see it in the names of folders: `20260305T140709Z-9fK2`. */
@@ -99,7 +109,11 @@ function newId(): string {
   return `${at}-${randomText(4)}`;
 }
 
-async function write(tools: SaveTools, options: SaveOptions, id: string): Promise<Saved> {
+async function write(
+  tools: SaveTools,
+  options: SaveOptions,
+  id: string,
+): Promise<Omit<Saved, 'removed'>> {
   const { place, spoolDir, signal } = tools;
   const former = options.isIncremental ? await findFormer(place, signal) : null;
   const { snapshot, saver, objects } = await saveObjects(tools, options, former);
@@ -139,6 +153,13 @@ async function write(tools: SaveTools, options: SaveOptions, id: string): Promis
     });
     await putManifest(place, manifest, { spoolDir, signal });
     return { manifest, newBytes: saver.newBytes() + saved.newBytes };
+  } catch (error) {
+    if (!snapshot.lost.aborted) throw error;
+    throw new AppError('database_unavailable', {
+      detail: 'The snapshot was lost with its connection. Run the same command again.',
+      retryAfterSeconds: 5,
+      cause: error,
+    });
   } finally {
     await snapshot.close();
   }
@@ -146,7 +167,7 @@ async function write(tools: SaveTools, options: SaveOptions, id: string): Promis
 
 /**
  * What a restored database makes anew, or should not have: sessions and one-time links may have been ended since, and
- * the limits are those of the minute.
+ * the limits and processes are those of the minute.
  */
 const leftOut: readonly string[] = [
   'schema_migrations',
@@ -156,6 +177,7 @@ const leftOut: readonly string[] = [
   'sign_in_links',
   'export_links',
   'limit_use',
+  'processes',
 ];
 
 async function listSavedTables(): Promise<string[]> {
@@ -228,7 +250,7 @@ async function saveObjects(
   }
 }
 
-function toSaved({ count, bytes, digest, ...object }: ObjectRow): SavedObject {
+function toSaved({ count, bytes, digest, ...object }: queries.ObjectRow): SavedObject {
   const isSegment = count !== null && bytes !== null && digest !== null;
   return { ...object, records: isSegment ? { count, bytes, digest } : null };
 }

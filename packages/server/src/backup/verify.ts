@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import { createGate } from '../kernel/gate.ts';
 import type { DuckDb } from '../platform/duckdb.ts';
 import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault } from '../platform/objects/objects.ts';
@@ -17,6 +16,7 @@ import { type Manifest, objectKey, type SavedObject, type SavedTable } from './m
 import { eachSavedObject, linesOf, type ReadTools, readRows } from './read-files.ts';
 import type { Step } from './save.ts';
 import { recordsTable } from './save-tables.ts';
+import { sideBySide } from './side-by-side.ts';
 import { createRecordSums } from './sum-records.ts';
 
 /** Something that is not what was written. */
@@ -64,15 +64,15 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
   };
   const hot: Triple[] = [];
   const cold: Triple[] = [];
-  const gate = createGate(atOnce);
-  await inTurns(manifest.tables, gate, async (table) => {
+  const limits = { atOnce, signal: tools.signal };
+  await sideBySide(manifest.tables, limits, async (table) => {
     files += table.parts.reduce((sum, part) => sum + part.files.length, 0);
     hot.push(...(await verifyTable(table, tools, { add, advance })));
   });
   try {
     for await (const page of inPages(eachSavedObject(manifest, tools))) {
       objects += page.length;
-      await inTurns(page, gate, async (object) => {
+      await sideBySide(page, limits, async (object) => {
         const found = await verifyObject(object, tools, add);
         if (found !== null) cold.push(found);
         advance(object.size_bytes);
@@ -163,16 +163,6 @@ function toProblem(kind: BackupProblem['kind'], key: string, error: unknown): Ba
 
 function describe({ count, bytes, digest }: Triple): string {
   return `${count} records of ${bytes} bytes with the digest ${BigInt(digest).toString(16).padStart(16, '0')}`;
-}
-
-async function inTurns<T>(
-  items: readonly T[],
-  gate: ReturnType<typeof createGate>,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const works = items.map((item) => gate.run(() => work(item)));
-  await Promise.allSettled(works);
-  await Promise.all(works);
 }
 
 const pageItems = 500;

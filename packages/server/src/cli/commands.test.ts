@@ -86,6 +86,7 @@ const calls: Record<
   // What they do is tested on a database: see backup/ and e2e/backup.test.ts.
   'backup verify': { argv: ['/b'] },
   'backup ls': { argv: ['/b'] },
+  restore: { argv: ['/b'] },
   serve: { argv: [] },
   drain: { argv: [] },
   // What it does is tested on a cluster, by npm run test:citus.

@@ -19,7 +19,7 @@ type Part = {
   name: string;
   summary: string;
   /** What follows the name of a command in the help of the program. */
-  takes?: '[options]' | '<shell>';
+  takes?: '[options]' | '[options] <from>' | '<shell>';
   /** Adds the verbs of a noun, or the options and the action of a command. */
   fill: (command: Command, context: Context, program: Command) => Promise<void>;
   isHidden?: true;
@@ -204,6 +204,15 @@ const parts: readonly Part[] = [
       verbs.fillBackup(backup, context, release);
       verbs.addBackupVerify(backup, context, release);
       verbs.addBackupLs(backup, context, release);
+    },
+  },
+  {
+    name: 'restore',
+    summary: 'restore a backup into an empty database, or try it',
+    takes: '[options] <from>',
+    async fill(command, context, program) {
+      const { fillRestore } = await import('./commands/restore.ts');
+      fillRestore(command, context, program.version() ?? '');
     },
   },
   {

@@ -1,6 +1,7 @@
 // Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead.
 
 export { createIngest, type Ingest } from './ingest/ingest.ts';
+export { createPartitions } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';
 export { sampleRecords } from './read/merge.ts';
 export { sumColdBytes } from './read/queries.ts';

@@ -4,6 +4,7 @@ export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from '.
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
 export { removeObjects } from './mover/remove-objects.ts';
+export { disownObjects } from './mover/run-move.ts';
 export { createTurns, tenantsAtOnce } from './mover/turns.ts';
 export type { RetentionOptions } from './options.ts';
 export { type DueDays, findDueDays } from './policies/plan.ts';
@@ -18,7 +19,8 @@ export {
   type Schedule,
   startRunner,
 } from './runs/runner.ts';
+export type { VerificationRow } from './schemas.contract.ts';
 export { isKnownStore } from './store.ts';
 export { startVerifications } from './verify/run-verifications.ts';
 export { endOldUploads } from './verify/uploads.ts';
-export { addVerifyRoutes, scheduleVerification } from './verify/verifications.ts';
+export { addVerifyRoutes, scheduleVerification, verifyNow } from './verify/verifications.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { askSecret } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
-import { required, withExamples } from '../help.ts';
+import { required, wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { createProgress, type Progress } from '../progress.ts';
 
@@ -13,7 +13,7 @@ type BackupTools = Parameters<App['backUp']>[0];
 type BackupSummary = Awaited<ReturnType<App['listPlace']>>[number];
 type BackupReport = Awaited<ReturnType<App['verifyBackup']>>['report'];
 
-const placeHelp = 'a folder, or s3://bucket/prefix?endpoint=…&region=…';
+export const placeHelp = 'a folder, or s3://bucket/prefix?endpoint=…&region=…';
 const leastPassphrase = 12;
 
 const summaryFields = [
@@ -32,6 +32,7 @@ type CreateOptions = {
   incremental?: true;
   withKey?: true;
   verify?: true;
+  keep?: number;
   json?: JsonOption;
 };
 
@@ -47,30 +48,36 @@ export function fillBackup(command: Command, context: Context, release: string):
       'also the key of webhook secrets, under a passphrase: SVC_BACKUP_PASSPHRASE, or asked',
     )
     .option('--verify', 'read the backup back at the end')
+    .option(
+      '--keep <n>',
+      'remove all but the newest n backups there, and what only they need',
+      wholeNumber(1),
+    )
     .option(jsonFlags, jsonHelp)
     .action((options: CreateOptions) => create(context, release, options));
   withExamples(command, [
-    'svcctl backup --out /mnt/backups --incremental',
+    'svcctl backup --out /mnt/backups --incremental --keep 30',
     "svcctl backup --out 's3://backups/svcctl?region=eu-central-1' --with-key --verify",
   ]);
 }
 
 async function create(context: Context, release: string, options: CreateOptions): Promise<void> {
   const out = required(options.out, '--out');
-  const { incremental = false, withKey = false, verify = false, json } = options;
+  const { incremental = false, withKey = false, verify = false, keep = null, json } = options;
   const { settings, app, tools, progress } = await openTools(context, release);
   const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
   const made = await app
-    .backUp(tools, { out, isIncremental: incremental, passphrase, isVerified: verify })
+    .backUp(tools, { out, isIncremental: incremental, passphrase, isVerified: verify, keep })
     .finally(() => progress.clear());
   const { report, ...summary } = made;
-  const fields = [...summaryFields, 'new_bytes', ...(report === null ? [] : ['report'])];
+  const fields = [...summaryFields, 'new_bytes', 'removed', ...(report === null ? [] : ['report'])];
   const printed = report === null ? summary : made;
   if (json !== undefined) await printObject(context, JSON.stringify(printed), { json, fields });
   else await context.out.write(`${summary.id}\n`);
   context.note(
     `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
   );
+  if (made.removed > 0) context.note(`Removed ${formatNumberOf(made.removed, 'older backup')}.`);
   if (settings.secretKey === undefined && !withKey) {
     context.note(
       'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',

@@ -16,6 +16,7 @@ export const advisoryLocks = {
   storeFence: 7_340_123,
   storedSums: 7_340_125,
   objectHolds: 7_340_126,
+  restores: 7_340_127,
   notices: 7_340_132,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,

@@ -45,6 +45,7 @@ type Migration = { name: string; text: string; checksum: string };
 export async function migrate(
   database: Database,
   signal: AbortSignal = new AbortController().signal,
+  options: MigrateOptions = {},
 ): Promise<string[]> {
   const migrations = await readMigrations();
   await refuseUnfit(database);
@@ -52,7 +53,7 @@ export async function migrate(
     const cancel = () => void connection.cancel().catch(() => {});
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      return await migrateAlone(connection, migrations, signal);
+      return await migrateAlone(connection, migrations, { ...options, signal });
     } catch (error) {
       signal.throwIfAborted();
       throw error;
@@ -62,15 +63,24 @@ export async function migrate(
   });
 }
 
+type MigrateOptions = {
+  /** The migrations to apply; by default all that are missing. */
+  readonly only?: ReadonlySet<string>;
+  /** Whether this is part of a restore. Nobody else migrates a database that is half restored. */
+  readonly isRestoring?: boolean;
+};
+
+type Migrating = MigrateOptions & { readonly signal: AbortSignal };
+
 async function migrateAlone(
   connection: Connection,
   migrations: Migration[],
-  signal: AbortSignal,
+  options: Migrating,
 ): Promise<string[]> {
   // Waiting for another process and changing a large table may both take long.
   await connection.client.query('set statement_timeout = 0; set lock_timeout = 0');
   await runPatiently(connection, `select pg_advisory_lock(${advisoryLocks.migrations})`);
-  const applied = await applyMissing(connection, migrations, signal);
+  const applied = await applyMissing(connection, migrations, options);
   // If this fails, the connection is destroyed and the lock goes with it.
   await connection.query(sql`select pg_advisory_unlock(${advisoryLocks.migrations})`);
   await connection.query(usualLimits);
@@ -80,9 +90,10 @@ async function migrateAlone(
 async function applyMissing(
   connection: Connection,
   migrations: Migration[],
-  signal: AbortSignal,
+  { only, isRestoring = false, signal }: Migrating,
 ): Promise<string[]> {
   await prepareJournal(connection);
+  if (!isRestoring) await refuseHalfRestored(connection);
   const rows = await connection.query<{ name: string; checksum: string }>(
     sql`select name, checksum from schema_migrations`,
   );
@@ -91,10 +102,25 @@ async function applyMissing(
   const isNewer = rows.some((row) => !known.has(row.name));
   if (isNewer) requireSurvival(await listNewerMigrations(connection));
   const applied = new Set(rows.map((row) => row.name));
-  const missing = migrations.filter((migration) => !applied.has(migration.name));
+  const missing = migrations.filter(
+    ({ name }) => !applied.has(name) && (only === undefined || only.has(name)),
+  );
   for (const revision of revised) await revise(connection, revision, known, signal);
   for (const migration of missing) await apply(connection, migration, signal);
   return missing.map((migration) => migration.name);
+}
+
+/** Throws `database_unusable` while a restore into this database has not ended. */
+async function refuseHalfRestored(db: Queryable): Promise<void> {
+  const [table] = await db.query(sql`select where to_regclass('restores') is not null`);
+  if (table === undefined) return;
+  const [open] = await db.query<{ backup_id: string; place: string }>(
+    sql`select backup_id, place from restores where finished_at is null`,
+  );
+  if (open === undefined) return;
+  throw new AppError('database_unusable', {
+    detail: `The database is half restored: the restore of ${open.backup_id} out of ${open.place} has not ended. Run the same svcctl restore again, which goes on; or use an empty database.`,
+  });
 }
 
 /** Makes the table of what was applied. Early releases made it without `needs`. */
@@ -219,6 +245,14 @@ function findRevision(
   if (revision !== undefined) return revision;
   throw new AppError('database_unusable', {
     detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
+  });
+}
+
+/** The migrations of this release, in their order, each with the checksums of its texts of today and before. */
+export async function listReleaseMigrations(): Promise<{ name: string; checksums: string[] }[]> {
+  return (await readMigrations()).map(({ name, checksum }) => {
+    const earlier = revisions.filter((revision) => revision.name === name);
+    return { name, checksums: [checksum, ...earlier.map((revision) => revision.checksum)] };
   });
 }
 

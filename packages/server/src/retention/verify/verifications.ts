@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -9,7 +10,9 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { retentionContract } from '../contract.ts';
 import type { RetentionOptions } from '../options.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
+import type { VerifyTools } from './check-segment.ts';
 import * as queries from './queries.ts';
+import { runOpenVerifications } from './run-verifications.ts';
 
 type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
 
@@ -41,6 +44,27 @@ async function createVerification(
     return made;
   });
 }
+
+/** Asks for a verification of everything, and does it in this process, as far as no other does. Returns what was found. */
+export async function verifyNow(
+  tools: VerifyTools,
+  { requestedBy, signal }: { requestedBy: string; signal: AbortSignal },
+): Promise<VerificationRow> {
+  const { db } = tools;
+  const scope = { tenant: null, tenants: null, since: null, sample_percent: null };
+  const made = await queries.insertVerification(db, { id: newId('vrf'), ...scope, requestedBy });
+  if (made === undefined) throw new Error('the verification was not stored');
+  for (;;) {
+    await runOpenVerifications(tools, signal);
+    const found = await queries.findVerification(db, null, made.id);
+    if (found === undefined) throw new Error('the verification is gone');
+    if (found.finished_at !== null) return found;
+    await setTimeout(othersMillis, undefined, { signal });
+  }
+}
+
+/** How long to wait for another process that has the last share. */
+const othersMillis = 200;
 
 /** Queues a verification of all that was not found right for so many days, unless such a one is under way. */
 export function scheduleVerification(db: Queryable, days: number): Promise<void> {

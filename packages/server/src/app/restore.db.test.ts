@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import sql, { raw } from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
+import { runOn } from '../../test/citus.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { loadSettings } from '../config/settings.ts';
+import { randomText } from '../kernel/ids.ts';
+import { createLog } from '../platform/log.ts';
+import { createStoreFence } from '../platform/objects/fence.ts';
+import { createFileStore } from '../platform/objects/file-system.ts';
+import { type Database, openDatabase } from '../platform/postgres/database.ts';
+import { listTables, migrate } from '../platform/postgres/migrate.ts';
+import { backUp } from './backup.ts';
+import { type RestoreOptions, restoreBackup } from './restore.ts';
+
+const passphrase = 'correct horse battery staple';
+let service: TestService;
+let place: string;
+let id: string;
+beforeAll(async () => {
+  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+  place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
+  await ingest('2001-03', 60);
+  await untilMoved('2001-04-01');
+  await ingest('2001-04', 70);
+  const child = await service.makeToken({ preset: 'admin' });
+  const token = { token: child.token, body: { name: 'grandchild', preset: 'pipeline' } };
+  expect((await service.call('POST', '/tokens', token)).status).toBe(201);
+  const endpoint = { tenant: 'T', url: 'https://example.com/', enabled: false };
+  expect((await service.call('POST', '/webhook/endpoints', { body: endpoint })).status).toBe(201);
+  const incident = { tenant: 'T', type: 'incident.created', data: {} };
+  expect((await service.call('POST', '/incidents', { body: incident })).status).toBe(202);
+  const out = { out: place, isIncremental: false, passphrase, isVerified: false, keep: null };
+  id = (
+    await backUp(toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir }), out)
+  ).id;
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(place, { recursive: true, force: true });
+});
+
+/** An empty database, and an empty data folder. */
+let target: { url: string; name: string; dataDir: string; db: Database };
+beforeEach(async () => {
+  const name = `empty_${randomText(12).toLowerCase()}`;
+  await runOn(admin(), [`create database ${name} template template0`]);
+  const url = Object.assign(new URL(inject('postgresUrl')), { pathname: `/${name}` }).href;
+  const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-restored-'));
+  const db = openDatabase({ url, maxConnections: 4, onError: () => {} });
+  target = { url, name, dataDir, db };
+});
+afterEach(async () => {
+  await target.db.close();
+  await runOn(admin(), [`drop database ${target.name} with (force)`]);
+  await rm(target.dataDir, { recursive: true, force: true });
+});
+
+const admin = () => Object.assign(new URL(inject('postgresUrl')), { pathname: '/postgres' }).href;
+
+const toolsFor = (env: Record<string, string>) => ({
+  settings: loadSettings(env),
+  log: createLog('silent'),
+  signal: new AbortController().signal,
+  cwd: tmpdir(),
+  release: '0.1.0',
+  onStep: () => {},
+});
+const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string> = {}) =>
+  restoreBackup(toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir, ...env }), {
+    from: place,
+    id: undefined,
+    isDrill: false,
+    isAdopting: false,
+    findPassphrase: async () => passphrase,
+    ...more,
+  });
+
+async function ingest(month: string, count: number): Promise<void> {
+  const records = Array.from({ length: count }, (_, n) => ({
+    tenant: n % 3 === 0 ? 'T' : 'U',
+    store: 'A',
+    event_id: `${month}\\-${n}`,
+    occurred_at: `${month}-0${(n % 7) + 1}T00:00:00.${n + 1}Z`,
+    kind: n % 2 === 0 ? '\\N' : null,
+    confidence: 0.5,
+    enrichment: { n, text: '\t\\ \n"é"' },
+  }));
+  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(json.accepted).toBe(count);
+}
+
+/** Moves the days before one into segments. */
+async function untilMoved(before: string): Promise<void> {
+  const run = await service.call('POST', '/retention/run', { body: { before } });
+  const state = async () =>
+    (await service.call('GET', `/retention/runs/${run.json.id}`)).json.state;
+  await vi.waitUntil(async () => (await state()) === 'completed', { timeout: 40_000 });
+}
+
+/** What a restore adds to by itself, or leaves out on purpose. */
+const notCompared = [
+  ...['schema_migrations', 'backups', 'restores', 'restored_files', 'sessions', 'sign_in_links'],
+  ...['export_links', 'limit_use', 'verifications', 'verified_tenants', 'work_shares'],
+  ...['audit_log', 'audit_links', 'audit_chain', 'stored_days', 'lanes', 'processes'],
+];
+
+/** The rows of all tables, as a text for each. */
+async function contentOf(db: Database): Promise<Record<string, string>> {
+  const content: Record<string, string> = {};
+  for (const table of await listTables()) {
+    if (notCompared.includes(table)) continue;
+    // A verification notes when a segment was found right.
+    const row = table === 'segments' ? `to_jsonb(t) - 'verified_at'` : 'to_jsonb(t)';
+    const [found] = await db.query<{ text: string | null }>(sql`
+      select string_agg((${raw(row)})::text, chr(10) order by (${raw(row)})::text) as text from ${raw(table)} t`);
+    content[table] = found?.text ?? '';
+  }
+  return content;
+}
+
+const auditSql = sql`select l.place, encode(l.hash, 'hex') as hash, e.id, e.action
+  from audit_links l join audit_log e on e.id = l.entry_id order by l.place`;
+
+test('a restored database has all rows, its own store and key, and an audit chain that goes on', async () => {
+  const before = await contentOf(service.db);
+  expect(before.enrichment_records).toContain('2001-04');
+  expect(before.deliveries).not.toBe('');
+  const chain = await service.db.query(auditSql);
+  const restored = await restore();
+  expect(restored).toMatchObject({ id, records: 130, objects_brought: 2, secret_key: 'fits' });
+  expect(restored.verification).toMatchObject({ state: 'completed', problem_count: 0 });
+  expect(await contentOf(target.db)).toEqual(before);
+  const own = await target.db.query<{ action: string }>(auditSql);
+  expect(own.slice(0, chain.length)).toEqual(chain);
+  expect(own.slice(chain.length).map(({ action }) => action)).toEqual(['backup.restore']);
+  const key = join(target.dataDir, 'secret-key');
+  expect(await readFile(key, 'utf8')).toBe(
+    await readFile(join(service.dataDir, 'secret-key'), 'utf8'),
+  );
+  expect((await stat(key)).mode & 0o777).toBe(0o600);
+  // What was restored once is not restored a second time.
+  await expect(restore()).rejects.toMatchObject({ code: 'database_not_empty' });
+});
+
+test('a database that holds anything is refused, and stays as it was', async () => {
+  const before = await contentOf(service.db);
+  const env = { DATABASE_URL: service.db.url };
+  await expect(restore({}, env)).rejects.toMatchObject({ code: 'database_not_empty' });
+  expect(await contentOf(service.db)).toEqual(before);
+  await migrate(service.db);
+});
+
+test('a half restored database serves nobody, and the next restore goes on', async () => {
+  const { tables } = await readManifest();
+  const file = tables.find(({ name }) => name === 'enrichment_records')?.parts[0]?.files[0];
+  const path = join(place, file?.key ?? '');
+  const bytes = await readFile(path);
+  await writeFile(path, Buffer.from(bytes).fill(0, bytes.length - 4));
+  await expect(restore()).rejects.toMatchObject({ code: 'backup_damaged' });
+  await expect(migrate(target.db)).rejects.toMatchObject({
+    code: 'database_unusable',
+    detail: expect.stringContaining('half restored'),
+  });
+  const loaded = await target.db.query(
+    sql`select path, xmin::text from restored_files order by path`,
+  );
+  expect(loaded.length).toBeGreaterThan(0);
+  expect(await target.db.query(sql`select from enrichment_records`)).toEqual([]);
+  await writeFile(path, bytes);
+  expect((await restore()).verification.problem_count).toBe(0);
+  expect(await contentOf(target.db)).toEqual(await contentOf(service.db));
+  expect(await migrate(target.db)).toEqual([]);
+});
+
+test('a backup of a newer release is refused, and one under another passphrase', async () => {
+  const path = join(place, 'backups', id, 'manifest.json');
+  const text = await readFile(path, 'utf8');
+  const manifest = JSON.parse(text).backup;
+  manifest.migrations.push({ name: '9999-later.sql', checksum: 'c' });
+  const body = JSON.stringify(manifest);
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
+  await expect(restore()).rejects.toMatchObject({ code: 'backup_newer' });
+  await writeFile(path, text);
+  const findPassphrase = async () => `${passphrase}!`;
+  await expect(restore({ findPassphrase })).rejects.toMatchObject({ code: 'passphrase_wrong' });
+  const tables = await target.db.query(sql`select from pg_tables where schemaname = 'public'`);
+  expect(tables).toEqual([]);
+  expect(await readdir(target.dataDir)).not.toContain('secret-key');
+});
+
+test('on the store of the living original a restored database only reads, until it takes it over', async () => {
+  const cold = join(service.dataDir, 'cold');
+  const env = { SVC_BLOB_URL: pathToFileURL(cold).href };
+  const store = createFileStore(cold);
+  const marker = await store.marker.read();
+  const [object = ''] = (await readdir(join(cold, 'records'), { recursive: true })).filter((name) =>
+    name.endsWith('.parquet'),
+  );
+  const lost = join(cold, 'records', object);
+  const away = join(service.dataDir, 'away');
+  await rename(lost, away);
+  const restored = await restore({}, env);
+  expect(restored).toMatchObject({ objects_brought: 0, objects_missing: 1 });
+  expect(restored.verification.problems).toMatchObject([{ kind: 'object_missing' }]);
+  expect(await store.marker.read()).toBe(marker);
+  await rename(away, lost);
+  await fenceOf(service.db).advance();
+  const elsewhere = { state: 'elsewhere' };
+  expect(await fenceOf(target.db).look()).toMatchObject(elsewhere);
+  await expect(fenceOf(target.db).advance()).rejects.toMatchObject({ code: 'store_fenced' });
+
+  function fenceOf(db: Database) {
+    return createStoreFence({ db, store, isKnown: async () => true });
+  }
+});
+
+test('a restore that adopts the store puts back what it lacks', async () => {
+  const cold = await mkdtemp(join(tmpdir(), 'svcctl-cold-'));
+  const store = createFileStore(cold);
+  await store.marker.swap(null, 'somebody');
+  const env = { SVC_BLOB_URL: pathToFileURL(cold).href };
+  const restored = await restore({ isAdopting: true }, env);
+  expect(restored).toMatchObject({ objects_brought: 2, objects_missing: 0 });
+  expect(restored.verification.problem_count).toBe(0);
+  const fence = createStoreFence({ db: target.db, store, isKnown: async () => false });
+  expect(await fence.look()).toMatchObject({ state: 'own' });
+  await rm(cold, { recursive: true });
+});
+
+async function readManifest() {
+  const text = await readFile(join(place, 'backups', id, 'manifest.json'), 'utf8');
+  return JSON.parse(text).backup as {
+    tables: { name: string; parts: { files: { key: string }[] }[] }[];
+  };
+}

@@ -1,0 +1,180 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { auditLocally } from '../access/index.ts';
+import {
+  type Manifest,
+  openKey,
+  type Place,
+  type RestoredObjects,
+  readManifest,
+  restoreDatabase,
+  restoreObjects,
+} from '../backup/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { AppError } from '../kernel/errors.ts';
+import { makeSpoolDir } from '../platform/objects/open-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { unpaced } from '../platform/work/pace.ts';
+import type { Closers } from '../platform/work/stop.ts';
+import { disownObjects, type VerificationRow, verifyNow } from '../retention/index.ts';
+import { findSecretKey } from '../webhooks/index.ts';
+import {
+  type BackupSummary,
+  type BackupTools,
+  openPlaceOf,
+  refuseCluster,
+  summarize,
+  withClosers,
+} from './backup.ts';
+import { type ColdTier, openColdTier } from './cold-tier.ts';
+import { openOwnDatabase } from './database.ts';
+
+export type RestoreOptions = {
+  readonly from: string;
+  readonly id: string | undefined;
+  /** Restores into a scratch folder with a PostgreSQL of its own, and removes it again. */
+  readonly isDrill: boolean;
+  /** Takes the store over, although it has gone on with another database. */
+  readonly isAdopting: boolean;
+  /** Finds the passphrase of a backup that has the secret key; null when nobody can be asked. */
+  readonly findPassphrase: () => Promise<string | null>;
+};
+
+/** What a restore has done, and what the verification found that ends it. */
+export type Restored = BackupSummary & {
+  readonly objects_brought: number;
+  /** Objects that the store lacks, and that were not put there because it is another database's. */
+  readonly objects_missing: number;
+  /** Whether the key that is here opens the secrets of the endpoints. */
+  readonly secret_key: 'fits' | 'missing';
+  readonly verification: VerificationRow;
+};
+
+/**
+ * Restores a backup into the empty database and the store of the settings, and verifies both. A database that was killed
+ * halfway is gone on with. Throws as `restoreDatabase` does, and `passphrase_wrong` before anything is changed.
+ */
+export async function restoreBackup(
+  tools: BackupTools,
+  options: RestoreOptions,
+): Promise<Restored> {
+  return withClosers(async (closers) => {
+    const place = await openPlaceOf(options.from, tools, closers);
+    const manifest = await readManifest(place, options.id, tools.signal);
+    const settings = options.isDrill ? await makeScratch(tools, closers) : tools.settings;
+    return restoreInto({ ...tools, settings }, { manifest, place, options, closers });
+  });
+}
+
+/** The settings of a drill: everything lies in a folder that is removed at the end, or by the next drill after a kill. */
+async function makeScratch({ settings }: BackupTools, closers: Closers): Promise<Settings> {
+  const dataDir = await makeSpoolDir(join(tmpdir(), `svcctl-drills-${userInfo().uid}`));
+  closers.push(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  return {
+    ...settings,
+    dataDir,
+    databaseUrl: undefined,
+    blobUrl: undefined,
+    secretKey: undefined,
+    store: 'read-write',
+  };
+}
+
+type Source = { manifest: Manifest; place: Place; options: RestoreOptions; closers: Closers };
+
+async function restoreInto(
+  tools: BackupTools,
+  { manifest, place, options, closers }: Source,
+): Promise<Restored> {
+  const { settings, log, signal, onStep } = tools;
+  const secret = await openSecret(manifest, options);
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  if (secret !== null) await refuseOtherKey(settings, secret);
+  const db = await openOwnDatabase(settings, log, closers, signal);
+  await refuseCluster(db);
+  const cold = await openColdTier(settings, { db, log }, closers);
+  const reading = { place, spoolDir: cold.spoolDir, onStep };
+  let objects: RestoredObjects = { brought: 0, missing: 0 };
+  await restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
+    const mayWrite = await mayWriteTo(cold, options, own);
+    objects = await restoreObjects(
+      manifest,
+      { ...reading, store: cold.store, signal: own },
+      mayWrite,
+    );
+    if (options.isAdopting && mayWrite) await adopt(db, cold, own);
+    if (secret !== null) await writeKey(settings, secret);
+  });
+  await auditLocally(db, 'this machine', {
+    action: 'backup.restore',
+    target: null,
+    after: { id: manifest.id, place: place.location },
+  });
+  const verifying = {
+    db,
+    objects: cold.store,
+    duckdb: cold.moverDuckdb,
+    spoolDir: cold.spoolDir,
+    log,
+    pace: unpaced,
+  };
+  return {
+    ...summarize(place, manifest),
+    objects_brought: objects.brought,
+    objects_missing: objects.missing,
+    secret_key: (await hasKey(db, settings)) ? 'fits' : 'missing',
+    verification: await verifyNow(verifying, { requestedBy: 'svcctl restore', signal }),
+  };
+}
+
+/** A store with a marker belongs to some database, which may be alive: it is written only on request. */
+async function mayWriteTo(
+  { store, fence }: ColdTier,
+  { isAdopting }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (fence.isReadOnly) return false;
+  return isAdopting || (await store.marker.read(signal)) === null;
+}
+
+/** Does what `svcctl retention adopt-store` does. */
+async function adopt(db: Database, { fence }: ColdTier, signal: AbortSignal): Promise<void> {
+  await disownObjects(db);
+  await fence.adopt(signal);
+}
+
+async function openSecret(
+  { secret_key: sealed }: Manifest,
+  { findPassphrase }: RestoreOptions,
+): Promise<string | null> {
+  if (sealed === null) return null;
+  const passphrase = await findPassphrase();
+  return passphrase === null ? null : openKey(sealed, passphrase);
+}
+
+const keyFile = (settings: Settings) => join(settings.dataDir, 'secret-key');
+
+async function refuseOtherKey(settings: Settings, secret: string): Promise<void> {
+  const own =
+    settings.secretKey ?? (await readFile(keyFile(settings), 'utf8').catch(() => secret)).trim();
+  if (own === secret) return;
+  throw new AppError('settings_invalid', {
+    detail: `${settings.secretKey === undefined ? keyFile(settings) : 'SVC_SECRET_KEY'} is another key than that of the backup. Remove it first. Nothing was restored.`,
+  });
+}
+
+async function writeKey(settings: Settings, secret: string): Promise<void> {
+  if (settings.secretKey !== undefined) return;
+  await writeFile(keyFile(settings), `${secret}\n`, { mode: 0o600, flush: true });
+}
+
+async function hasKey(db: Database, settings: Settings): Promise<boolean> {
+  try {
+    await findSecretKey(db, settings);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'settings_invalid') return false;
+    throw error;
+  }
+}

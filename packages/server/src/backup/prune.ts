@@ -1,0 +1,39 @@
+import { type Manifest, manifestKey, objectKey } from './manifest.ts';
+import { listBackups, type Place, readManifest } from './place.ts';
+import { eachSavedObject, type ReadTools } from './read-files.ts';
+import { filesOf } from './save-tables.ts';
+
+/**
+ * Removes all but the newest `keep` backups of a place, and then what no other backup there needs, also what killed runs
+ * have left. Manifests go first: after a kill the next run removes the rest. The caller holds the lock of the place, so
+ * that nobody brings what is removed here. Throws `backup_damaged`, before anything is removed, when a backup that stays
+ * does not tell what it needs.
+ */
+export async function prune(tools: ReadTools, keep: number): Promise<{ removed: number }> {
+  const { place, signal } = tools;
+  const ids = await listBackups(place, signal);
+  const staying = await Promise.all(ids.slice(-keep).map((id) => readManifest(place, id, signal)));
+  const needed = new Set<string>();
+  for (const manifest of staying) await addNeeded(manifest, tools, needed);
+  const going = ids.slice(0, -keep);
+  for (const id of going) await place.remove(manifestKey(id), signal);
+  for (const prefix of ['objects/', 'tables/']) await removeOthers(place, prefix, needed, signal);
+  return { removed: going.length };
+}
+
+async function addNeeded(manifest: Manifest, tools: ReadTools, needed: Set<string>): Promise<void> {
+  const files = [...manifest.tables.flatMap(filesOf), ...manifest.objects.lists];
+  for (const { key } of files) needed.add(key);
+  for await (const { key } of eachSavedObject(manifest, tools)) needed.add(objectKey(key));
+}
+
+async function removeOthers(
+  place: Place,
+  prefix: string,
+  needed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const { key } of place.list(prefix, signal)) {
+    if (!needed.has(key)) await place.remove(key, signal);
+  }
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkObject } from '../platform/objects/check-object.ts';
+import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
+import { type Manifest, objectKey, type SavedObject } from './manifest.ts';
+import { damaged, eachSavedObject, type ReadTools } from './read-files.ts';
+import type { Step } from './save.ts';
+import { sideBySide } from './side-by-side.ts';
+
+export type RestoredObjects = {
+  /** How many were brought into the store. */
+  readonly brought: number;
+  /** How many the store lacks, because it may not be written. */
+  readonly missing: number;
+};
+
+const atOnce = 8;
+const pageItems = 500;
+
+/**
+ * Puts the objects of a backup under their keys into a store, those that are not there. With `mayWrite` false it only
+ * counts them: the store is another database's. Throws `backup_damaged`.
+ */
+export async function restoreObjects(
+  manifest: Manifest,
+  tools: ReadTools & { readonly store: ObjectStore; readonly onStep: (step: Step) => void },
+  mayWrite: boolean,
+): Promise<RestoredObjects> {
+  const { store, signal } = tools;
+  const total = manifest.objects.count;
+  let [brought, missing, done, bytes] = [0, 0, 0, 0];
+  const restore = async (object: SavedObject) => {
+    const found = await store.head(object.key, signal);
+    if (found?.sizeBytes !== object.size_bytes) {
+      if (mayWrite) {
+        await bring(object, tools);
+        brought += 1;
+      } else missing += 1;
+    }
+    done += 1;
+    bytes += object.size_bytes;
+    tools.onStep({ name: 'objects', done, total, bytes });
+  };
+  let page: SavedObject[] = [];
+  const flush = async () => {
+    await sideBySide(page, { atOnce, signal }, restore);
+    page = [];
+  };
+  for await (const object of eachSavedObject(manifest, tools)) {
+    page.push(object);
+    if (page.length === pageItems) await flush();
+  }
+  await flush();
+  return { brought, missing };
+}
+
+async function bring(
+  object: SavedObject,
+  { place, store, spoolDir, signal }: ReadTools & { readonly store: ObjectStore },
+): Promise<void> {
+  const key = objectKey(object.key);
+  const inPlace = place.pathOf(key);
+  const path = inPlace ?? join(spoolDir, `restore-${process.pid}-${randomUUID()}`);
+  const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };
+  try {
+    if (inPlace === null) await place.get(key, path, signal);
+    await checkObject(path, ref, { signal });
+    // No object is ever written to, so that the store may link to the file of the backup instead of copying it.
+    await store.put(object.key, path, signal, { mayTake: true });
+  } catch (error) {
+    if (!isObjectFault(error)) throw error;
+    throw damaged(place, key, 'is missing or is not what was written', error);
+  } finally {
+    if (inPlace === null) await rm(path, { force: true });
+  }
+}

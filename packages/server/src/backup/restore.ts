@@ -1,0 +1,223 @@
+import { AppError } from '../kernel/errors.ts';
+import { copyIntoTable } from '../platform/postgres/copy-in.ts';
+import { type Database, usualLimits } from '../platform/postgres/database.ts';
+import { listReleaseMigrations, migrate } from '../platform/postgres/migrate.ts';
+import { busy, withSessionLock } from '../platform/work/session-lock.ts';
+import { createPartitions } from '../records/index.ts';
+import type { Manifest, PackedFile } from './manifest.ts';
+import { describeTables, type LiveTable, setSequence } from './queries.ts';
+import { type ReadTools, readRows } from './read-files.ts';
+import * as queries from './restore-queries.ts';
+import type { Step } from './save.ts';
+import { recordsTable } from './save-tables.ts';
+import { sideBySide } from './side-by-side.ts';
+
+export type RestoreTools = ReadTools & {
+  readonly db: Database;
+  readonly onStep: (step: Step) => void;
+};
+
+/** So many files are loaded side by side. */
+const connections = 3;
+
+/**
+ * Restores the database of a backup into an empty one. `beforeEnd` does what belongs to it before a service may start:
+ * it brings the objects. The schema is first that of the backup, and at the end that of this release. After a kill the
+ * same call goes on behind the files that are loaded. Throws `backup_newer`, `backup_damaged`, and `database_not_empty`
+ * before anything is changed.
+ */
+export async function restoreDatabase(
+  manifest: Manifest,
+  tools: RestoreTools,
+  beforeEnd: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const { db, signal } = tools;
+  await refuseForeignSchema(manifest);
+  const lost =
+    'The connection that keeps other restores away was lost. Run the same command again.';
+  const work = (own: AbortSignal) => restoreAlone(manifest, { ...tools, signal: own }, beforeEnd);
+  const outcome = await withSessionLock(db, { name: 'restores' }, { signal, lost, work });
+  if (outcome !== busy) return;
+  throw new AppError('backup_busy', {
+    detail: 'Another restore into this database is under way. Wait until it has ended.',
+  });
+}
+
+async function restoreAlone(
+  manifest: Manifest,
+  tools: RestoreTools,
+  beforeEnd: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const { db, signal, place } = tools;
+  const { id, taken_at: takenAt } = manifest;
+  const isBegun = await checkTarget(manifest, db);
+  const only = new Set(manifest.migrations.map(({ name }) => name));
+  await migrate(db, signal, { only, isRestoring: true });
+  const tables = await describeTables(
+    db,
+    manifest.tables.map(({ name }) => name),
+  );
+  refuseOtherColumns(manifest, tables);
+  if (!isBegun) {
+    const names = tables.map(({ name }) => name);
+    await db.transaction(async (connection) => {
+      await refuseFilled(connection, names);
+      await queries.beginRestore(connection, names, { id, place: place.location, takenAt });
+    });
+  }
+  await loadTables(manifest, tables, tools);
+  for (const sequence of manifest.sequences) await setSequence(db, sequence);
+  await db.withConnection(async (connection) => {
+    await queries.analyze(
+      connection,
+      tables.map(({ name }) => name),
+    );
+    await connection.query(usualLimits);
+  });
+  await beforeEnd(signal);
+  await migrate(db, signal, { isRestoring: true });
+  const { records, size_bytes: sizeBytes } = manifest;
+  await db.transaction((connection) =>
+    queries.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
+  );
+}
+
+/** Throws `backup_newer` when the backup has a migration that this release lacks, or has in another form. */
+async function refuseForeignSchema({ migrations, release }: Manifest): Promise<void> {
+  const own = new Map((await listReleaseMigrations()).map((each) => [each.name, each.checksums]));
+  const foreign = migrations.find(({ name, checksum }) => !own.get(name)?.includes(checksum));
+  if (foreign === undefined) return;
+  throw new AppError('backup_newer', {
+    detail: `The backup has the migration ${foreign.name}, which this release does not know in this form. Restore it with svcctl ${release} or newer.`,
+  });
+}
+
+/**
+ * Returns whether a restore of this backup has begun here. Throws `database_not_empty` unless the database has no tables
+ * of svcctl, or only empty ones of the same schema.
+ */
+async function checkTarget({ id, migrations }: Manifest, db: Database): Promise<boolean> {
+  const open = await queries.findOpenRestore(db);
+  if (open?.backup_id === id) return true;
+  if (open !== undefined) {
+    throw notEmpty(
+      `holds a part of the backup ${open.backup_id} of ${open.place}. Go on with it: svcctl restore … --id ${open.backup_id}; or give an empty database.`,
+    );
+  }
+  const applied = await queries.listAppliedMigrations(db);
+  if (applied.length === 0) return false;
+  const wanted = migrations.map(({ name }) => name);
+  if (applied.join() !== wanted.join()) {
+    throw notEmpty('has the tables of another release, or of a service that was started here.');
+  }
+  return false;
+}
+
+/** What the migrations put into new tables. */
+const seeded: readonly string[] = ['audit_chain', 'lanes', 'retention_policies', 'store_fence'];
+
+async function refuseFilled(
+  db: Parameters<typeof queries.listFilled>[0],
+  tables: readonly string[],
+): Promise<void> {
+  const filled = await queries.listFilled(
+    db,
+    tables.filter((table) => !seeded.includes(table)),
+  );
+  if (filled.length > 0) throw notEmpty(`has rows in ${filled.slice(0, 5).join(', ')}.`);
+}
+
+function notEmpty(what: string): AppError {
+  return new AppError('database_not_empty', {
+    detail: `The database ${what} A backup is restored into an empty database only: give another DATABASE_URL, or without one another SVC_DATA_DIR. Nothing was changed.`,
+  });
+}
+
+function refuseOtherColumns(manifest: Manifest, tables: readonly LiveTable[]): void {
+  for (const saved of manifest.tables) {
+    const table = tables.find(({ name }) => name === saved.name);
+    if (table !== undefined && saved.columns.every((column) => table.columns.includes(column)))
+      continue;
+    throw new AppError('backup_damaged', {
+      detail: `The backup has columns of ${saved.name} that its migrations do not make. Nothing was loaded.`,
+    });
+  }
+}
+
+type Load = {
+  readonly table: LiveTable;
+  readonly columns: readonly string[];
+  readonly file: PackedFile;
+};
+
+async function loadTables(
+  manifest: Manifest,
+  tables: readonly LiveTable[],
+  tools: RestoreTools,
+): Promise<void> {
+  const { db } = tools;
+  const months = manifest.tables.flatMap(({ parts }) =>
+    parts.flatMap(({ month }) => month?.month ?? []),
+  );
+  await createPartitions(db).ensure(months);
+  const loaded = new Set(await queries.listRestoredFiles(db));
+  const total = manifest.tables
+    .filter(({ name }) => name === recordsTable)
+    .reduce((sum, { parts }) => sum + parts.reduce((rows, part) => rows + part.rows, 0), 0);
+  let done = 0;
+  const advance = ({ table, file }: Load) => {
+    if (table.name !== recordsTable) return;
+    done += file.rows;
+    tools.onStep({ name: 'records', done, total, bytes: done });
+  };
+  const loadsOf = (table: LiveTable): Load[] => {
+    const saved = manifest.tables.find(({ name }) => name === table.name);
+    if (saved === undefined) return [];
+    const files = saved.parts.flatMap((part) => part.files);
+    return files.map((file) => ({ table, columns: saved.columns, file }));
+  };
+  const run = async (one: Load, signal: AbortSignal) => {
+    if (!loaded.has(one.file.key)) await load(one, { ...tools, signal });
+    advance(one);
+  };
+  const isReferredTo = ({ name }: LiveTable) =>
+    tables.some(({ refers_to }) => refers_to.includes(name));
+  const ordered = inOrder(
+    tables.filter((table) => table.refers_to.length > 0 || isReferredTo(table)),
+  );
+  for (const table of ordered) for (const one of loadsOf(table)) await run(one, tools.signal);
+  const rest = tables.filter((table) => !ordered.includes(table)).flatMap(loadsOf);
+  await sideBySide(rest, { atOnce: connections, signal: tools.signal }, run);
+}
+
+/** Puts tables behind those that they refer to. A table may refer to itself: all its rows are in one file. */
+function inOrder(tables: readonly LiveTable[]): LiveTable[] {
+  const ordered: LiveTable[] = [];
+  const left = new Set(tables);
+  while (left.size > 0) {
+    const isNext = ({ name, refers_to }: LiveTable) =>
+      refers_to.every((other) => other === name || ![...left].some((each) => each.name === other));
+    const next = [...left].find(isNext);
+    if (next === undefined) throw new Error('tables refer to each other in a circle');
+    ordered.push(next);
+    left.delete(next);
+  }
+  return ordered;
+}
+
+/** Loads a file in a transaction that also notes it, so that it is loaded once. */
+async function load({ table, columns, file }: Load, tools: RestoreTools): Promise<void> {
+  const { db, signal } = tools;
+  await db.withConnection(async (connection) => {
+    await connection.client.query('begin');
+    await queries.allowLongLoads(connection);
+    if (table.has_triggers) await queries.switchTriggers(connection, table.name, 'disable');
+    const rows = readRows(file, tools);
+    const count = await copyIntoTable(connection, { table: table.name, columns }, rows, signal);
+    if (count !== file.rows)
+      throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
+    if (table.has_triggers) await queries.switchTriggers(connection, table.name, 'enable');
+    await queries.noteRestoredFile(connection, file.key);
+    await connection.client.query('commit');
+  });
+}

@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { formatInstant, formatNumberOf } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { askPassphrase, describe, openTools, placeHelp } from './backup.ts';
+
+type App = typeof import('../../app.ts');
+type Restored = Awaited<ReturnType<App['restoreBackup']>>;
+
+const fields = [
+  'id',
+  'place',
+  'taken_at',
+  'release',
+  'records',
+  'objects',
+  'size_bytes',
+  'has_secret_key',
+  'objects_brought',
+  'objects_missing',
+  'secret_key',
+  'verification',
+] as const satisfies readonly (keyof Restored)[];
+
+type Options = { id?: string; drill?: boolean; adoptStore?: boolean; json?: JsonOption };
+
+export function fillRestore(command: Command, context: Context, release: string): void {
+  command
+    .description(
+      'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies\nall of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a\nPostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
+    )
+    .argument('<from>', placeHelp)
+    .option('--id <id>', 'which backup; the newest unless given')
+    .option('--drill', 'only try it, and touch nothing')
+    .option(
+      '--adopt-store',
+      'also put objects into a store that another database has used, and take it over: that database must be gone',
+    )
+    .option(jsonFlags, jsonHelp)
+    .action((from: string, options: Options) => restore(context, release, { from, ...options }));
+  withExamples(command, [
+    'svcctl restore /mnt/backups --drill',
+    'SVC_DATA_DIR=/var/lib/svcctl svcctl restore /mnt/backups',
+    "DATABASE_URL=postgresql://svcctl@db/svcctl svcctl restore 's3://backups/svcctl?region=eu-central-1' --adopt-store",
+  ]);
+}
+
+async function restore(
+  context: Context,
+  release: string,
+  { from, id, drill = false, adoptStore = false, json }: Options & { from: string },
+): Promise<void> {
+  if (drill && adoptStore) {
+    throw new AppError('usage_invalid', {
+      detail: 'A drill has a store of its own: give either --drill or --adopt-store.',
+    });
+  }
+  const { settings, app, tools, progress } = await openTools(context, release);
+  const findPassphrase = async () => {
+    if (settings.backupPassphrase !== undefined) return settings.backupPassphrase;
+    const { stdin, stderr } = context.io;
+    if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
+    return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
+  };
+  const options = { from, id, isDrill: drill, isAdopting: adoptStore, findPassphrase };
+  const done = await app.restoreBackup(tools, options).finally(() => progress.clear());
+  if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
+  else await printProblems(context, done.verification);
+  const what = `${describe(done)} of ${done.id}, as of ${formatInstant(done.taken_at)}`;
+  context.note(drill ? `The drill restored ${what}.` : `Restored ${what}.`);
+  noteLacks(context, done, drill);
+  const { state, problem_count: problems } = done.verification;
+  if (state === 'completed' && problems === 0) {
+    context.note('Verified: no difference.');
+    return;
+  }
+  throw new AppError('verify_failed', {
+    detail:
+      state === 'completed'
+        ? `It is restored, but the verification found ${formatNumberOf(problems, 'difference')}.`
+        : `It is restored, but could not be verified: ${done.verification.error ?? state}. Run svcctl retention verify.`,
+  });
+}
+
+function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
+  if (done.objects_missing > 0) {
+    context.note(
+      `The store lacks ${formatNumberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
+    );
+  }
+  if (done.secret_key === 'fits') return;
+  context.note(
+    isDrill
+      ? 'The key of webhook secrets was not tried: give SVC_BACKUP_PASSPHRASE, if the backup has it.'
+      : 'The key of webhook secrets is missing: put it into SVC_SECRET_KEY or the file secret-key before you start the service.',
+  );
+}
+
+async function printProblems(
+  context: Context,
+  { problems }: Restored['verification'],
+): Promise<void> {
+  const printer = createRowPrinter<Restored['verification']['problems'][number]>(context, {
+    fields: ['kind', 'tenant', 'object_key', 'message'],
+    json: undefined,
+    columns: [
+      { title: 'KIND', value: (row) => row.kind },
+      { title: 'TENANT', value: (row) => row.tenant ?? '' },
+      { title: 'PROBLEM', value: (row) => row.message },
+    ],
+  });
+  await printer.write(problems.map((row) => JSON.stringify(row)));
+  await printer.end();
+}
