@@ -44,6 +44,7 @@ import { countFailedTenants } from './retention/index.ts';
 import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
+export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
 export { restoreBackup } from './app/restore.ts';
 export { createLog } from './platform/log.ts';

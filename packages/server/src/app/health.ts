@@ -1,13 +1,23 @@
+import { findLastBackup } from '../backup/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
 import { sharedSettingsOf } from '../config/shared-settings.ts';
-import { addHealthRoutes, createPresence, type Presence } from '../health/index.ts';
+import {
+  addHealthRoutes,
+  createPresence,
+  type Presence,
+  type Surroundings,
+} from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
+import { describeFenced } from '../platform/objects/fence.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { findSampledDifferences, parseSchedule } from '../retention/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import { readTroubles } from './overview.ts';
 
 /** Makes the presence of this process among those of its database. */
 export function createOwnPresence(
@@ -31,12 +41,49 @@ export function createOwnPresence(
 export function addHealth(
   http: HttpServer,
   db: Database,
-  { cold, presence }: { cold: Pick<ColdTier, 'store' | 'watch'>; presence: Presence },
+  { settings, cold, presence }: { settings: Settings; cold: ColdTier; presence: Presence },
 ): void {
   addHealthRoutes(http, db, {
     clock: systemClock,
     processId: presence.id,
     version: readRelease(),
     store: () => ({ location: cold.store.location, state: cold.watch.state().state }),
+    around: surroundingsOf(db, { settings, cold }),
   });
+}
+
+/** What the checks look at beside the processes and the database. It changes nothing, also not in a store without a marker. */
+export function surroundingsOf(
+  db: Database,
+  { settings, cold }: { settings: Settings; cold: Pick<ColdTier, 'store' | 'fence' | 'watch'> },
+): Surroundings {
+  const schedule = parseSchedule(settings.retentionSchedule);
+  return {
+    findStoreProblem: () => findStoreProblem(cold),
+    findTroubles: () => readTroubles(db),
+    sampleCounters: () => findSampledDifferences(db),
+    nextRun: (after) => schedule?.next(after) ?? null,
+    verifyDays: settings.verifyDays,
+    findLastBackup: () => findLastBackup(db),
+  };
+}
+
+const listMillis = 10_000;
+
+async function findStoreProblem({
+  store,
+  fence,
+  watch,
+}: Pick<ColdTier, 'store' | 'fence' | 'watch'>): Promise<string | null> {
+  try {
+    for await (const _ of store.list('records/', AbortSignal.timeout(listMillis))) break;
+    const { state, marked } = await fence.look();
+    if (state !== 'own') return describeFenced(state, marked);
+    // Whether it can be written is tried by the service itself every half a minute.
+    const { state: seen, problem } = watch.state();
+    return seen === 'unavailable' ? (problem?.detail ?? null) : null;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'database_unavailable') throw error;
+    return `${store.location} cannot be used: ${error instanceof AppError ? error.detail : String(error)}`;
+  }
 }

@@ -84,7 +84,7 @@ export function createHttp(parts: {
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
     addOverview(http, db, { watch: cold.watch });
-    addHealth(http, db, { cold, presence });
+    addHealth(http, db, { settings, cold, presence });
   }
   addOriginRoutes(http, {
     version: readRelease(),

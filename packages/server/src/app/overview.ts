@@ -4,7 +4,7 @@ import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { StoreState } from '../kernel/values.ts';
 import { listUnreached } from '../notices/index.ts';
-import { type Overview, overviewContract } from '../overview/contract.ts';
+import { type Overview, overviewContract, type Trouble } from '../overview/contract.ts';
 import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
@@ -57,6 +57,14 @@ async function readOverview(
     webhooks,
     work: [...moves, ...exports, ...retries],
   };
+}
+
+/** What is wrong by what the features know of themselves, over all tenants; nothing of the store. */
+export async function readTroubles(db: Database): Promise<Trouble[]> {
+  const { retention } = await readRetentionOverview(db, null);
+  const { webhooks } = await readWebhooksOverview(db, { tenants: null });
+  const unreached = (await listUnreached(db)).length;
+  return findTroubles({ retention, webhooks, unreached, isStoreUnusable: false });
 }
 
 /** What an operator has to mend. A process that only reads because it was told to is none of these. */

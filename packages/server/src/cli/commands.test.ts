@@ -46,6 +46,7 @@ const calls: Record<
   'audit verify': { argv: [], asksApi: true, json: 'object' },
   status: { argv: [], asksApi: true, json: 'object' },
   ps: { argv: [], asksApi: true, json: 'array' },
+  doctor: { argv: [], asksApi: true, json: 'array' },
   'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
   'retention plan': { argv: [], asksApi: true, json: 'array' },
   'retention run': { argv: ['--yes'], asksApi: true },

@@ -44,6 +44,14 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'doctor',
+    summary: 'what is wrong with the service, and what to do',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/doctor.ts')).fillDoctor(command, context);
+    },
+  },
+  {
     name: 'records',
     summary: 'enrichment records: browse, read, store',
     async fill(records, context) {

@@ -12,6 +12,8 @@ const sharedSettings = {
   allowTargets: ['api', 'drainer'],
   rateLimit: ['api'],
   tenantRateLimit: ['api'],
+  notifyDeadLetters: ['api'],
+  smtpFrom: ['api'],
   deliveryDays: ['drainer'],
   historyDays: ['drainer', 'retention'],
   auditDays: ['retention'],

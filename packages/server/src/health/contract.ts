@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { storeStates } from '../kernel/values.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
-import { processStates } from './values.ts';
+import { checkNames, processStates, severities } from './values.ts';
 
 const processSchema = Type.Object({
   id: Type.String(),
@@ -31,6 +31,14 @@ const processSchema = Type.Object({
 });
 export type ProcessRow = Static<typeof processSchema>;
 
+const findingSchema = Type.Object({
+  check: oneOf(checkNames),
+  severity: oneOf(severities),
+  found: Type.String(),
+  remedy: nullable(Type.String({ description: 'what to do about it' })),
+});
+export type Finding = Static<typeof findingSchema>;
+
 const statusSchema = Type.Object({
   at: instantSchema,
   process_id: Type.String({ description: 'of the process that answers' }),
@@ -43,8 +51,17 @@ const statusSchema = Type.Object({
   }),
   store: Type.Object({ location: Type.String(), state: oneOf(storeStates) }),
   processes: Type.Array(processSchema, { description: 'the oldest first; gone ones for a day' }),
+  findings: Type.Array(findingSchema, {
+    description: 'what the checks find that read next to nothing; empty: all of that is well',
+  }),
 });
 export type Status = Static<typeof statusSchema>;
+
+const examinationSchema = Type.Object({
+  at: instantSchema,
+  findings: Type.Array(findingSchema, { description: 'one of each check at least' }),
+});
+export type Examination = Static<typeof examinationSchema>;
 
 export const healthContract = {
   getStatus: {
@@ -57,5 +74,16 @@ export const healthContract = {
       'Every process on this database says each ten seconds that it lives. Not for tokens limited to tenants, because it tells hosts and places.',
     scope: 'admin',
     responses: { 200: { description: 'As it is now.', schema: statusSchema } },
+  },
+  getExamination: {
+    id: 'getExamination',
+    method: 'GET',
+    path: '/doctor',
+    tag: 'Health',
+    summary: 'Whether all is well with the service',
+    description:
+      'Checks the processes, the database, the store and the work, one after the other: all that svcctl doctor tells. It takes a second or a few, and changes nothing. Not for tokens limited to tenants.',
+    scope: 'admin',
+    responses: { 200: { description: 'What was found.', schema: examinationSchema } },
   },
 } as const satisfies Record<string, RouteContract>;

@@ -3,7 +3,9 @@ import { AppError } from '../kernel/errors.ts';
 import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { listMigrations } from '../platform/postgres/migrate.ts';
-import type { ProcessRow, Status } from './contract.ts';
+import type { Finding, ProcessRow, Status } from './contract.ts';
+import type { Examined } from './doctor/check.ts';
+import { examine } from './doctor/examine.ts';
 import { listStoredProcesses, readDatabase } from './queries.ts';
 import { processStateOf } from './values.ts';
 
@@ -12,28 +14,54 @@ export type Answering = {
   readonly processId: string;
   readonly version: string;
   readonly store: () => { location: string; state: StoreState };
+  readonly around: Surroundings;
 };
+
+/** What the checks look at beside the processes and the database. */
+export type Surroundings = Omit<Examined, 'db' | 'processes' | 'processId' | 'knownMigrations'>;
 
 /** Reads the processes and what they stand on. Throws 403 `scope_missing` for a token that is limited to tenants. */
 export async function readStatus(
   db: Queryable,
   actor: Pick<Actor, 'tenants'>,
-  { processId, version, store }: Answering,
+  { processId, version, store, around }: Answering,
 ): Promise<Omit<Status, 'at'>> {
   refuseLimited(actor);
   const { migration, ...database } = await readDatabase(db);
-  const known = (await listMigrations()).at(-1) ?? '';
+  const examined = await look(db, { processId, around });
+  const findings = await examine(examined, { isQuick: true });
+  const known = examined.knownMigrations.at(-1) ?? '';
   return {
     process_id: processId,
     version,
     database: { ...database, migration, known_migration: known },
     store: store(),
-    processes: await listProcesses(db),
+    processes: [...examined.processes],
+    findings: findings.filter(({ severity }) => severity !== 'ok'),
   };
 }
 
+/** Makes all checks. Throws 403 `scope_missing` for a token that is limited to tenants. */
+export async function readExamination(
+  db: Queryable,
+  actor: Pick<Actor, 'tenants'>,
+  { processId, around, signal }: Pick<Answering, 'processId' | 'around'> & { signal: AbortSignal },
+): Promise<Finding[]> {
+  refuseLimited(actor);
+  return examine(await look(db, { processId, around }), { signal });
+}
+
+/** What the checks look at, as it is now. */
+export async function look(
+  db: Queryable,
+  { processId, around }: { processId: string | null; around: Surroundings },
+): Promise<Examined> {
+  const processes = await listProcesses(db);
+  return { ...around, db, processId, processes, knownMigrations: await listMigrations() };
+}
+
 /** The processes on this database, with what their last beat means now. */
-export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
+async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
   const rows = await listStoredProcesses(db);
   return rows.map(({ store_state, ...row }) => ({
     ...row,

@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { healthContract } from './contract.ts';
-import { type Answering, readStatus } from './read-status.ts';
+import { type Answering, readExamination, readStatus } from './read-status.ts';
 
 /** Adds the routes that tell how the service itself is. */
 export function addHealthRoutes(
@@ -14,4 +14,12 @@ export function addHealthRoutes(
     at: new Date(clock()).toISOString(),
     ...(await readStatus(db, actor, answering)),
   }));
+  http.route(healthContract.getExamination, async ({ actor, reply }) => {
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    return {
+      at: new Date(clock()).toISOString(),
+      findings: await readExamination(db, actor, { ...answering, signal: gone.signal }),
+    };
+  });
 }

@@ -22,3 +22,43 @@ export function processStateOf(seconds: number): ProcessState {
   if (seconds < silentSeconds) return 'live';
   return seconds < goneSeconds ? 'silent' : 'gone';
 }
+
+/**
+ * How bad a finding is:
+ *
+ * - ok: nothing is wrong.
+ * - warning: it works, and somebody should look at it soon.
+ * - problem: something does not work, or may be lost.
+ * - unchecked: it could not be looked at.
+ */
+export const severities = ['ok', 'warning', 'problem', 'unchecked'] as const;
+export type Severity = (typeof severities)[number];
+
+/** What is checked, by whom each row of a report comes. Those before `processes` are made where the command runs. */
+export const checkNames = [
+  'service',
+  'own_settings',
+  'data_folder',
+  'own_disk',
+  'database',
+  'processes',
+  'roles',
+  'settings',
+  'releases',
+  'clocks',
+  'disks',
+  'schema',
+  'durability',
+  'indexes',
+  'connections',
+  'locks',
+  'transactions',
+  'vacuum',
+  'store',
+  'troubles',
+  'leases',
+  'counters',
+  'runs',
+  'backups',
+] as const;
+export type CheckName = (typeof checkNames)[number];

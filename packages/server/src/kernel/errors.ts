@@ -136,6 +136,7 @@ export const errorCatalogue = {
   records_rejected: row(0, 7, false, 'Some records were rejected; the others are stored.'),
   verify_failed: row(0, 1, false, 'The verification found differences.'),
   notice_undelivered: row(0, 1, false, 'The test did not arrive.'),
+  problems_found: row(0, 1, false, 'The service has problems.'),
   move_failed: row(0, 1, false, 'A move failed; its source is kept.'),
   partly_done: row(0, 7, false, 'Some of it was done, the rest was refused.'),
   file_unreadable: row(0, 1, false, 'A file cannot be read or written.'),

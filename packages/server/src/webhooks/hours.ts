@@ -18,7 +18,7 @@ export function addHourRoutes(http: HttpServer, db: Database): void {
 /** What became of attempts in each of the last hours, within the caller's reach. */
 export async function getDeliveryHours(
   db: Queryable,
-  actor: Actor,
+  actor: Pick<Actor, 'tenants'>,
   { hours = hoursInLists, ...filter }: { hours?: number; tenant?: string; endpoint_id?: string },
 ): Promise<DeliveryHours> {
   const from = await findFirstHour(db, hours);

@@ -15,7 +15,7 @@ const [shownHours, mostEndpoints, mostJobs] = [48, 10, 5];
 /** How webhooks fare, within the caller's reach, and the bulk retries that have not ended. */
 export async function readWebhooksOverview(
   db: Queryable,
-  actor: Actor,
+  actor: Pick<Actor, 'tenants'>,
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
   const count = (status: 'pending' | 'abandoned') => sumCounts(db, { statuses: [status], tenants });

@@ -51,6 +51,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   listMonthSums: rule('enrichment:read', reads, 'empty', untold),
   getOverview: rule('any', reads, 'empty', untold),
   getStatus: rule('admin', reads, '403', untold),
+  getExamination: rule('admin', reads, '403', untold),
   listRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),

@@ -74,7 +74,7 @@ async function listProcesses(context: Context, { json }: { json?: JsonOption }):
   await printer.end();
   if (json === undefined) {
     context.hint(
-      `${formatNumberOf(rows.length, 'process', 'processes')} · is it well? svcctl status`,
+      `${formatNumberOf(rows.length, 'process', 'processes')} · is it well? svcctl doctor`,
     );
   }
 }

@@ -55,6 +55,27 @@ export async function listMonths(db: Queryable, tenant: string): Promise<Month[]
     ) months group by month order by month`);
 }
 
+/** Some days of some tenants, by chance: of each tenant its newest day first. Days with too many hot records are left out. */
+export async function sampleDays(
+  db: Queryable,
+  { tenants, days, hotRecords }: { tenants: number; days: number; hotRecords: number },
+): Promise<{ tenant: string; day: string }[]> {
+  const chosen = await db.query<{ tenant: string }>(
+    sql`select tenant from leaf_tenants order by random() limit ${tenants}::int`,
+  );
+  const rows: { tenant: string; day: string }[] = [];
+  for (const { tenant } of chosen) {
+    rows.push(
+      ...(await db.query<{ tenant: string; day: string }>(sql`
+        select tenant, day::text as day from (
+          select tenant, day, row_number() over (order by day desc) = 1 as is_newest from tenant_days
+          where tenant = ${tenant} and count - cold_count <= ${hotRecords}::bigint
+        ) days order by is_newest desc, random() limit ${days}::int`)),
+    );
+  }
+  return rows;
+}
+
 /** A counter that differs from what it counts. */
 export type WrongCounter = {
   /** `all` means both tiers together. */

@@ -1,0 +1,138 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { loadSettings, type Settings } from '../../config/settings.ts';
+import type { Finding } from '../../health/contract.ts';
+import type { Severity } from '../../health/values.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { toFailure } from '../failure.ts';
+import { formatNumberOf } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { styled } from '../io.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { printable } from '../table.ts';
+
+const fields = [
+  'check',
+  'severity',
+  'found',
+  'remedy',
+] as const satisfies readonly (keyof Finding)[];
+
+type Options = { local?: true; all?: true; json?: JsonOption };
+
+export function fillDoctor(command: Command, context: Context): void {
+  command
+    .description(
+      'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work.\nFor each thing that is wrong it says what to do. It asks the service; where that does not answer, or with\n--local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
+    )
+    .option('--local', 'do not ask the service: check from here, with the settings of svcctl serve')
+    .option('--all', 'tell what is well, too')
+    .option(jsonFlags, jsonHelp)
+    .action((options: Options) => diagnose(context, options));
+  withExamples(command, [
+    'svcctl doctor',
+    'svcctl doctor --local --all',
+    'svcctl doctor --json check,severity,found',
+  ]);
+}
+
+async function diagnose(context: Context, { local, all, json }: Options): Promise<void> {
+  const printer = createRowPrinter<Finding>(context, { fields, json, columns });
+  const findings = local ? await examineHere(context, true) : await examine(context);
+  const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
+  if (context.isTerminal && json === undefined) await printForPeople(context, shown);
+  else {
+    await printer.write(shown.map((finding) => JSON.stringify(finding)));
+    await printer.end();
+  }
+  const count = (severity: Severity) =>
+    findings.filter((finding) => finding.severity === severity).length;
+  const problems = count('problem');
+  if (json === undefined) {
+    const unchecked = count('unchecked') > 0 ? ` · ${count('unchecked')} could not be checked` : '';
+    context.note(
+      `${formatNumberOf(problems, 'problem')} · ${formatNumberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
+    );
+  }
+  if (problems > 0) {
+    throw new AppError('problems_found', {
+      detail: `${formatNumberOf(problems, 'problem')} found: see above what to do.`,
+    });
+  }
+}
+
+const isNotWell = ({ severity }: Finding) => severity !== 'ok';
+
+/** Asks the service; when nobody answers, looks from here. A refusal is an error, as of any other command. */
+async function examine(context: Context): Promise<Finding[]> {
+  try {
+    const client = await context.connect();
+    const { findings } = await client.json('GET /doctor', {});
+    const isHere = client.connection.source === 'local service';
+    return [...(isHere ? await examineHere(context, false) : []), ...findings];
+  } catch (error) {
+    const { code, detail } = toFailure(error);
+    const isHere = await hasPlaceHere(context);
+    if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
+    const service: Finding = {
+      ...{ check: 'service', severity: 'problem', found: detail },
+      remedy: 'Start it: svcctl serve. What follows was checked from this machine.',
+    };
+    if (isHere) return [service, ...(await examineHere(context, true))];
+    return [{ ...service, remedy: 'Start it, or run svcctl doctor on its machine.' }];
+  }
+}
+
+/** Nobody answers, or the one who does has no database. */
+const awayCodes: readonly string[] = ['service_unreachable', 'database_unavailable', 'not_ready'];
+
+/** Whether this machine has the settings or the data folder of a service. */
+async function hasPlaceHere({ io }: Context): Promise<boolean> {
+  if (io.env.DATABASE_URL) return true;
+  const folder = await stat(resolve(io.cwd, io.env.SVC_DATA_DIR || 'data')).catch(() => null);
+  return folder?.isDirectory() ?? false;
+}
+
+async function examineHere(context: Context, isAlone: boolean): Promise<Finding[]> {
+  let settings: Settings;
+  try {
+    settings = loadSettings(context.io.env);
+  } catch (error) {
+    const found = error instanceof AppError ? error.detail : String(error);
+    const remedy = 'Mend the variable; svcctl config prints all settings.';
+    return [{ check: 'own_settings', severity: 'problem', found, remedy }];
+  }
+  const app = await import('../../app.ts');
+  const well: Finding = {
+    ...{ check: 'own_settings', severity: 'ok', remedy: null },
+    found: 'the settings of this machine can be read',
+  };
+  const log = app.createLog(context.io.env.SVC_LOG_LEVEL ? settings.logLevel : 'silent');
+  return [well, ...(await app.examineHere(settings, { log, isAlone }))];
+}
+
+const marks: Readonly<Record<Severity, string>> = {
+  ok: '✓',
+  warning: '!',
+  problem: '✗',
+  unchecked: '?',
+};
+
+/** Two lines for each: what is wrong must not be cut, however narrow the terminal is. */
+async function printForPeople(context: Context, findings: readonly Finding[]): Promise<void> {
+  const lines = findings.map(({ check, severity, found, remedy }) => {
+    const advice =
+      remedy === null ? '' : `  ${styled(context.io, context.io.stdout, 'dim', remedy)}\n`;
+    return `${marks[severity]} ${severity} · ${check}: ${printable(found)}\n${advice}`;
+  });
+  if (lines.length > 0) await context.out.write(lines.join(''));
+}
+
+const columns = [
+  { title: 'SEVERITY', value: (row: Finding) => row.severity },
+  { title: 'CHECK', value: (row: Finding) => row.check },
+  { title: 'FOUND', value: (row: Finding) => row.found },
+  { title: 'WHAT TO DO', value: (row: Finding) => row.remedy },
+];

@@ -1,0 +1,90 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import type { Finding } from '../health/contract.ts';
+import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { run } from './testing/run.ts';
+
+let api: Receiver;
+let db: TestDatabase;
+let folder: string;
+beforeAll(async () => {
+  api = await startReceiver();
+  db = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+});
+afterEach(() => api.reset());
+afterAll(async () => {
+  await api.close();
+  await db.drop();
+  await rm(folder, { recursive: true });
+});
+
+const well: Finding = { check: 'roles', severity: 'ok', found: 'all is taken', remedy: null };
+const warning: Finding = {
+  ...{ check: 'clocks', severity: 'warning', found: 'a clock is off', remedy: 'Set it.' },
+};
+const bad: Finding = {
+  ...{ check: 'disks', severity: 'problem', found: 'a disk is full', remedy: 'Make room.' },
+};
+const answer = (findings: Finding[]) => json({ at: '2026-03-05T11:00:00.000000Z', findings });
+
+test('doctor tells what is wrong and what to do, and ends with 1 for a problem', async () => {
+  api.on('GET /doctor', answer([well, warning]));
+  const warned = await run(['doctor'], { env: api.env, isTerminal: true });
+  expect(warned).toMatchObject({ code: 0 });
+  expect(warned.stdout).toContain('! warning · clocks: a clock is off\n');
+  expect(warned.stdout).toContain('Set it.');
+  expect(warned.stdout).not.toContain('all is taken');
+  expect(warned.stderr).toContain('0 problems · 1 warning · 1 well');
+  api.on('GET /doctor', answer([well, bad]));
+  const ill = await run(['doctor', '--all'], { env: api.env });
+  expect(ill).toMatchObject({
+    code: 1,
+    stdout: 'ok\troles\tall is taken\t\nproblem\tdisks\ta disk is full\tMake room.\n',
+  });
+  expect(ill.stderr).toContain('(problems_found)');
+  const piped = await run(['doctor', '--json', 'check,severity'], { env: api.env });
+  expect(piped.code).toBe(1);
+  expect(JSON.parse(piped.stdout)).toEqual([
+    { check: 'roles', severity: 'ok' },
+    { check: 'disks', severity: 'problem' },
+  ]);
+});
+
+const findings = ({ stdout }: { stdout: string }): Finding[] => JSON.parse(stdout);
+const severityOf = (all: Finding[], check: string) =>
+  all.find((finding) => finding.check === check)?.severity;
+
+test('doctor looks for itself when no service answers', async () => {
+  api.on('GET /doctor', problem(503, 'database_unavailable', 'The database does not answer.'));
+  const env = { ...api.env, DATABASE_URL: db.url, SVC_DATA_DIR: folder };
+  const looked = await run(['doctor', '--json'], { env });
+  expect(looked.code).toBe(1);
+  const all = findings(looked);
+  expect(all[0]).toMatchObject({ check: 'service', found: 'The database does not answer.' });
+  expect(severityOf(all, 'database')).toBe('ok');
+  expect(severityOf(all, 'schema')).toBe('ok');
+  expect(severityOf(all, 'counters')).toBe('ok');
+  // Nobody is at work there.
+  expect(severityOf(all, 'roles')).toBe('problem');
+});
+
+test('doctor --local tells settings, a folder and a database that cannot be used', async () => {
+  const local = (env: Record<string, string>) => run(['doctor', '--local', '--json'], { env });
+  const mistyped = await local({ SVC_PROT: '1' });
+  expect(findings(mistyped)).toMatchObject([{ check: 'own_settings', severity: 'problem' }]);
+  const away = new URL(db.url);
+  away.port = '1';
+  const lost = findings(
+    await local({ DATABASE_URL: away.href, SVC_DATA_DIR: join(folder, 'nothing') }),
+  );
+  expect(severityOf(lost, 'data_folder')).toBe('problem');
+  expect(severityOf(lost, 'own_disk')).toBe('unchecked');
+  expect(severityOf(lost, 'database')).toBe('problem');
+  const own = await local({ SVC_DATA_DIR: folder });
+  expect(own.code).toBe(0);
+  expect(severityOf(findings(own), 'database')).toBe('unchecked');
+});

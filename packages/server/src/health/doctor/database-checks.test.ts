@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { judgeConnections, judgeLocks, judgeVacuum } from './database-checks.ts';
+
+const severities = (wrong: readonly { severity?: string }[]) => wrong.map((each) => each.severity);
+
+test('connections are told when few are left', () => {
+  expect(judgeConnections({ used: 79, most: 100 })).toEqual([]);
+  expect(severities(judgeConnections({ used: 80, most: 100 }))).toEqual(['warning']);
+  expect(severities(judgeConnections({ used: 95, most: 100 }))).toEqual(['problem']);
+});
+
+test('the table of locks is told when it is small for the months, or filling up', () => {
+  const table = { room: 6400, used: 40, months: 120, per_transaction: 64 };
+  expect(judgeLocks(table)).toEqual([]);
+  expect(judgeLocks({ ...table, months: 160 })).toMatchObject([
+    { found: expect.stringContaining('room for 19 statements') },
+  ]);
+  // Twice the months and 256 more is enough in any case, as docs/operations.md has it.
+  expect(judgeLocks({ ...table, months: 160, per_transaction: 576 })).toEqual([]);
+  expect(severities(judgeLocks({ ...table, used: 3201 }))).toEqual(['problem']);
+});
+
+test('autovacuum is told when it is off, or leaves dead rows and old transactions', () => {
+  expect(judgeVacuum({ isOn: true, tables: [], ages: [] })).toEqual([]);
+  const told = judgeVacuum({
+    isOn: false,
+    tables: [{ name: 'deliveries', dead: 250_000, live: 10 }],
+    ages: [
+      { name: 'leaf_days', age: 700_000_000 },
+      { name: 'moves', age: 1_500_000_000 },
+    ],
+  });
+  expect(severities(told)).toEqual(['problem', undefined, 'warning', 'problem']);
+  expect(told[1]?.found).toContain('deliveries has 250,000 dead rows beside 10 live ones');
+});

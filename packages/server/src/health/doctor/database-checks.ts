@@ -1,0 +1,148 @@
+import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
+import * as queries from './queries.ts';
+
+/** What the database says of itself. */
+export const databaseChecks: readonly Check[] = [
+  {
+    name: 'schema',
+    severity: 'problem',
+    run: compareSchema,
+    well: 'the schema of the database is that of this release',
+    remedy:
+      'Start this release everywhere: its start migrates. A newer schema is survived by one release: go on with the update.',
+    isQuick: true,
+  },
+  {
+    name: 'durability',
+    severity: 'problem',
+    async run({ db }) {
+      const { fsync, full_page_writes, synchronous_commit } = await queries.readDurability(db);
+      return [
+        ...(fsync === 'off' ? [{ found: 'fsync is off: a crash may lose everything' }] : []),
+        ...(full_page_writes === 'off'
+          ? [{ found: 'full_page_writes is off: a crash may damage pages' }]
+          : []),
+        ...(synchronous_commit === 'off'
+          ? [
+              {
+                found:
+                  'synchronous_commit is off for others: svcctl switches it on for itself, but what else writes here may lose what was acknowledged',
+                severity: 'warning' as const,
+              },
+            ]
+          : []),
+      ];
+    },
+    well: 'what is acknowledged is on the disk',
+    remedy: 'Set it back to on, in postgresql.conf, at the role and at the database.',
+    isQuick: true,
+  },
+  {
+    name: 'indexes',
+    severity: 'problem',
+    async run({ db }) {
+      const names = await queries.listInvalidIndexes(db);
+      return names.map((name) => ({ found: `the index ${name} is invalid, so nothing uses it` }));
+    },
+    well: 'all indexes are valid',
+    remedy: 'Build it anew: reindex index concurrently NAME.',
+    isQuick: true,
+  },
+  {
+    name: 'connections',
+    severity: 'warning',
+    run: async ({ db }) => judgeConnections(await queries.countConnections(db)),
+    well: 'the server has connections to spare',
+    remedy:
+      'Raise max_connections, lower SVC_DATABASE_CONNECTIONS, or see who else connects (pg_stat_activity).',
+    isQuick: true,
+  },
+  {
+    name: 'locks',
+    severity: 'warning',
+    run: async ({ db }) => judgeLocks(await queries.readLockTable(db)),
+    well: 'the table of locks has room for statements over all months',
+    remedy: 'Raise max_locks_per_transaction: twice the months and 256 more is enough in any case.',
+    isQuick: true,
+  },
+  {
+    name: 'transactions',
+    severity: 'warning',
+    async run({ db }): Promise<Wrong[]> {
+      const rows = await queries.listOldSnapshots(db, oldSnapshotSeconds);
+      return rows.map(({ what, seconds }) => ({
+        found: `${what} has held back vacuum for ${Math.round(seconds / 60)} minutes`,
+        severity: seconds < 4 * 3600 ? 'warning' : 'problem',
+      }));
+    },
+    well: 'nothing holds back vacuum for long',
+    remedy:
+      'End it (pg_terminate_backend, rollback prepared, pg_drop_replication_slot): until then the space of deleted rows cannot be used again.',
+    isQuick: true,
+  },
+  {
+    name: 'vacuum',
+    severity: 'warning',
+    run: async ({ db }) => judgeVacuum(await queries.readVacuum(db)),
+    well: 'autovacuum keeps up',
+    remedy:
+      'Vacuum the table (vacuum analyze NAME), and let autovacuum work: switched on, with a greater autovacuum_vacuum_cost_limit, and no old transaction open.',
+  },
+];
+
+const oldSnapshotSeconds = 900;
+const fewestStatements = 20;
+
+async function compareSchema({ db, knownMigrations }: Examined): Promise<Wrong[]> {
+  const applied = await queries.listAppliedMigrations(db);
+  const missing = knownMigrations.filter((name) => !applied.some((row) => row.name === name));
+  const newer = applied.filter(({ name }) => !knownMigrations.includes(name));
+  const known = knownMigrations.at(-1) ?? '';
+  return [
+    ...(missing.length > 0
+      ? [{ found: `the database lacks ${numberOf(missing.length, 'migration')}: ${missing[0]} …` }]
+      : []),
+    ...newer.map(({ name, needs }) => ({
+      found: `the database belongs to a newer release (${name})`,
+      severity: needs !== null && needs <= known ? ('warning' as const) : ('problem' as const),
+    })),
+  ];
+}
+
+export function judgeConnections({ used, most }: { used: number; most: number }): Wrong[] {
+  if (used < most * 0.8) return [];
+  const found = `${used} of ${most} connections of the server are in use`;
+  return [{ found, severity: used < most * 0.95 ? 'warning' : 'problem' }];
+}
+
+/** As docs/operations.md has it: a statement over all months takes up to two locks for each. */
+export function judgeLocks(table: queries.LockTable): Wrong[] {
+  const { room, used, months, per_transaction: perTransaction } = table;
+  const statements = Math.floor(room / (2 * months + 2));
+  const wrong: Wrong[] = [];
+  if (perTransaction < 2 * months + 256 && statements < fewestStatements) {
+    wrong.push({
+      found: `with ${numberOf(months, 'month')} the table of locks (${room}) has room for ${statements} statements at once that read all months`,
+    });
+  }
+  if (used > room / 2) {
+    wrong.push({
+      found: `${used} of ${room} places of the table of locks are taken`,
+      severity: 'problem',
+    });
+  }
+  return wrong;
+}
+
+export function judgeVacuum({ isOn, tables, ages }: queries.Vacuum): Wrong[] {
+  return [
+    ...(isOn ? [] : [{ found: 'autovacuum is off', severity: 'problem' as const }]),
+    ...tables.map(({ name, dead, live }) => ({
+      found: `${name} has ${numberOf(dead, 'dead row')} beside ${live.toLocaleString('en')} live ones, and was not vacuumed within a day`,
+    })),
+    ...ages.map(({ name, age }) => ({
+      found: `${name} was last frozen ${Math.round(age / 1e6)} million transactions ago, and autovacuum does not keep up`,
+      severity: age > 1.2e9 ? ('problem' as const) : ('warning' as const),
+    })),
+  ];
+}

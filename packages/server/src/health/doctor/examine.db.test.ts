@@ -1,0 +1,248 @@
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testOnOneServer } from '../../../test/one-server.ts';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { openDatabase } from '../../platform/postgres/database.ts';
+import { seedDeliveries, seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';
+import type { Finding } from '../contract.ts';
+import type { CheckName } from '../values.ts';
+import { listOldSnapshots, readDurability, readVacuum } from './queries.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  // Without a drainer, so that deliveries stay as they are.
+  service = await startTestService({ SVC_ROLES: 'api,retention,exports', SVC_RATE_LIMIT: '0' });
+  const records = ['a', 'b', 'c'].map((event_id) => ({
+    ...{ tenant: 'TX', store: 'S', event_id, occurred_at: '2001-03-01T00:00:00Z' },
+    enrichment: {},
+  }));
+  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
+  expect(json.accepted).toBe(3);
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  await service.db.query(sql`delete from processes where id like 'other-%'`);
+  await join('drainer', { roles: ['drainer'] });
+});
+
+/** Another process, as it would say of itself. */
+async function join(name: string, row: Record<string, unknown> = {}): Promise<void> {
+  const whole = {
+    ...{ id: `other-${name}`, host: 'other', pid: 999_999, version: '0.1.0', node: 'v20' },
+    ...{ roles: ['retention'], settings: {}, clock_ahead_millis: 0, store_state: 'own', ...row },
+  };
+  await service.db.query(sql`
+    insert into processes (id, host, pid, version, node, roles, settings, clock_ahead_millis, store_state,
+      disk_free_bytes, disk_total_bytes, since, seen_at)
+    select id, host, pid, version, node, roles, settings, clock_ahead_millis, store_state, disk_free_bytes,
+      disk_total_bytes, coalesce(since, now()), coalesce(seen_at, now())
+    from jsonb_populate_record(null::processes, ${JSON.stringify(whole)}::jsonb)`);
+}
+
+async function look(): Promise<Finding[]> {
+  const answer = await service.call('GET', '/doctor');
+  expect(answer.status, answer.text).toBe(200);
+  return answer.json.findings;
+}
+
+/** What a check finds wrong. */
+async function found(check: CheckName): Promise<Finding[]> {
+  const of = (await look()).filter((finding) => finding.check === check);
+  expect(of.length).toBeGreaterThan(0);
+  return of.filter(({ severity }) => severity !== 'ok');
+}
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
+
+test('all is well but for what the tests do without', async () => {
+  const wrong = (await look()).filter(({ severity }) => severity !== 'ok');
+  // The server of the tests writes nothing to its disk for certain, and nobody backs it up.
+  expect(wrong.map(({ check }) => check).filter((check) => check !== 'durability')).toEqual([
+    'backups',
+  ]);
+});
+
+test('tells a role that nobody has', async () => {
+  expect(await found('roles')).toEqual([]);
+  await service.db.query(sql`delete from processes where id = 'other-drainer'`);
+  expect(await found('roles')).toMatchObject([
+    { severity: 'problem', found: 'no live process has the role drainer: webhooks wait' },
+  ]);
+});
+
+test('tells settings and releases on which processes do not agree', async () => {
+  expect([...(await found('settings')), ...(await found('releases'))]).toEqual([]);
+  await join('a', { version: '0.0.9', settings: { SVC_RETENTION_SCHEDULE: 'off' } });
+  expect((await found('settings'))[0]?.found).toMatch(
+    /^SVC_RETENTION_SCHEDULE differs: 17 3 \* \* \* at .+:\d+; off at other:999999$/,
+  );
+  expect((await found('releases'))[0]?.found).toMatch('0.0.9 at other:999999');
+});
+
+test('tells a clock that is off and a disk that is nearly full', async () => {
+  expect([...(await found('clocks')), ...(await found('disks'))]).toEqual([]);
+  await join('a', { clock_ahead_millis: 5000, disk_free_bytes: 5e9, disk_total_bytes: 1e12 });
+  await join('b', { clock_ahead_millis: -90_000, disk_free_bytes: 1e9, disk_total_bytes: 1e12 });
+  expect((await found('clocks')).map((each) => [each.severity, each.found])).toEqual([
+    ['warning', 'the clock of other:999999 is 5.0 s ahead of the database’s'],
+    ['problem', 'the clock of other:999999 is 90.0 s behind the database’s'],
+  ]);
+  expect((await found('disks')).map(({ severity }) => severity)).toEqual(['warning', 'problem']);
+});
+
+testOnOneServer('tells a process that was killed from one that is frozen', async () => {
+  expect(await found('processes')).toEqual([]);
+  await service.db.query(sql`delete from processes where id = 'other-drainer'`);
+  await join('a', { seen_at: ago(60) });
+  expect(await found('processes')).toMatchObject([
+    { severity: 'warning', found: expect.stringContaining('was killed') },
+  ]);
+  const client = new pg.Client({
+    ...{ connectionString: service.db.url, application_name: 'svcctl:999999' },
+  });
+  await client.connect();
+  await client.query('select pg_advisory_lock(4711)');
+  expect(await found('processes')).toMatchObject([
+    { severity: 'problem', found: expect.stringMatching(/1 lock among .* frozen/) },
+  ]);
+  await client.end();
+  // Whoever takes its place on the same machine makes it a thing of the past.
+  await join('b', { pid: 4, since: ago(5) });
+  expect(await found('processes')).toEqual([]);
+});
+
+test('tells a schema that is behind or ahead of this release', async () => {
+  expect(await found('schema')).toEqual([]);
+  const migrated = (needs: string | null) =>
+    service.db.query(sql`
+      insert into schema_migrations (name, checksum, needs) values ('9999-x.sql', 'x', ${needs})
+      on conflict (name) do update set needs = excluded.needs`);
+  await migrated('0016-tenant-months.sql');
+  expect(await found('schema')).toMatchObject([{ severity: 'warning' }]);
+  await migrated(null);
+  expect(await found('schema')).toMatchObject([{ severity: 'problem' }]);
+  await service.db.query(
+    sql`update schema_migrations set name = '0030-x' where name = '9999-x.sql'`,
+  );
+  await service.db.query(sql`delete from schema_migrations where name like '%-x'`);
+  expect(await found('schema')).toEqual([]);
+  const [row] = await service.db.query<{ name: string; checksum: string }>(sql`
+    delete from schema_migrations where name like '0030%' returning name, checksum`);
+  expect((await found('schema'))[0]?.found).toContain('lacks 1 migration: 0030-processes.sql');
+  await service.db.query(sql`
+    insert into schema_migrations (name, checksum) values (${row?.name}, ${row?.checksum})`);
+});
+
+testOnOneServer('tells settings under which a crash loses what was acknowledged', async () => {
+  const fresh = () => openDatabase({ url: service.db.url, maxConnections: 1, onError: () => {} });
+  const before = fresh();
+  expect(await readDurability(before)).toMatchObject({ synchronous_commit: 'on' });
+  await before.close();
+  const name = new URL(service.db.url).pathname.slice(1);
+  await service.db.pool.query(`alter database ${name} set synchronous_commit to off`);
+  const db = fresh();
+  expect(await readDurability(db)).toMatchObject({ synchronous_commit: 'off' });
+  await db.close();
+  await service.db.pool.query(`alter database ${name} reset synchronous_commit`);
+});
+
+testOnOneServer('tells an index that is invalid', async () => {
+  expect(await found('indexes')).toEqual([]);
+  const set = (isValid: boolean) =>
+    service.db.query(sql`
+      update pg_index set indisvalid = ${isValid} where indexrelid = 'sessions_token_idx'::regclass`);
+  await set(false);
+  expect((await found('indexes'))[0]?.found).toContain('sessions_token_idx is invalid');
+  await set(true);
+});
+
+testOnOneServer('finds who holds back vacuum, and reads what autovacuum left', async () => {
+  const own = () => listOldSnapshots(service.db, 0);
+  await service.db.withConnection(async (connection) => {
+    const [backend] = await connection.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+    const name = `backend ${backend?.pid},`;
+    expect((await own()).filter(({ what }) => what.includes(name))).toEqual([]);
+    await connection.client.query('begin; create table held (); ');
+    expect((await own()).filter(({ what }) => what.includes(name))).toHaveLength(1);
+    await connection.client.query('rollback');
+  });
+  expect(await readVacuum(service.db)).toMatchObject({ tables: [], ages: [] });
+});
+
+test('tells a store that belongs to another database', async () => {
+  expect(await found('store')).toEqual([]);
+  await join('a', { store_state: 'unavailable' });
+  expect((await found('store'))[0]?.found).toContain('is unavailable for other:999999');
+  const [fence] = await service.db.query<{ confirmed: string }>(
+    sql`select confirmed from store_fence`,
+  );
+  await service.db.query(
+    sql`update store_fence set confirmed = 'x', pending = '{}', version = version + 1`,
+  );
+  expect((await found('store'))[0]?.found).toContain('has gone on with another database');
+  await service.db.query(
+    sql`update store_fence set confirmed = ${fence?.confirmed}, version = version + 1`,
+  );
+});
+
+test('tells leases that keep deliveries from being sent, and what OVERVIEW tells', async () => {
+  const endpoint = await seedEndpoint(service.db, { tenant: 'TX' });
+  await seedDeliveries(service.db, endpoint, 3, { status: 'queued' });
+  expect([...(await found('leases')), ...(await found('troubles'))]).toEqual([]);
+  const lease = (seconds: number) =>
+    service.db.query(sql`
+      update deliveries set lease = 1, leased_until = now() + make_interval(secs => ${seconds})
+      where endpoint_id = ${endpoint.id}`);
+  await lease(60);
+  expect(await found('leases')).toEqual([]);
+  await lease(86_400);
+  expect((await found('leases'))[0]?.found).toContain('3 deliveries');
+  await lease(-600);
+  expect((await found('leases'))[0]?.found).toContain('3 deliveries');
+  await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
+  expect((await found('troubles'))[0]?.found).toBe('2 deliveries abandoned');
+});
+
+test('tells counters that are not what they count', async () => {
+  expect(await found('counters')).toEqual([]);
+  await service.db.query(sql`update leaf_days set count = count + 1, bytes = bytes + 7`);
+  expect((await found('counters'))[0]?.found).toMatch(
+    /^TX › S › 2001-03-01: the counter says 4 hot records/,
+  );
+  await service.db.query(sql`update leaf_days set count = count - 1, bytes = bytes - 7`);
+});
+
+test('tells a scheduled run that was not begun', async () => {
+  expect(await found('runs')).toEqual([]);
+  await join('a', { since: ago(3 * 86_400) });
+  expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
+});
+
+test('tells that there is no backup, and how old the last one is', async () => {
+  expect((await found('backups'))[0]?.found).toContain('no backup');
+  const backUp = (days: number) =>
+    service.db.query(sql`
+      insert into backups (id, is_incremental, place, taken_at, finished_at, records, size_bytes)
+      values (${`bak_${days}`}, false, '/mnt/backup', now() - make_interval(days => ${days}::int), now(), 1, 1)`);
+  await backUp(20);
+  expect(await found('backups')).toMatchObject([
+    { severity: 'problem', found: 'the last good backup is 20 days old (/mnt/backup)' },
+  ]);
+  await backUp(3);
+  expect(await found('backups')).toMatchObject([{ severity: 'warning' }]);
+  await backUp(0);
+  expect(await found('backups')).toEqual([]);
+});
+
+test('the status has what is found quickly, and what cannot be checked says so', async () => {
+  await join('a', { clock_ahead_millis: 5000 });
+  const { json } = await service.call('GET', '/status');
+  const checks = json.findings.map(({ check }: Finding) => check);
+  expect(checks).toContain('clocks');
+  expect(checks).not.toContain('backups');
+  await service.db.query(sql`alter table leaf_tenants rename to hidden`);
+  const counters = await found('counters');
+  await service.db.query(sql`alter table hidden rename to leaf_tenants`);
+  expect(counters).toMatchObject([{ severity: 'unchecked', remedy: null }]);
+});

@@ -1,0 +1,155 @@
+import type { ProcessRow } from '../contract.ts';
+import { type Check, type Examined, nameOf, numberOf, type Wrong } from './check.ts';
+import { countConnectionsOf } from './queries.ts';
+
+const isLive = ({ state }: ProcessRow) => state === 'live';
+
+/** What processes say of themselves, held against each other. */
+export const processChecks: readonly Check[] = [
+  {
+    name: 'processes',
+    severity: 'warning',
+    run: findAbsent,
+    well: 'every process that did not stop by itself says that it lives',
+    remedy:
+      'Look at its log, and start it again. One that is frozen: let it go on (kill -CONT) or end it (kill -9); either is safe.',
+    isQuick: true,
+  },
+  {
+    name: 'roles',
+    severity: 'problem',
+    run({ processes }) {
+      const taken = new Set(processes.filter(isLive).flatMap(({ roles }) => roles));
+      return Object.entries(roleWork)
+        .filter(([role]) => !taken.has(role))
+        .map(([role, work]) => ({ found: `no live process has the role ${role}: ${work}` }));
+    },
+    well: 'each role is taken by a live process',
+    remedy: 'Start a process with that role (SVC_ROLES).',
+    isQuick: true,
+  },
+  {
+    name: 'settings',
+    severity: 'warning',
+    run: ({ processes }) => findDisagreements(processes.filter(isLive)),
+    well: 'all live processes agree on the settings that they share',
+    remedy: 'Give all processes the same value, and start the others again.',
+    isQuick: true,
+  },
+  {
+    name: 'releases',
+    severity: 'warning',
+    run({ processes }) {
+      const versions = groupBy(processes.filter(isLive), ({ version }) => version);
+      return versions.length < 2
+        ? []
+        : [{ found: `processes run different releases: ${valuesText(versions)}` }];
+    },
+    well: 'all live processes run one release',
+    remedy: 'Nothing, while they are being replaced one after the other; else replace the older.',
+    isQuick: true,
+  },
+  {
+    name: 'clocks',
+    severity: 'warning',
+    run: ({ processes }) =>
+      processes.filter(isLive).flatMap((row): Wrong[] => {
+        const seconds = (row.clock_ahead_ms ?? 0) / 1000;
+        if (Math.abs(seconds) < skewSeconds) return [];
+        const found = `the clock of ${nameOf(row)} is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database’s`;
+        return [{ found, severity: Math.abs(seconds) < badSkewSeconds ? 'warning' : 'problem' }];
+      }),
+    well: 'all clocks are within 2 s of the database’s',
+    remedy:
+      'Have both machines keep time (chrony, NTP). Receivers refuse webhooks whose time is minutes off, and the first and last days of a window shift.',
+    isQuick: true,
+  },
+  {
+    name: 'disks',
+    severity: 'warning',
+    run: ({ processes }) =>
+      processes.filter(isLive).flatMap((row): Wrong[] => {
+        const { disk_free_bytes: free, disk_total_bytes: total } = row;
+        if (free === null || total === null) return [];
+        const isLow = free < Math.min(total * 0.1, 10 * gigabyte);
+        if (!isLow) return [];
+        const isNone = free < Math.min(total * 0.03, 2 * gigabyte);
+        const found = `the disk of ${nameOf(row)} has ${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(0)} GB left`;
+        return [{ found, severity: isNone ? 'problem' : 'warning' }];
+      }),
+    well: 'every disk with a data folder has room',
+    remedy:
+      'Make room on the disk with its data folder: exports spill there, segments pass through it, and the built-in PostgreSQL lives on it.',
+    isQuick: true,
+  },
+];
+
+const roleWork = {
+  api: 'nothing is answered',
+  drainer: 'webhooks wait',
+  retention: 'nothing moves to the cold tier, is deleted by policy or verified',
+  exports: 'export jobs wait',
+} as const;
+
+const skewSeconds = 2;
+const badSkewSeconds = 60;
+const gigabyte = 1e9;
+/** One that went longer ago is told by `svcctl ps` alone. */
+const recentSeconds = 3600;
+
+/** Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held. */
+async function findAbsent({ db, processes }: Examined): Promise<Wrong[]> {
+  const wrong: Wrong[] = [];
+  for (const row of processes.filter((each) => !isLive(each))) {
+    // Two machines may have a process of the same number: then nobody knows whose connections they are.
+    const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
+    const held = isUnique.length > 0 ? null : await countConnectionsOf(db, row.pid);
+    const since = `${nameOf(row)} (${row.roles.join(', ')}) has been silent for ${Math.round(row.silent_seconds)} s`;
+    if (held !== null && held.connections > 0) {
+      const locks = held.locks > 0 ? `, ${numberOf(held.locks, 'lock')} among what they hold` : '';
+      wrong.push({
+        found: `${since}, and its ${numberOf(held.connections, 'connection')} to the database are open${locks}: it is frozen, or too busy to say that it lives`,
+        severity: 'problem',
+      });
+    } else if (row.silent_seconds < recentSeconds && !isReplaced(row, processes)) {
+      wrong.push({
+        found: `${since} and has no connection to the database: it was killed, or is cut off`,
+      });
+    }
+  }
+  return wrong;
+}
+
+function isReplaced(gone: ProcessRow, processes: readonly ProcessRow[]): boolean {
+  return processes.some(
+    (row) =>
+      isLive(row) &&
+      row.host === gone.host &&
+      row.since > gone.seen_at &&
+      gone.roles.every((role) => row.roles.includes(role)),
+  );
+}
+
+function findDisagreements(live: readonly ProcessRow[]): Wrong[] {
+  const names = [...new Set(live.flatMap(({ settings }) => Object.keys(settings)))].toSorted();
+  return names.flatMap((name) => {
+    const heeding = live.filter(({ settings }) => settings[name] !== undefined);
+    const values = groupBy(heeding, ({ settings }) => settings[name] ?? '');
+    return values.length < 2 ? [] : [{ found: `${name} differs: ${valuesText(values)}` }];
+  });
+}
+
+function groupBy(rows: readonly ProcessRow[], pick: (row: ProcessRow) => string) {
+  const groups = new Map<string, ProcessRow[]>();
+  for (const row of rows) {
+    const value = pick(row);
+    groups.set(value, [...(groups.get(value) ?? []), row]);
+  }
+  return [...groups];
+}
+
+function valuesText(groups: readonly (readonly [string, readonly ProcessRow[]])[]): string {
+  return groups
+    .map(([value, rows]) => `${value === '' ? 'unset' : value} at ${rows.map(nameOf).join(', ')}`)
+    .join('; ');
+}

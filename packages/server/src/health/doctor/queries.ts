@@ -1,0 +1,144 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+
+/** The connections of a process by its number, and the locks that were asked for by name which they hold. */
+export async function countConnectionsOf(
+  db: Queryable,
+  pid: number,
+): Promise<{ connections: number; locks: number }> {
+  const [row] = await db.query<{ connections: number; locks: number }>(sql`
+    select count(*) as connections,
+      coalesce(sum((select count(*) from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted)), 0)::bigint
+        as locks
+    from pg_stat_activity a
+    where a.application_name = ${`svcctl:${pid}`} and a.datname = current_database()`);
+  return row ?? { connections: 0, locks: 0 };
+}
+
+export async function listAppliedMigrations(
+  db: Queryable,
+): Promise<{ name: string; needs: string | null }[]> {
+  return db.query(sql`select name, needs from schema_migrations order by name`);
+}
+
+/** As the server, the database and the role have it: what our own connections set is not meant. */
+export async function readDurability(
+  db: Queryable,
+): Promise<{ fsync: string; full_page_writes: string; synchronous_commit: string }> {
+  const rows = await db.query<{ name: string; value: string }>(sql`
+    select name, reset_val as value from pg_settings
+    where name in ('fsync', 'full_page_writes', 'synchronous_commit')`);
+  const settingOf = (name: string) => rows.find((row) => row.name === name)?.value ?? 'on';
+  return {
+    fsync: settingOf('fsync'),
+    full_page_writes: settingOf('full_page_writes'),
+    synchronous_commit: settingOf('synchronous_commit'),
+  };
+}
+
+/** Indexes of our tables that nothing can use, but for those that are being built. */
+export async function listInvalidIndexes(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(sql`
+    select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+    where c.relnamespace = current_schema()::regnamespace and not (i.indisvalid and i.indisready)
+      and not exists (select from pg_stat_progress_create_index p where p.index_relid = i.indexrelid)
+    order by 1 limit 20`);
+  return rows.map(({ name }) => name);
+}
+
+export async function countConnections(db: Queryable): Promise<{ used: number; most: number }> {
+  const [row] = await db.query<{ used: number; most: number }>(sql`
+    select (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
+      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most`);
+  return row ?? { used: 0, most: 1 };
+}
+
+export type LockTable = { room: number; used: number; months: number; per_transaction: number };
+
+export async function readLockTable(db: Queryable): Promise<LockTable> {
+  const [row] = await db.query<LockTable>(sql`
+    select current_setting('max_locks_per_transaction')::bigint as per_transaction,
+      current_setting('max_locks_per_transaction')::bigint
+        * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint) as room,
+      (select count(*) from pg_locks where not fastpath) as used,
+      (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as months`);
+  if (row === undefined) throw new Error('the server says nothing of its locks');
+  return row;
+}
+
+/** What has kept vacuum from removing rows for so many seconds: transactions, prepared ones, replication slots. */
+export async function listOldSnapshots(
+  db: Queryable,
+  seconds: number,
+): Promise<{ what: string; seconds: number }[]> {
+  return db.query(sql`
+    select * from (
+      select format('a transaction of %s (backend %s, %s)', coalesce(nullif(application_name, ''), usename, 'somebody'),
+          pid, coalesce(state, 'its state is hidden')) as what,
+        extract(epoch from clock_timestamp() - xact_start)::float8 as seconds
+      from pg_stat_activity
+      -- With an id of its own a transaction holds back vacuum although it has no snapshot for now.
+      where (backend_xmin is not null or backend_xid is not null) and backend_type = 'client backend'
+        and datname = current_database() and pid <> pg_backend_pid()
+      union all
+      select format('the prepared transaction %s of %s', quote_literal(gid), owner),
+        extract(epoch from clock_timestamp() - prepared)::float8
+      from pg_prepared_xacts where database = current_database()
+    ) held where seconds >= ${seconds} order by seconds desc limit 20`);
+}
+
+export type Vacuum = {
+  isOn: boolean;
+  tables: { name: string; dead: number; live: number }[];
+  ages: { name: string; age: number }[];
+};
+
+/** Tables with far more dead rows than autovacuum leaves, and those it should have frozen long ago. */
+export async function readVacuum(db: Queryable): Promise<Vacuum> {
+  const [setting] = await db.query<{ value: string }>(
+    sql`select current_setting('autovacuum') as value`,
+  );
+  const tables = await db.query<{ name: string; dead: number; live: number }>(sql`
+    select relname as name, n_dead_tup as dead, n_live_tup as live from pg_stat_user_tables
+    where schemaname = current_schema() and n_dead_tup > 100000 and n_dead_tup > n_live_tup
+      and greatest(last_vacuum, last_autovacuum, '-infinity') < now() - interval '1 day'
+    order by n_dead_tup desc limit 10`);
+  const ages = await db.query<{ name: string; age: number }>(sql`
+    select relname as name, age(relfrozenxid)::bigint as age from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind in ('r', 't', 'm')
+      and age(relfrozenxid) > 3 * current_setting('autovacuum_freeze_max_age')::bigint
+    order by 2 desc limit 10`);
+  return { isOn: setting?.value === 'on', tables, ages };
+}
+
+/**
+ * Deliveries that nobody attempts although they are due: their lease has run out long ago, or runs for longer than any
+ * attempt can take. It looks at so many of those that wait, in the order of the index.
+ */
+export async function countStuckLeases(db: Queryable, looked: number): Promise<number> {
+  const [row] = await db.query<{ count: number }>(sql`
+    select count(*) as count from (
+      select endpoint_id, leased_until from deliveries where next_attempt_at is not null
+      order by lane, endpoint_id, next_attempt_at limit ${looked}::bigint
+    ) waiting join webhook_endpoints e on e.id = waiting.endpoint_id
+    where leased_until > now() + interval '15 minutes'
+      or (leased_until < now() - interval '5 minutes' and e.enabled and e.deleted_at is null
+        and coalesce(e.paused_until < now() - interval '5 minutes', true))`);
+  return row?.count ?? 0;
+}
+
+/** The scheduled runs, and how many segments were not found right for so many days. */
+export async function readOverdue(
+  db: Queryable,
+  verifyDays: number,
+): Promise<{ lastScheduledMillis: number | null; waiting: number; unverified: number }> {
+  const [row] = await db.query<{ last: number | null; waiting: number; unverified: number }>(sql`
+    select (select extract(epoch from max(scheduled_for)) * 1000 from retention_runs)::float8 as last,
+      (select count(*) from retention_runs where state = 'queued' and requested_at < now() - interval '1 hour') as waiting,
+      (select count(*) from (
+        select from segments where ${verifyDays}::int > 0
+          and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit 10000
+      ) unverified) as unverified`);
+  const { last = null, waiting = 0, unverified = 0 } = row ?? {};
+  return { lastScheduledMillis: last, waiting, unverified };
+}
