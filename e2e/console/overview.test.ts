@@ -45,6 +45,11 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   expect(await wrong.allTextContents()).toContain(`${abandonedCount} abandoned`);
   await tile(page, 'DEAD LETTERS').getByText(`${pendingCount} pending`).waitFor();
   await tile(page, 'STORED TODAY').getByText('40', { exact: true }).waitFor();
+  const service = page.getByRole('region', { name: 'SERVICE' });
+  await service.getByText('live', { exact: true }).waitFor();
+  await service.getByText('api, drainer, retention, exports').waitFor();
+  // Nobody has backed up, but only the quick checks stand here.
+  expect(await service.getByText('backup').count()).toBe(0);
   await keepScreen(page, 'overview');
 
   await wrong.filter({ hasText: 'abandoned' }).click();
@@ -75,6 +80,7 @@ test('shows a token without admin what it may see, on one column of a phone', as
   expect(names.map((text) => text.split('\n')[0])).toEqual([
     ...['RECORDS', 'STORED TODAY', 'LAST VERIFICATION'],
   ]);
+  expect(await page.getByRole('region', { name: 'SERVICE' }).count()).toBe(0);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
   await keepScreen(page, 'overview-390px');
   expectQuiet();

@@ -45,9 +45,12 @@ import type {
 export type {
   DatasetRow,
   ExportJob,
+  Finding,
   Manifest,
   Overview,
+  ProcessRow,
   RecordsOverview,
+  Status as ServiceStatus,
   Tagged,
   TripleRow,
   Trouble,

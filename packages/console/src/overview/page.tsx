@@ -7,8 +7,9 @@ import { NowProvider } from '../ui/marks.tsx';
 import { useSession } from '../ui/session.ts';
 import { Charts } from './charts.tsx';
 import classes from './overview.module.css';
+import { Service } from './service.tsx';
 import { Tiles } from './tiles.tsx';
-import { useOverview } from './use-overview.ts';
+import { useOverview, useServiceStatus } from './use-overview.ts';
 import { describeTrouble } from './words.ts';
 
 /** The page OVERVIEW: what is wrong, what there is, and how it went lately. */
@@ -17,10 +18,12 @@ export function OverviewPage(): ReactNode {
   const failure = useFailure(query);
   const { actor, hasScope } = useSession();
   const overview = query.data;
+  const isTold = hasScope('admin') && actor.tenants === null;
+  const status = useServiceStatus(isTold);
   if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
   return (
     <NowProvider>
-      <FreshnessBanner queries={[query]} isAgeElsewhere />
+      <FreshnessBanner queries={isTold ? [query, status] : [query]} isAgeElsewhere />
       {overview === undefined && failure !== null ? (
         <FailurePanel error={failure} onRetry={() => void query.refetch()} />
       ) : (
@@ -28,6 +31,7 @@ export function OverviewPage(): ReactNode {
           <Troubles overview={overview} updatedAt={query.dataUpdatedAt} />
           <Tiles overview={overview} isAdmin={hasScope('admin')} />
           <Charts overview={overview} isAdmin={hasScope('admin')} />
+          {isTold && <Service status={status.data} />}
         </div>
       )}
     </NowProvider>

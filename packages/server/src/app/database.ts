@@ -18,6 +18,7 @@ export async function openOwnDatabase(
   const db = openDatabase({
     url,
     maxConnections: settings.databaseConnections,
+    slowMillis: settings.slowStatementMillis,
     onError: (error) => log.warn({ err: error }, 'a database connection broke'),
   });
   closers.push(() => db.close());

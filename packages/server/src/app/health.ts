@@ -59,6 +59,7 @@ export function surroundingsOf(
 ): Surroundings {
   const schedule = parseSchedule(settings.retentionSchedule);
   return {
+    listSlow: () => db.listSlow(),
     findStoreProblem: () => findStoreProblem(cold),
     findTroubles: () => readTroubles(db),
     sampleCounters: () => findSampledDifferences(db),

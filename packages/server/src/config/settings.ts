@@ -51,6 +51,13 @@ export const settingRows = {
     1000,
     'Connections of one process to the database, at most.',
   ),
+  slowStatementMillis: integer(
+    'SVC_SLOW_STATEMENT_MILLIS',
+    1000,
+    0,
+    3_600_000,
+    'Statements of the database that take so many milliseconds are remembered, for svcctl doctor; 0 = none.',
+  ),
   blobUrl: url(
     'SVC_BLOB_URL',
     ['file', 's3'],

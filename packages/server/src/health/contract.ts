@@ -51,6 +51,15 @@ const statusSchema = Type.Object({
   }),
   store: Type.Object({ location: Type.String(), state: oneOf(storeStates) }),
   processes: Type.Array(processSchema, { description: 'the oldest first; gone ones for a day' }),
+  slow_statements: Type.Array(
+    Type.Object({
+      text: Type.String({ description: 'without values' }),
+      count: Type.Integer(),
+      total_ms: Type.Integer(),
+      max_ms: Type.Integer(),
+    }),
+    { description: 'of the process that answers, since its start; most time in all first' },
+  ),
   findings: Type.Array(findingSchema, {
     description: 'what the checks find that read next to nothing; empty: all of that is well',
   }),

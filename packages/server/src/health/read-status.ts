@@ -37,6 +37,9 @@ export async function readStatus(
     database: { ...database, migration, known_migration: known },
     store: store(),
     processes: [...examined.processes],
+    slow_statements: around.listSlow().map(({ text, count, totalMillis, maxMillis }) => ({
+      ...{ text, count, total_ms: Math.round(totalMillis), max_ms: Math.round(maxMillis) },
+    })),
     findings: findings.filter(({ severity }) => severity !== 'ok'),
   };
 }

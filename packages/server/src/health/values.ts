@@ -54,6 +54,7 @@ export const checkNames = [
   'locks',
   'transactions',
   'vacuum',
+  'statements',
   'store',
   'troubles',
   'leases',

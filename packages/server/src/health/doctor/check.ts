@@ -1,5 +1,6 @@
 import type { Trouble } from '../../overview/contract.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
 import type { ProcessRow } from '../contract.ts';
 import type { CheckName } from '../values.ts';
 
@@ -10,6 +11,8 @@ export type Examined = {
   /** The process that looks; null when it is none of the service. */
   readonly processId: string | null;
   readonly knownMigrations: readonly string[];
+  /** The statements of this process that took long. */
+  readonly listSlow: () => readonly SlowStatement[];
   /** What is wrong with the store of cold data; null when nothing is. */
   readonly findStoreProblem: () => Promise<string | null>;
   /** What OVERVIEW tells as wrong. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeConnections, judgeLocks, judgeVacuum } from './database-checks.ts';
+import { judgeConnections, judgeLocks, judgeStatements, judgeVacuum } from './database-checks.ts';
 
 const severities = (wrong: readonly { severity?: string }[]) => wrong.map((each) => each.severity);
 
@@ -32,4 +32,12 @@ test('autovacuum is told when it is off, or leaves dead rows and old transaction
   });
   expect(severities(told)).toEqual(['problem', undefined, 'warning', 'problem']);
   expect(told[1]?.found).toContain('deliveries has 250,000 dead rows beside 10 live ones');
+});
+
+test('statements are told that are slow again and again', () => {
+  const slow = { text: 'select 1', count: 4, totalMillis: 9000, maxMillis: 3000 };
+  expect(judgeStatements([slow])).toEqual([]);
+  expect(judgeStatements([{ ...slow, count: 5 }])).toEqual([
+    { found: '5 slow answers, 9.0 s in all and 3.0 s at most: select 1' },
+  ]);
 });

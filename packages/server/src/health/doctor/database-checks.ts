@@ -1,3 +1,4 @@
+import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
 import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
 import * as queries from './queries.ts';
 
@@ -88,7 +89,31 @@ export const databaseChecks: readonly Check[] = [
     remedy:
       'Vacuum the table (vacuum analyze NAME), and let autovacuum work: switched on, with a greater autovacuum_vacuum_cost_limit, and no old transaction open.',
   },
+  {
+    name: 'statements',
+    severity: 'warning',
+    run: ({ listSlow }) => judgeStatements(listSlow()),
+    well: 'the process that answers has no statement that is slow again and again',
+    remedy:
+      'See what else the server does, and whether autovacuum keeps up; GET /status tells all of them (SVC_SLOW_STATEMENT_MILLIS).',
+    isQuick: true,
+  },
 ];
+
+/** Work on a large table may be slow once or twice. */
+const fewestTimes = 5;
+const mostTold = 3;
+
+export function judgeStatements(slow: readonly SlowStatement[]): Wrong[] {
+  const again = slow.filter(({ count }) => count >= fewestTimes).slice(0, mostTold);
+  return again.map(({ text, count, totalMillis, maxMillis }) => ({
+    found: `${numberOf(count, 'slow answer')}, ${seconds(totalMillis)} in all and ${seconds(maxMillis)} at most: ${text.slice(0, 100)}`,
+  }));
+}
+
+function seconds(millis: number): string {
+  return `${(millis / 1000).toFixed(1)} s`;
+}
 
 const oldSnapshotSeconds = 900;
 const fewestStatements = 20;

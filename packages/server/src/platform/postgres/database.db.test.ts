@@ -353,3 +353,21 @@ test('a password that is no longer right, or a database that is gone, makes it u
     await through.close();
   }
 });
+
+test('remembers the statements that took long, by their text', async () => {
+  const slow = openDatabase({
+    url: server.url,
+    maxConnections: 1,
+    onError: () => {},
+    slowMillis: 200,
+  });
+  await slow.query(sql`select 1 as one`);
+  await slow.query(sql`select pg_sleep(${0.3}) is null as slept`);
+  const session = await slow.openSession();
+  await session.query(sql`select pg_sleep(${0.25}) is null as slept`);
+  await session.close();
+  expect(slow.listSlow()).toMatchObject([
+    { text: 'select pg_sleep($1) is null as slept', count: 2, totalMillis: expect.any(Number) },
+  ]);
+  await slow.close();
+});

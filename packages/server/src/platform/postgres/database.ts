@@ -5,6 +5,8 @@ import sql, { type Sql } from 'sql-template-tag';
 import { createGate } from '../../kernel/gate.ts';
 import { encodeArray } from './array-text.ts';
 import { databaseError, mayTryAgain, sqlState, translateDatabaseError } from './errors.ts';
+import { getTypeParser } from './parse-types.ts';
+import { createSlowStatements, type SlowStatement } from './slow-statements.ts';
 
 type Row = Record<string, unknown>;
 
@@ -46,6 +48,8 @@ export type Database = Queryable & {
    * `answerMillis`, or as long as on any other connection.
    */
   openSession(options?: { silenceSeconds?: number; answerMillis?: number }): Promise<Session>;
+  /** The statements of this process that took long; see `slowMillis`. */
+  listSlow(): SlowStatement[];
   close(): Promise<void>;
   /** Breaks every connection, those of sessions included. Whoever waits for an answer gets an error instead. */
   cut(): void;
@@ -128,9 +132,13 @@ export function openDatabase(options: {
   maxConnections: number;
   onError: (error: Error) => void;
   answerMillis?: number;
+  /** Statements that take so long are remembered; 0 or nothing: none. */
+  slowMillis?: number;
 }): Database {
   const sockets = new Set<Socket>();
-  const connection: pg.ClientConfig = {
+  const slow = createSlowStatements(options.slowMillis ?? 0);
+  const connection: OwnConfig = {
+    onStatement: slow.observe,
     stream() {
       const socket = new Socket();
       sockets.add(socket);
@@ -179,6 +187,7 @@ export function openDatabase(options: {
         answerMillis === undefined ? connection : { ...connection, query_timeout: answerMillis },
         silenceSeconds,
       ),
+    listSlow: slow.list,
     close: () => pool.end(),
     cut() {
       for (const socket of sockets) socket.destroy();
@@ -187,17 +196,24 @@ export function openDatabase(options: {
   return database;
 }
 
+type OwnConfig = pg.ClientConfig & {
+  /** Is told each statement, and how long its answer took. */
+  onStatement?: (text: string, millis: number) => void;
+};
+
 /**
  * A client that has a listener for errors from its birth to its end. PostgreSQL may end a connection at any moment,
  * even while nobody waits for an answer, and without a listener Node then ends the process. The pool listens only while
  * a connection is idle. Whoever uses a broken connection learns it from the statement that fails.
  */
 class OwnClient extends pg.Client {
+  readonly onStatement: OwnConfig['onStatement'];
   /** The process that serves it. The `processID` of the protocol may be a number that a pooler has made up. */
   backendPid = 0;
 
-  constructor(config?: pg.ClientConfig) {
+  constructor(config?: OwnConfig) {
     super(config);
+    this.onStatement = config?.onStatement;
     this.on('error', () => {});
   }
 }
@@ -295,7 +311,7 @@ function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
 }
 
-async function openSession(config: pg.ClientConfig, silenceSeconds: number): Promise<Session> {
+async function openSession(config: OwnConfig, silenceSeconds: number): Promise<Session> {
   const client = new OwnClient(config);
   const lost = new AbortController();
   client.on('error', () => lost.abort());
@@ -359,12 +375,15 @@ async function run<R extends Row>(
   { text, values }: Sql,
   { isPlannedAnew = false }: QueryOptions = {},
 ): Promise<R[]> {
+  const startedAt = performance.now();
   try {
     const name = isPlannedAnew ? {} : { name: statementName(text) };
     const result = await on.query<R>({ text, values: values.map(encodeArray), ...name });
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);
+  } finally {
+    (on as OwnClient).onStatement?.(text, performance.now() - startedAt);
   }
 }
 
@@ -374,17 +393,4 @@ async function run<R extends Row>(
  */
 function statementName(text: string): string {
   return hash('md5', text, 'base64url');
-}
-
-const int8 = 20;
-const dateTypes = new Set([1082, 1114, 1184]);
-
-/**
- * Makes a number of a bigint, because counts and sizes stay below 2^53, and keeps dates and times as the text that
- * PostgreSQL sent.
- */
-function getTypeParser(oid: number, format?: 'text' | 'binary') {
-  if (oid === int8) return Number;
-  if (dateTypes.has(oid)) return (value: string) => value;
-  return pg.types.getTypeParser(oid, format);
 }
