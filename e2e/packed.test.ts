@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chown, readdir } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startReceiver } from '../packages/server/test/receiver.ts';
@@ -55,14 +56,23 @@ test('the package holds what is needed to run, and neither sources nor tests', (
   expect(files.filter((name) => /\.(ts|map)$|test|\.built$/.test(name))).toEqual([]);
 });
 
-// The user who runs it is not the one who has installed it, and may not write where it is.
+// The user who runs it is not the one who has installed it, and may write nothing but the data folder, as in a container
+// with a read-only root.
 test('an ordinary user runs the package', async () => {
-  const become = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--'];
   if (isRoot) await chown(installation.dataDir, nobody, nobody);
-  await expectWorks([...(isRoot ? become : []), ...packed.command]);
+  await expectWorks([...(isRoot ? asNobody(installation.dataDir) : []), ...packed.command]);
   const made = await readdir(installation.dataDir);
   expect(made.includes('postgres-libraries')).toBe(isRoot && !packed.isLinked);
 }, 300_000);
+
+/** Words before a command. Who may not mount, as root in a container, leaves the files as writable as they are. */
+function asNobody(dataDir: string): string[] {
+  const become = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--'];
+  const mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro /';
+  const readOnly = ['unshare', '--mount', '--', 'sh', '-c'];
+  const mayMount = spawnSync('/usr/bin/env', [...readOnly, mount, dataDir]).status === 0;
+  return [...(mayMount ? [...readOnly, `${mount} && exec "$@"`, dataDir] : []), ...become];
+}
 
 test.runIf(isRoot)('root runs the package', () => expectWorks(packed.command), 300_000);
 

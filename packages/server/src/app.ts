@@ -47,6 +47,7 @@ export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
 export { restoreBackup } from './app/restore.ts';
+export { checkOwnSchema, nameSchema } from './app/schema.ts';
 export { createLog } from './platform/log.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */

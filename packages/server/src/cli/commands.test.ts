@@ -97,6 +97,7 @@ const calls: Record<
   logout: { argv: [] },
   whoami: { argv: [], asksApi: true, json: 'object' },
   config: { argv: [], json: 'array' },
+  version: { argv: [], json: 'object' },
   completion: { argv: ['bash'] },
   __complete: { argv: ['tenant'] },
 };

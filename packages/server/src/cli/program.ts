@@ -280,6 +280,14 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'version',
+    summary: 'this release, and whether it can start on the database',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/version.ts')).fillVersion(command, context);
+    },
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     takes: '<shell>',

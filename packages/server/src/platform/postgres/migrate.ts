@@ -217,7 +217,7 @@ export async function listNewerMigrations(db: Queryable): Promise<NewerMigration
 }
 
 /** Throws `database_unusable` unless this release survives all of these migrations. */
-function requireSurvival(newer: readonly NewerMigration[]): void {
+export function requireSurvival(newer: readonly NewerMigration[]): void {
   const fatal = newer.find(({ isSurvived }) => !isSurvived);
   if (fatal === undefined) return;
   throw new AppError('database_unusable', {
@@ -234,7 +234,7 @@ function runPatiently({ client }: Connection, text: string) {
  * Returns how to revise an applied migration, and undefined if it is as its file says. Throws `database_unusable` when
  * it is neither.
  */
-function findRevision(
+export function findRevision(
   row: { name: string; checksum: string },
   known: Migration | undefined,
 ): Revision | undefined {
@@ -267,7 +267,7 @@ export async function listTables(): Promise<string[]> {
   return [...text.matchAll(/^create table (\w+) \(/gm)].map(([, name = '']) => name);
 }
 
-async function readMigrations(): Promise<Migration[]> {
+export async function readMigrations(): Promise<Migration[]> {
   return Promise.all(
     (await listMigrations()).map(async (name) => {
       const text = await readFile(new URL(name, migrationsDir), 'utf8');

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { readRelease } from '../../config/release.ts';
+import { loadSettings } from '../../config/settings.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Context } from '../context.ts';
+import { formatNumberOf } from '../format.ts';
+import { withExamples } from '../help.ts';
+
+type Options = { checkSchema?: true; json?: true };
+
+/** How the schema of the database stands to this release, as app.ts knows it. */
+type State = {
+  database: string | null;
+  missing: readonly string[];
+  newer: readonly string[];
+  problem: string | null;
+};
+
+export function fillVersion(command: Command, context: Context): void {
+  command
+    .description(
+      'Prints the version of this release, of Node, and the schema that it makes: its last migration.\nWith --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release\nbeside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
+    )
+    .option('--check-schema', 'compare the database of the settings with this release')
+    .option('--json', 'print JSON')
+    .action((options: Options) => version(context, options));
+  withExamples(command, [
+    'svcctl version',
+    'svcctl version --check-schema',
+    'DATABASE_URL=postgresql://svcctl@db/svcctl svcctl version --check-schema --json',
+  ]);
+}
+
+async function version(context: Context, { checkSchema, json }: Options): Promise<void> {
+  const { io } = context;
+  const app = await import('../../app.ts');
+  const release = { version: readRelease(), node: process.version, schema: await app.nameSchema() };
+  let state: State | null = null;
+  if (checkSchema) {
+    const settings = loadSettings(io.env);
+    const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+    state = await app.checkOwnSchema(settings, log);
+  }
+  if (json) {
+    const told = state === null ? release : { ...release, database: state };
+    await context.out.write(`${JSON.stringify(told, null, 2)}\n`);
+  } else {
+    const lines = [`svcctl ${release.version}`, `node ${release.node}`, `schema ${release.schema}`];
+    if (state !== null) lines.push(`database ${state.database ?? 'none yet'}: ${describe(state)}`);
+    await context.out.write(`${lines.join('\n')}\n`);
+  }
+  if (state !== null && state.problem !== null) {
+    throw new AppError('schema_refused', { detail: state.problem });
+  }
+  if (state !== null && state.missing.length > 0) {
+    throw new AppError('schema_older', { detail: describe(state) });
+  }
+}
+
+function describe({ missing, newer, problem }: State): string {
+  if (problem !== null) return 'this release cannot start on it';
+  if (newer.length > 0) return `of a newer release (${newer.join(', ')}), beside which this works`;
+  if (missing.length === 0) return 'as this release needs it';
+  return `a start would apply ${formatNumberOf(missing.length, 'migration')}`;
+}

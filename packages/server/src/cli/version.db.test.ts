@@ -1,0 +1,74 @@
+import { readdir, rm } from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { newFolder, run } from './testing/run.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+
+/** Runs `svcctl version --check-schema` on the database. */
+async function check(): Promise<{ code: number; database: Record<string, unknown> }> {
+  const env = { DATABASE_URL: db.url };
+  const { code, stdout } = await run(['version', '--check-schema', '--json'], { env });
+  return { code, database: JSON.parse(stdout).database };
+}
+
+const future = (needs: string | null) =>
+  db.query(sql`
+    insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
+    on conflict (name) do update set needs = excluded.needs`);
+
+test('version prints the release, Node and the schema that the release makes', async () => {
+  const { code, stdout } = await run(['version']);
+  const [schema] = await db.query<{ name: string }>(
+    sql`select max(name) as name from schema_migrations`,
+  );
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^svcctl \d+\.\d+\.\d+\nnode v\d+/);
+  expect(stdout).toContain(`\nschema ${schema?.name}\n`);
+});
+
+test('a database as this release needs it ends with 0', async () => {
+  expect(await check()).toMatchObject({ code: 0, database: { missing: [], newer: [] } });
+});
+
+test('one of a newer release ends with 0 if this one works beside it, else with 6', async () => {
+  const newer = ['9999-future.sql'];
+  await future('0016-tenant-months.sql');
+  expect(await check()).toMatchObject({ code: 0, database: { newer, problem: null } });
+  await future(null);
+  const problem = expect.stringContaining('9999-future.sql');
+  expect(await check()).toMatchObject({ code: 6, database: { newer, problem } });
+  await db.query(sql`delete from schema_migrations where name = '9999-future.sql'`);
+});
+
+test('an older one ends with 7, says what a start would apply, and stays as it is', async () => {
+  await db.query(sql`delete from schema_migrations where name >= '0024'`);
+  // Early releases kept no column `needs`.
+  await db.query(sql`alter table schema_migrations drop column needs`);
+  const before = await db.query(sql`select * from schema_migrations`);
+  const { code, database } = await check();
+  expect({ code, problem: database.problem }).toEqual({ code: 7, problem: null });
+  expect(database.missing).toContain('0024-delivery-hours.sql');
+  expect(await db.query(sql`select * from schema_migrations`)).toEqual(before);
+});
+
+test('an applied migration whose file has changed ends with 6', async () => {
+  await db.query(sql`update schema_migrations set checksum = 'x' where name = '0001-access.sql'`);
+  const problem = expect.stringContaining('0001-access.sql');
+  expect(await check()).toMatchObject({ code: 6, database: { problem } });
+});
+
+test('where there is no database yet, none is made', async () => {
+  const dataDir = await newFolder();
+  const env = { SVC_DATA_DIR: dataDir };
+  const { code, stdout } = await run(['version', '--check-schema'], { env });
+  expect(code).toBe(7);
+  expect(stdout).toContain('database none yet: a start would apply ');
+  expect(await readdir(dataDir)).toEqual([]);
+  await rm(dataDir, { recursive: true });
+});

@@ -1,0 +1,133 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { loadSettings, settingRows } from '../packages/server/src/config/settings.ts';
+import { root } from './program.mjs';
+
+const deploy = join(root, 'deploy');
+const settings = loadSettings({});
+const known = Object.values(settingRows).map(({ env }) => env);
+/** How long PostgreSQL may take to stop, after the service itself. */
+const postgresSeconds = 35;
+
+describe('the Dockerfile', () => {
+  const instructions = readInstructions(join(deploy, 'Dockerfile'));
+  const find = (name) => instructions.filter(([word]) => word === name).map(([, rest]) => rest);
+  const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').trim().split('\n');
+
+  test('copies only what is there, and not left out of the context', () => {
+    const copied = find('COPY').filter((rest) => !rest.startsWith('--from='));
+    expect(copied).not.toEqual([]);
+    for (const path of copied.flatMap((rest) => rest.split(' ').slice(0, -1))) {
+      expect(existsSync(join(root, path)), path).toBe(true);
+      expect(ignored).not.toContain(path.split('/')[0]);
+    }
+  });
+
+  test('packs and installs the package, as e2e/packed.test.ts does', () => {
+    const commands = find('RUN').join('\n');
+    expect(commands).toContain('npm pack --workspace packages/server --pack-destination');
+    expect(commands).toMatch(/npm install --global .*svcctl-\*\.tgz/);
+    expect(find('COPY')).toContain('--from=build /opt/svcctl /opt/svcctl');
+  });
+
+  test('runs svcctl as an ordinary user, who is asked by a signal to stop', () => {
+    expect(find('USER')).toEqual(['node']);
+    expect(JSON.parse(find('ENTRYPOINT')[0])).toEqual(['svcctl']);
+    expect(JSON.parse(find('CMD')[0])).toEqual(['serve']);
+    expect(find('STOPSIGNAL')).toEqual(['SIGTERM']);
+    expect(find('EXPOSE')).toEqual([String(settings.port)]);
+    for (const from of find('FROM')) expect(from).toMatch(/^node:22-[\w-]+( AS \w+)?$/);
+    const variables = [...find('ENV')[0].matchAll(/(\w+)=(\S+)/g)];
+    const env = Object.fromEntries(variables.map(([, name, value]) => [name, value]));
+    const { NODE_ENV: _mode, ...own } = env;
+    expect(loadSettings(own)).toMatchObject({ port: settings.port, dataDir: find('VOLUME')[0] });
+  });
+
+  test('asks /readyz for its health', () => {
+    const [, command] = find('HEALTHCHECK')[0].split(' CMD ');
+    const [program, flag, script] = JSON.parse(command);
+    expect([program, flag]).toEqual(['node', '-e']);
+    expect(script).toContain('/readyz');
+    // Nobody listens on that port.
+    const env = { ...process.env, SVC_PORT: '1' };
+    expect(spawnSync(process.execPath, [flag, script], { env }).status).toBe(1);
+  });
+});
+
+describe.each(['compose.yaml', 'compose.one.yaml'])('%s', (name) => {
+  const { services } = parse(readFileSync(join(deploy, name), 'utf8'), { merge: true });
+  const own = Object.entries(services).filter(([, { image }]) => image === 'svcctl');
+
+  test('gives svcctl settings that there are', () => {
+    expect(own).not.toEqual([]);
+    for (const [, { environment }] of own) {
+      const names = Object.keys(environment).filter((key) => !key.startsWith('AWS_'));
+      expect(names.filter((key) => !known.includes(key))).toEqual([]);
+    }
+  });
+
+  test('builds the image, runs it read-only, and lets it end its work', () => {
+    for (const [, service] of own) {
+      expect(service.build).toEqual({ context: '..', dockerfile: 'deploy/Dockerfile' });
+      expect(service).toMatchObject({ read_only: true, init: true, tmpfs: ['/tmp'] });
+      const lead = Number(service.environment.SVC_SHUTDOWN_LEAD_SECONDS ?? 0);
+      expect(parseInt(service.stop_grace_period, 10)).toBeGreaterThan(
+        lead + settings.shutdownSeconds,
+      );
+    }
+  });
+});
+
+describe('svcctl.service', () => {
+  const text = readFileSync(join(deploy, 'svcctl.service'), 'utf8');
+  const lines = text.split('\n').filter((line) => /^\w+=/.test(line));
+  const unit = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+
+  test('gives svcctl settings that there are, and writes only where it may', () => {
+    const names = [...text.matchAll(/\b(SVC_\w+)/g)].map(([, found]) => found);
+    expect(names.filter((found) => !known.includes(found))).toEqual([]);
+    expect(unit.Environment).toContain(`SVC_DATA_DIR=/var/lib/${unit.StateDirectory}`);
+    expect(unit.ProtectSystem).toBe('strict');
+  });
+
+  test('lets it end its work, and does not start it again with a wrong setting', () => {
+    const { shutdownLeadSeconds, shutdownSeconds } = settings;
+    expect(Number(unit.TimeoutStopSec)).toBeGreaterThan(
+      shutdownLeadSeconds + shutdownSeconds + postgresSeconds,
+    );
+    expect(unit).toMatchObject({ KillMode: 'mixed', RestartPreventExitStatus: '2' });
+  });
+
+  const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+  test.runIf(hasSystemd)('is what systemd understands', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svcctl-unit-'));
+    try {
+      const path = join(folder, 'svcctl.service');
+      writeFileSync(path, text);
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', path], {
+        encoding: 'utf8',
+      });
+      expect({ status, stderr: stderr.replaceAll(/.*Special user.*\n/g, '') }).toEqual({
+        status: 0,
+        stderr: '',
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+/** The instructions of a Dockerfile, each as its word and the rest of its line. */
+function readInstructions(path) {
+  const text = readFileSync(path, 'utf8')
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n/g, ' ');
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1).trim()]);
+}
