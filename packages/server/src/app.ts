@@ -18,6 +18,7 @@ import { openOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createOwnPresence } from './app/health.ts';
 import { createHttp } from './app/http.ts';
+import { createProcessMetrics } from './app/metrics.ts';
 import { createNotices } from './app/notices.ts';
 import { createSumming } from './app/overview.ts';
 import { createRetention } from './app/retention.ts';
@@ -27,8 +28,9 @@ import { createBulkJobs, startDelivery } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError } from './kernel/errors.ts';
+import { serveMetrics } from './platform/http/metrics-route.ts';
 import type { Log } from './platform/log.ts';
-import { createMetrics, type Metrics } from './platform/metrics.ts';
+import type { Metrics } from './platform/metrics/metrics.ts';
 import type { Database } from './platform/postgres/database.ts';
 import {
   type Cluster,
@@ -40,7 +42,6 @@ import {
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
-import { countFailedTenants } from './retention/index.ts';
 import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
@@ -56,6 +57,8 @@ export type Service = {
   readonly url: string;
   /** The origin at which people reach it: `SVC_PUBLIC_URL`, or `url` when that is unset. */
   readonly publicUrl: string;
+  /** Where the metrics are on a port of their own; null without `SVC_METRICS_PORT`. */
+  readonly metricsUrl: string | null;
   readonly adminTokenPath: string;
   /** Whether this start made the first admin token. */
   readonly isFirstStart: boolean;
@@ -93,7 +96,10 @@ export async function startService(
     const db = await openOwnDatabase(settings, log, closers, signal);
     cuts.database = () => db.cut();
     const state: State = { cursorKey: null, secretBox: null };
-    const metrics = observeDatabase(db, () => cold.watch.state().state);
+    const metrics = await createProcessMetrics(db, {
+      settings,
+      storeState: () => cold.watch.state().state,
+    });
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
     const presence = createOwnPresence(db, { settings, log, watch: cold.watch });
@@ -121,7 +127,8 @@ export async function startService(
     // `localhost` has several addresses. Fastify would open one server for each, and only the first would have our
     // guards.
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
-    await http.fastify.listen({ host, port: settings.port }).catch(refusePort);
+    await http.fastify.listen({ host, port: settings.port }).catch(refusePort('SVC_PORT'));
+    const metricsUrl = await listenForMetrics(settings, metrics, closers);
     const adminTokenPath = await untilReachable(log, signal, () =>
       prepare(db, { settings, log, state, signal }),
     );
@@ -151,6 +158,7 @@ export async function startService(
     return {
       url,
       publicUrl,
+      metricsUrl,
       adminTokenPath: join(settings.dataDir, 'admin-token'),
       isFirstStart: adminTokenPath !== null,
       createSignInLink: async () => {
@@ -297,18 +305,6 @@ async function prepare(
   return path;
 }
 
-function observeDatabase(db: Database, storeState: () => string): Metrics {
-  return createMetrics({
-    poolState: () => ({
-      total: db.pool.totalCount,
-      idle: db.pool.idleCount,
-      waiting: db.pool.waitingCount,
-    }),
-    countFailedMoves: () => countFailedTenants(db),
-    storeState,
-  });
-}
-
 /**
  * Waits for a database that does not answer yet, because both may be started at the same time. A fault that does not
  * pass by itself is thrown.
@@ -331,11 +327,27 @@ async function untilReachable<T>(
   }
 }
 
-function refusePort(error: unknown): never {
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    throw new AppError('settings_invalid', {
-      detail: `${error.message}. Another program listens there: stop it, or set SVC_PORT.`,
-    });
-  }
-  throw error;
+/** Serves the metrics on a port of their own, if the settings say so. Returns where. */
+async function listenForMetrics(
+  { metricsHost: host, metricsPort: port }: Settings,
+  metrics: Metrics,
+  closers: Closers,
+): Promise<string | null> {
+  if (port === undefined) return null;
+  const { url, close } = await serveMetrics(metrics, { host, port }).catch(
+    refusePort('SVC_METRICS_PORT'),
+  );
+  closers.push(close);
+  return url;
 }
+
+const refusePort =
+  (setting: string) =>
+  (error: unknown): never => {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      throw new AppError('settings_invalid', {
+        detail: `${error.message}. Another program listens there: stop it, or set ${setting}.`,
+      });
+    }
+    throw error;
+  };

@@ -11,6 +11,7 @@ export async function startDatabaseProxy(
   const { hostname, port, href } = new URL(databaseUrl);
   let seen = 0;
   let held: (() => void) | undefined;
+  let holdsNewcomers = false;
   const sockets = new Set<net.Socket>();
   const upstreams = new Set<net.Socket>();
   const proxy = net.createServer((client) => {
@@ -22,6 +23,7 @@ export async function startDatabaseProxy(
       socket.on('close', () => [client, upstream].map((one) => one.destroy()));
     }
     client.pipe(upstream);
+    if (holdsNewcomers) client.pause();
     upstream.on('data', (chunk: Buffer) => {
       const done = splitsAtCopyDone ? chunk.indexOf(copyDone) : -1;
       if (done >= 0) {
@@ -44,14 +46,19 @@ export async function startDatabaseProxy(
   return {
     url: url.href,
     seen: () => seen,
-    /** From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. */
-    freeze() {
+    /**
+     * From now on nothing passes, and nothing is closed: so is a process that SIGSTOP has stopped. With `newcomers` that
+     * goes for connections to come, too: so is a database that hangs.
+     */
+    freeze({ newcomers = false } = {}) {
+      holdsNewcomers = newcomers;
       for (const socket of sockets) socket.pause();
     },
     freezeAnswers() {
       for (const upstream of upstreams) upstream.pause();
     },
     thaw() {
+      holdsNewcomers = false;
       for (const socket of sockets) socket.resume();
     },
     isHeld: () => held !== undefined,

@@ -13,10 +13,11 @@ import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
 import { addConsole } from '../platform/http/console-files.ts';
+import { addMetricsRoute } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import type { Waiting } from '../platform/work/pace.ts';
@@ -28,6 +29,8 @@ import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { addHealth } from './health.ts';
+import { addAllFigures } from './metrics.ts';
+import { createMetricsAccess } from './metrics-access.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addRetention, type Retention } from './retention.ts';
@@ -59,9 +62,10 @@ export function createHttp(parts: {
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
+  const authenticate = createAuthenticate(db, settings.publicUrl);
   const http = createHttpServer({
     log,
-    authenticate: createAuthenticate(db, settings.publicUrl),
+    authenticate,
     admit: (actor, answer) => rateLimit.admit(actor, answer),
     load: { total: settings.requests, each: settings.requestsPerCaller },
     // JSON may spell each byte of a payload as an escape of six bytes, so the body may be six times as large.
@@ -75,9 +79,10 @@ export function createHttp(parts: {
     isTrusted,
     isSecure: settings.publicUrl?.startsWith('https:') ?? false,
     assertReady: () => assertReady(state),
+    onProblem: (code) => metrics.observeProblem(code),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, db, { settings, log, state, cold, closers });
+    addApi(http, db, { settings, log, state, metrics, cold, closers });
     addVersions(http, db, { state, counting });
     addExports(http, db, { settings, log, state, cold, jobs });
     addRetention(http, db, { state, log, cold, retention, closers });
@@ -86,28 +91,32 @@ export function createHttp(parts: {
     addOverview(http, db, { watch: cold.watch });
     addHealth(http, db, { settings, cold, presence });
   }
+  const findWarnings = async () => {
+    assertReady(state);
+    if (http.isLeaving()) {
+      throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
+    }
+    const newer = await Promise.race([listNewerMigrations(db), tooLate(2000)]);
+    // It may have been migrated while this process ran.
+    if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
+    // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
+    // without it, so a load balancer must not take this process out for it.
+    const { problem } = cold.watch.state();
+    return [
+      ...(newer.length > 0 ? (['database_newer'] as const) : []),
+      ...(problem === null ? [] : [problem.code]),
+    ];
+  };
   addOriginRoutes(http, {
     version: readRelease(),
-    metrics,
-    findWarnings: async () => {
-      assertReady(state);
-      if (http.isLeaving()) {
-        throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
-      }
-      const newer = await Promise.race([listNewerMigrations(db), tooLate(2000)]);
-      // It may have been migrated while this process ran.
-      if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
-      // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
-      // without it, so a load balancer must not take this process out for it.
-      const { problem } = cold.watch.state();
-      return [
-        ...(newer.length > 0 ? (['database_newer'] as const) : []),
-        ...(problem === null ? [] : [problem.code]),
-      ];
-    },
+    findWarnings,
     errors: errorCatalogue,
     rejectCodes,
   });
+  addAllFigures(metrics, db, {
+    ...{ settings, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
+  });
+  addMetricsRoute(http, { metrics, admit: createMetricsAccess({ authenticate, isTrusted }) });
   addConsole(http);
   observe(http, parts);
   return http;
@@ -116,9 +125,16 @@ export function createHttp(parts: {
 function addApi(
   http: HttpServer,
   db: Database,
-  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; closers: Closers },
+  parts: {
+    settings: Settings;
+    log: Log;
+    state: State;
+    metrics: Metrics;
+    cold: ColdTier;
+    closers: Closers;
+  },
 ): void {
-  const { settings, log, state, cold, closers } = parts;
+  const { settings, log, state, metrics, cold, closers } = parts;
   const guard = createSignInGuard(db, { clock: systemClock, log });
   closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
@@ -131,6 +147,8 @@ function addApi(
   addRecordsRoutes(http, db, {
     cursorKey: () => cursorKey(state),
     cold,
+    onIngested: ({ accepted, duplicates, rejected_count: rejected }) =>
+      metrics.observeIngest({ accepted, duplicates, rejected }),
     ingest: createIngest(db, {
       cold,
       maxRecords: settings.ingestMaxRecords,

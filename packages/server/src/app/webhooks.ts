@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { Pace } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';

@@ -1,3 +1,4 @@
+export { backupFigures } from './figures.ts';
 export type { Manifest } from './manifest.ts';
 export { listBackups, openPlace, type Place, readManifest } from './place.ts';
 export { findLastBackup, type LastBackup, noteVerified } from './queries.ts';

@@ -27,6 +27,24 @@ const giB = 1024 * miB;
 export const settingRows = {
   host: text('SVC_HOST', '127.0.0.1', 'Address to listen on; localhost is 127.0.0.1.'),
   port: integer('SVC_PORT', 8080, 0, 65_535, 'Port to listen on; 0 takes a free one.'),
+  metricsPort: {
+    ...integer(
+      'SVC_METRICS_PORT',
+      0,
+      0,
+      65_535,
+      'Port of their own for the metrics, where they need no token; unset = only /metrics on SVC_PORT, which asks callers from elsewhere for a token.',
+    ),
+    default: undefined,
+  },
+  metricsHost: text('SVC_METRICS_HOST', '127.0.0.1', 'Address of that port to listen on.'),
+  metricsCacheSeconds: integer(
+    'SVC_METRICS_CACHE_SECONDS',
+    5,
+    0,
+    300,
+    'Seconds for which metrics that were read from the database are told again.',
+  ),
   publicUrl: origin(
     'SVC_PUBLIC_URL',
     'Origin at which browsers reach the service behind a proxy, such as https://svcctl.example: for links and the console’s cookie; unset = where it listens.',

@@ -1,4 +1,5 @@
 export { exportsContract } from './contract.ts';
+export { exportFigures } from './figures.ts';
 export {
   addJobRoutes,
   answerWithJob,

@@ -1,5 +1,6 @@
 // Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead.
 
+export { recordFigures } from './figures.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
 export { createPartitions } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';

@@ -1,6 +1,6 @@
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { recordsContract } from './contract.ts';
+import { type IngestAnswer, recordsContract } from './contract.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
@@ -14,7 +14,12 @@ import { tagsContract } from './tags.contract.ts';
 export function addRecordsRoutes(
   http: HttpServer,
   db: Database,
-  options: { cursorKey: () => Buffer; ingest: Ingest; cold: ColdReader },
+  options: {
+    cursorKey: () => Buffer;
+    ingest: Ingest;
+    cold: ColdReader;
+    onIngested?(answer: IngestAnswer): void;
+  },
 ): void {
   const { cursorKey, ingest, cold } = options;
   const records = createTiers(db, cold);
@@ -34,7 +39,9 @@ export function addRecordsRoutes(
   http.route(recordsContract.ingestRecords, async ({ request, actor, reply }) => {
     try {
       const body = readBody(request.raw);
-      return await (body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor));
+      const answer = await (body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor));
+      options.onIngested?.(answer);
+      return answer;
     } catch (error) {
       // The rest of the body could not be told from the next request, so the connection closes.
       if (!request.raw.complete) reply.header('connection', 'close');

@@ -1,3 +1,4 @@
+export { retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
@@ -12,7 +13,6 @@ export { readRetentionOverview } from './read-overview.ts';
 export { addRetentionRoutes } from './routes.ts';
 export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
 export { pruneHistory } from './runs/moves.ts';
-export { countFailedTenants } from './runs/queries.ts';
 export {
   parseSchedule,
   type RunnerOptions,

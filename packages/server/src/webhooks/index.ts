@@ -4,6 +4,7 @@ export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { findSecretKey, readSecretKey } from './endpoints/secret-key.ts';
+export { webhookFigures } from './figures.ts';
 export { disableFailingEndpoints, findTroubles } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { readWebhooksOverview } from './read-overview.ts';

@@ -70,3 +70,11 @@ export type JobState = (typeof jobStates)[number];
 
 /** An operator may change a job from one of these states to the other. */
 export const openJobStates = ['running', 'paused'] as const satisfies readonly JobState[];
+
+/** How an endpoint fares, as the metrics count it. */
+export const endpointStates = ['ok', 'degraded', 'failing', 'gone', 'disabled'] as const;
+export type EndpointState = (typeof endpointStates)[number];
+
+/** What a delivery whose time has come waits for: a drainer, or its endpoint. */
+export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled'] as const;
+export type DueState = (typeof dueStates)[number];

@@ -1,4 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
+import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -162,6 +163,13 @@ export async function listOpenJobs(
   return db.query<ShownJob>(sql`
     select ${shownColumns} from exports where state in ('queued', 'running') and ${inReach}
     order by exports.created_at, id limit ${limit}`);
+}
+
+/** Counts them by state, for the metrics. */
+export async function countOpenByState(db: Queryable): Promise<StateRow[]> {
+  return db.query<StateRow>(sql`
+    select state, count(*) as count, extract(epoch from now() - min(created_at))::float8 as age_seconds
+    from exports where state in ('queued', 'running') group by state`);
 }
 
 /** A job that has ended, with or without a file. */

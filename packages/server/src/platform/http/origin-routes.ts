@@ -1,5 +1,4 @@
 import type { ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
-import type { Metrics } from '../metrics.ts';
 import { buildOpenApi } from './openapi.ts';
 import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
 import { basePath, type HttpServer } from './server.ts';
@@ -8,14 +7,13 @@ import { faultCodes } from './validate.ts';
 export type OriginOptions = {
   /** The version of this release. */
   version: string;
-  metrics: Metrics;
   /** Throws an AppError unless requests can be served now. Returns what is wrong although they can. */
   findWarnings(): Promise<readonly ErrorCode[]>;
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;
 };
 
-/** Adds what is below the origin and needs no token: health, metrics, the reference and the OpenAPI document. */
+/** Adds what is below the origin and needs no token: health, the reference and the OpenAPI document. */
 export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
   const { fastify } = http;
   const openApi = buildOpenApi(http.contracts, { version: options.version });
@@ -33,10 +31,6 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
       title: options.errors[code].title,
     }));
     return { status: 'ready', ...(warnings.length > 0 && { warnings }) };
-  });
-  fastify.get('/metrics', async (_request, reply) => {
-    reply.type(options.metrics.registry.contentType);
-    return options.metrics.registry.metrics();
   });
   // The text is made once. Making it again for each request would let a flood of requests cost much time.
   const openApiText = JSON.stringify(openApi);

@@ -6,9 +6,9 @@ import { randomText } from '../../kernel/ids.ts';
 
 /**
  * Sends an error as RFC 9457 `application/problem+json`. An error that is no AppError becomes `internal_error`, and
- * only the log says what it was.
+ * only the log says what it was. Returns the code.
  */
-export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): ErrorCode {
   const error = toAppError(raw, request);
   const { code } = error;
   if (error.status === 500) request.log.error({ err: raw }, error.message);
@@ -33,6 +33,7 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
         ...error.members,
       }),
     );
+  return code;
 }
 
 /** Answers bytes that are not HTTP or not a whole request, for which there is no request object to answer. */

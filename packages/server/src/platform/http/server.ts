@@ -8,7 +8,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { type Actor, callerOf, requireConfirmation, requireScope } from '../../kernel/actor.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { createSharedBudget, type SharedBudget } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
@@ -80,10 +80,13 @@ export type HttpOptions = {
   isSecure?: boolean;
   /** Throws 503 while the service is not ready. */
   assertReady(): void;
+  /** Is called with the code of each problem that is answered. */
+  onProblem?(code: ErrorCode): void;
 };
 
 /** Makes a fastify server. Every answer carries `x-request-id`, and every error is a problem document. */
 export function createHttpServer(options: HttpOptions): HttpServer {
+  const onProblem = (code: ErrorCode) => options.onProblem?.(code);
   const fastify = Fastify({
     // Fastify's message about listening is left out, because the app says when it is ready.
     loggerInstance: quiet(options.log),
@@ -101,7 +104,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     frameworkErrors(error, request, reply) {
       // Such a request has passed no hook, so its headers must be set here.
       setCommonHeaders(request, reply);
-      sendProblem(error, request, reply);
+      onProblem(sendProblem(error, request, reply));
     },
     clientErrorHandler: refuseUnreadable,
     http: { maxHeaderSize, headersTimeout: 15_000, connectionsCheckingInterval: 2_000 },
@@ -150,7 +153,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     done(null, payload);
   });
   fastify.addHook('onSend', compressAnswer);
-  fastify.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
+  fastify.setErrorHandler((error, request, reply) => {
+    onProblem(sendProblem(error, request, reply));
+  });
   fastify.decorateRequest('jsonText', '');
   // Many clients send a DELETE with an empty body and a JSON content type; that is not an error.
   fastify.removeAllContentTypeParsers();

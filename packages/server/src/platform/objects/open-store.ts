@@ -6,6 +6,12 @@ import type { ObjectStore } from './objects.ts';
 import { createS3Store } from './s3.ts';
 import { invalidBlobUrl } from './s3-url.ts';
 
+/** The folder that is the store of SVC_BLOB_URL; null when it is not a folder. */
+export function folderOfStore(blobUrl: string | undefined, dataDir: string): string | null {
+  if (blobUrl === undefined) return join(dataDir, 'cold');
+  return /^file:/i.test(blobUrl) ? folderOf(blobUrl) : null;
+}
+
 /**
  * Opens the store that SVC_BLOB_URL names: `file:///folder`, `s3://bucket/prefix?endpoint=…&region=…`, or the folder
  * `cold` below the data folder when the setting is unset. Throws `settings_invalid`.

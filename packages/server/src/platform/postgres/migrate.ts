@@ -248,6 +248,11 @@ export function findRevision(
   });
 }
 
+/** The name of the last migration of this release. */
+export async function newestMigration(): Promise<string> {
+  return (await listMigrations()).at(-1) ?? '';
+}
+
 /** The migrations of this release, in their order, each with the checksums of its texts of today and before. */
 export async function listReleaseMigrations(): Promise<{ name: string; checksums: string[] }[]> {
   return (await readMigrations()).map(({ name, checksum }) => {

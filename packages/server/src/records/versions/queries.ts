@@ -335,3 +335,13 @@ export async function deleteTagsWithin(
     returning id`);
   return rows.length;
 }
+
+/** Counts the versions that are being counted, or wait for it, for the metrics. An index has only these. */
+export async function countCounting(
+  db: Queryable,
+): Promise<{ count: number; age_seconds: number }> {
+  const rows = await db.query<{ count: number; age_seconds: number }>(sql`
+    select count(*) as count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age_seconds
+    from dataset_versions where state = 'counting'`);
+  return rows[0] ?? { count: 0, age_seconds: 0 };
+}

@@ -1,4 +1,5 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -316,6 +317,21 @@ export async function countFailedTenants(
       order by m.planned_at desc, m.id desc limit 1
     ) latest`);
   return rows[0] ?? { failed: 0, storeFull: 0 };
+}
+
+/** Counts the moves that have not ended, for the metrics. An index has only these. */
+export async function countOpenMoves(db: Queryable): Promise<StateRow[]> {
+  return db.query<StateRow>(sql`
+    select state, count(*) as count, extract(epoch from now() - min(planned_at))::float8 as age_seconds
+    from moves where state <> all (array['removed', 'failed']) group by state`);
+}
+
+/** Counts the runs that have not ended, and the records that are done in them, for the metrics. */
+export async function countOpenRuns(db: Queryable): Promise<(StateRow & { done: number })[]> {
+  return db.query(sql`
+    select state, count(*) as count, sum(moved_count + deleted_count)::bigint as done,
+      extract(epoch from now() - min(coalesce(started_at, requested_at)))::float8 as age_seconds
+    from retention_runs where state in ('queued', 'running') group by state`);
 }
 
 type Batch = { days: number; limit: number };

@@ -1,4 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -83,6 +84,16 @@ export async function listLatestVerifications(
       from verifications v where ${isVisible(reach)}
       order by v.requested_at desc, v.id desc limit ${limit}
     ) v order by v.requested_at desc, v.id desc`);
+}
+
+/** Counts those that have not ended, and the bytes that are read in them, for the metrics. */
+export async function countOpenVerifications(
+  db: Queryable,
+): Promise<(StateRow & { done: number })[]> {
+  return db.query(sql`
+    select state, count(*) as count, sum(bytes_done)::bigint as done,
+      extract(epoch from now() - min(coalesce(started_at, requested_at)))::float8 as age_seconds
+    from verifications where state in ('queued', 'running') group by state`);
 }
 
 export async function findVerification(

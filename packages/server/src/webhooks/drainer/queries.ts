@@ -98,14 +98,11 @@ const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not
   ${hasFree} as has_free, ${hasProbe} as has_probe`;
 
 /**
- * Finds the endpoints of these lanes that have deliveries queued or pending. The query goes from endpoint to endpoint
- * along the index, so an endpoint costs one look-up even if a hundred thousand of its rows are queued.
+ * The CTE `heads`: of each endpoint of these lanes that has deliveries queued or pending, the one that is due first. It
+ * goes from endpoint to endpoint along the index, so an endpoint costs one look-up even if a hundred thousand of its
+ * rows are queued.
  */
-export async function findWaitingEndpoints(
-  db: Queryable,
-  lanes: readonly number[],
-): Promise<DueEndpoint[]> {
-  return db.query<DueEndpoint>(sql`
+export const waitingHeads = (lanes: readonly number[]): Sql => sql`
     with recursive heads as (
       select head.* from unnest(${lanes}::smallint[]) as given (lane)
       cross join lateral (
@@ -121,7 +118,15 @@ export async function findWaitingEndpoints(
           and next_attempt_at is not null
         order by lane, endpoint_id, next_attempt_at limit 1
       ) as next
-    )
+    )`;
+
+/** Finds the endpoints of these lanes that have deliveries queued or pending. */
+export async function findWaitingEndpoints(
+  db: Queryable,
+  lanes: readonly number[],
+): Promise<DueEndpoint[]> {
+  return db.query<DueEndpoint>(sql`
+    ${waitingHeads(lanes)}
     select ${endpointFacts} from heads join webhook_endpoints e on e.id = heads.endpoint_id`);
 }
 

@@ -1,0 +1,79 @@
+import { backupFigures } from '../backup/index.ts';
+import { readRelease } from '../config/release.ts';
+import { roles, type Settings } from '../config/settings.ts';
+import { exportFigures } from '../exports/index.ts';
+import type { Log } from '../platform/log.ts';
+import { diskFigures } from '../platform/metrics/disk.ts';
+import { addFigures, type FigureSource } from '../platform/metrics/figures.ts';
+import { createMetrics, type Metrics, type ProcessFacts } from '../platform/metrics/metrics.ts';
+import { folderOfStore } from '../platform/objects/open-store.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { fromDatabase, ownFigures } from '../platform/postgres/figures.ts';
+import { newestMigration } from '../platform/postgres/migrate.ts';
+import { paced } from '../platform/work/pace.ts';
+import { recordFigures } from '../records/index.ts';
+import { retentionFigures } from '../retention/index.ts';
+import { webhookFigures } from '../webhooks/index.ts';
+
+/** A scrape never waits longer than so long for the database or a disk: Prometheus gives up after ten seconds. */
+const limitMillis = 5000;
+
+/** Makes the metrics of this process. `addAllFigures` adds those of the database and the disks. */
+export async function createProcessMetrics(
+  db: Database,
+  { settings, storeState }: { settings: Settings; storeState: ProcessFacts['storeState'] },
+): Promise<Metrics> {
+  return createMetrics({
+    version: readRelease(),
+    schema: await newestMigration(),
+    roles: Object.fromEntries(roles.map((role) => [role, settings.roles.includes(role)])),
+    works: paced,
+    poolState: () => ({
+      total: db.pool.totalCount,
+      idle: db.pool.idleCount,
+      waiting: db.pool.waitingCount,
+    }),
+    storeState,
+  });
+}
+
+/** Adds what is read when somebody asks for the metrics. `assertReady` throws unless requests can be served. */
+export function addAllFigures(
+  { registry }: Metrics,
+  db: Database,
+  parts: { settings: Settings; log: Log; spoolDir: string; assertReady: () => Promise<unknown> },
+): void {
+  const { settings, log, spoolDir, assertReady } = parts;
+  const store = folderOfStore(settings.blobUrl, settings.dataDir);
+  const ready: FigureSource = {
+    name: 'readiness',
+    gauges: {
+      svcctl_ready: { help: 'Whether /readyz of this process answers 200.', otherwise: 0 },
+    },
+    read: async () =>
+      assertReady().then(
+        () => ({ svcctl_ready: 1 }),
+        () => ({ svcctl_ready: 0 }),
+      ),
+  };
+  const features = [
+    ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures, backupFigures],
+  ];
+  addFigures(
+    registry,
+    [
+      ready,
+      diskFigures({
+        data: settings.dataDir,
+        spool: spoolDir,
+        ...(store === null ? {} : { store }),
+      }),
+      ...fromDatabase(db, features),
+    ],
+    {
+      keepMillis: settings.metricsCacheSeconds * 1000,
+      limitMillis,
+      onFailure: (source, error) => log.warn({ source, err: error }, 'metrics could not be read'),
+    },
+  );
+}

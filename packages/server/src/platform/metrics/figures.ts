@@ -1,0 +1,135 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** What one gauge tells: a number, or a number for each value of its label. Null leaves it out. */
+export type Figure = number | Readonly<Record<string, number>> | null;
+
+/** A gauge by its name. `otherwise` is what it tells when its source cannot be read; by default it is left out. */
+type GaugeRow = { readonly help: string; readonly label?: string; readonly otherwise?: number };
+
+type Figures<Name extends string = string> = Readonly<Record<Name, Figure>>;
+
+/** Gauges that are read together, each time somebody asks for the metrics. */
+export type FigureSource<Name extends string = string> = {
+  /** Names the source as a value of the label of `svcctl_figures_up`. */
+  readonly name: string;
+  readonly gauges: Readonly<Record<Name, GaugeRow>>;
+  readonly read: () => Promise<Figures<Name>>;
+};
+
+type Keeping = {
+  /** For so long what was read is told again: several servers may ask, and often. */
+  readonly keepMillis: number;
+  /** A source that takes longer is left out, so that a database that hangs makes nobody wait. */
+  readonly limitMillis: number;
+  /** Is told of the first failure of a source after it could be read. */
+  readonly onFailure: (source: string, error: unknown) => void;
+};
+
+/** Registers the gauges of these sources. */
+export function addFigures(
+  registry: Registry,
+  sources: readonly FigureSource[],
+  keeping: Keeping,
+): void {
+  const up: Record<string, () => Promise<unknown>> = {};
+  for (const source of sources) {
+    const read = keepFor(source, keeping);
+    up[source.name] = read;
+    for (const [name, { help, label, otherwise }] of Object.entries(source.gauges)) {
+      new Gauge({
+        ...{ name, help, registers: [registry] },
+        ...(label === undefined ? {} : { labelNames: [label] }),
+        async collect() {
+          const figure = await read().then(
+            (figures) => figures[name] ?? null,
+            () => otherwise ?? null,
+          );
+          tell(this, figure, label);
+        },
+      });
+    }
+  }
+  new Gauge({
+    name: 'svcctl_figures_up',
+    help: 'Whether the metrics of a source could be read; those of one that could not are absent.',
+    labelNames: ['source'],
+    registers: [registry],
+    async collect() {
+      const isUp = (read: () => Promise<unknown>) => read().then(Boolean, () => false);
+      const states = Object.entries(up).map(async ([source, read]) => ({
+        ...{ source, value: Number(await isUp(read)) },
+      }));
+      for (const { source, value } of await Promise.all(states)) this.set({ source }, value);
+    },
+  });
+}
+
+/** An old number would hide that nothing is known now, so the series that are not told are removed. */
+function tell(gauge: Gauge, figure: Figure, label: string | undefined): void {
+  // Without a label it sets the only series to 0.
+  gauge.reset();
+  if (typeof figure === 'number') gauge.set(figure);
+  else if (label === undefined) gauge.remove();
+  else {
+    for (const [value, number] of Object.entries(figure ?? {}))
+      gauge.set({ [label]: value }, number);
+  }
+}
+
+/**
+ * Returns a function that reads what is older than `keepMillis` anew. Whoever asks meanwhile joins the reading that is
+ * under way, and nobody waits longer than the first of them.
+ */
+function keepFor(
+  { name, read }: FigureSource,
+  { keepMillis, limitMillis, onFailure }: Keeping,
+): () => Promise<Figures> {
+  let kept: { value: Figures; until: number } | undefined;
+  let reading: Promise<Figures> | undefined;
+  let isFailing = false;
+  return () => {
+    if (kept !== undefined && performance.now() < kept.until) return Promise.resolve(kept.value);
+    reading ??= begin();
+    return reading;
+  };
+
+  /** After the limit the promise stays, as a refusal, until the reading has ended: two never run at once. */
+  function begin(): Promise<Figures> {
+    const running = read().then((value) => {
+      isFailing = false;
+      kept = { value, until: performance.now() + keepMillis };
+      return value;
+    });
+    const end = () => {
+      reading = undefined;
+    };
+    running.then(end, end);
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_, refuse) => {
+      timer = setTimeout(() => refuse(new Error('the figures took too long')), limitMillis);
+      timer.unref();
+    });
+    return Promise.race([running, limit])
+      .catch((error: unknown) => {
+        if (!isFailing) onFailure(name, error);
+        isFailing = true;
+        throw error;
+      })
+      .finally(() => clearTimeout(timer));
+  }
+}
+
+/** How many there are in a state, and how long the oldest of them has been there. */
+export type StateRow = { state: string; count: number; age_seconds: number };
+
+/** The counts and the ages of all states: one in which there is nothing has 0, so that its series never ends. */
+export function byState(
+  states: readonly string[],
+  rows: readonly StateRow[],
+): { counts: Record<string, number>; ages: Record<string, number> } {
+  const pick = (what: 'count' | 'age_seconds') =>
+    Object.fromEntries(
+      states.map((state) => [state, rows.find((row) => row.state === state)?.[what] ?? 0]),
+    );
+  return { counts: pick('count'), ages: pick('age_seconds') };
+}

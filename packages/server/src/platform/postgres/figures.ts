@@ -1,0 +1,67 @@
+import sql from 'sql-template-tag';
+import { createGate } from '../../kernel/gate.ts';
+import type { Figure, FigureSource } from '../metrics/figures.ts';
+import type { Database, Queryable } from './database.ts';
+
+/** What a feature tells of the whole database, by a few statements that follow an index or read rows of sums. */
+export type DatabaseFigures<Name extends string = string> = Omit<FigureSource<Name>, 'read'> & {
+  read(db: Queryable): Promise<Readonly<Record<Name, Figure>>>;
+};
+
+/** Lets the compiler see that a feature tells each of its gauges. */
+export function databaseFigures<Name extends string>(
+  figures: DatabaseFigures<Name>,
+): DatabaseFigures<Name> {
+  return figures;
+}
+
+/** No statement of the metrics takes longer. The server ends it, so that it does not go on for nobody. */
+const statementMillis = 2000;
+
+/**
+ * Makes sources of what features tell of the database. They are read one after the other, so that the metrics never take
+ * more than one connection.
+ */
+export function fromDatabase(db: Database, features: readonly DatabaseFigures[]): FigureSource[] {
+  const turns = createGate(1);
+  return features.map((feature) => ({
+    ...feature,
+    read: () =>
+      turns.run(() =>
+        db.transaction(async (connection) => {
+          await connection.client.query(`set local statement_timeout = ${statementMillis}`);
+          return feature.read(connection);
+        }),
+      ),
+  }));
+}
+
+/** What the database tells of itself. */
+export const ownFigures = databaseFigures({
+  name: 'database',
+  gauges: {
+    svcctl_database_up: { help: 'Whether the database answers this process.', otherwise: 0 },
+    svcctl_database_size_bytes: {
+      help: 'What the database takes on its disk; of a Citus cluster, on the coordinator.',
+    },
+    svcctl_database_schema_info: {
+      help: 'The newest migration of the database, which may be that of a newer release.',
+      label: 'migration',
+    },
+    svcctl_record_partitions: {
+      help: 'Months for which there is a partition of records. They are made when the first record of a month comes.',
+    },
+  },
+  async read(db) {
+    const [found] = await db.query<{ size: number; migration: string; partitions: number }>(sql`
+      select pg_database_size(current_database()) as size,
+        (select max(name) from schema_migrations) as migration,
+        (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as partitions`);
+    return {
+      svcctl_database_up: 1,
+      svcctl_database_size_bytes: found?.size ?? null,
+      svcctl_database_schema_info: found === undefined ? null : { [found.migration]: 1 },
+      svcctl_record_partitions: found?.partitions ?? null,
+    };
+  },
+});
