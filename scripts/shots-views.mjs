@@ -61,6 +61,8 @@ export const views = [
   { name: 'access-new', place: '/access?panel=new-token' },
   { name: 'access-sessions', place: '/access?view=sessions' },
   { name: 'access-audit', place: '/access?view=audit' },
+  { name: 'access-notices', place: '/access?view=notices' },
+  { name: 'access-new-target', place: '/access?view=notices&panel=new-target' },
   { name: 'access-entry', place: '/access?view=audit', prepare: openRow },
   { name: 'palette', place: leaf, prepare: openPalette('') },
   { name: 'palette-path', place: '/records', prepare: openPalette('TX/D', /^TX › D/) },

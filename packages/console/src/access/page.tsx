@@ -4,7 +4,9 @@ import { NowProvider } from '../ui/marks.tsx';
 import { usePageSearch, usePanel } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
+import { NewTargetPanel } from './new-target-panel.tsx';
 import { NewTokenPanel } from './new-token-panel.tsx';
+import { NoticesView } from './notices-view.tsx';
 import {
   type AccessView,
   accessPanels,
@@ -15,7 +17,7 @@ import {
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
 
-/** The page ACCESS: who may come in, who is in, and who did what. */
+/** The page ACCESS: who may come in, who is in, who did what, and who is told of what is wrong. */
 export function AccessPage(): ReactNode {
   const [search, update] = usePageSearch('/access', validateAccessSearch);
   const panel = usePanel(search.panel, accessPanels, (next, options) =>
@@ -55,6 +57,8 @@ export function AccessPage(): ReactNode {
             onOpen={(place) => panel.open('entry', place)}
           />
         )}
+        {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
+        {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
         {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
         {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
       </div>

@@ -2,7 +2,7 @@ import { dayPattern } from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { readPanel } from '../ui/panel-place.ts';
 
-export const accessViews = ['tokens', 'sessions', 'audit'] as const;
+export const accessViews = ['tokens', 'sessions', 'audit', 'notices'] as const;
 export type AccessView = (typeof accessViews)[number];
 
 /** View state of the page ACCESS. The filters are those of the audit log. */
@@ -19,8 +19,8 @@ export type AccessSearch = {
   panel?: string;
 };
 
-/** The panels of ACCESS: a new token, and an entry of the audit log by its place. */
-export const accessPanels = ['new-token', 'entry'] as const;
+/** The panels of ACCESS: a new token, an entry of the audit log by its place, and somebody new to be told. */
+export const accessPanels = ['new-token', 'entry', 'new-target'] as const;
 
 /** No filter of the audit log, for those who clear all. */
 export const noAuditFilter = {

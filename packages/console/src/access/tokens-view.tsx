@@ -218,7 +218,7 @@ function RevokeDialog(props: {
         <Button onClick={onClose}>Keep it</Button>
         <Button
           variant="filled"
-          color="red"
+          color="red.9"
           loading={revoke.isPending}
           onClick={() => token !== null && revoke.mutate(token)}
         >

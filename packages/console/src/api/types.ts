@@ -23,8 +23,10 @@ import type {
   moveSchema,
   newEndpointSchema,
   newTagSchema,
+  newTargetSchema,
   newTokenSchema,
   newVersionSchema,
+  noticeSchema,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
@@ -36,7 +38,9 @@ import type {
   sessionSchema,
   sharesSchema,
   tagSchema,
+  targetSchema,
   tenantStateSchema,
+  testResultSchema,
   tokenSchema,
   verificationSchema,
   versionSchema,
@@ -65,6 +69,12 @@ export type NewToken = Static<typeof newTokenSchema>;
 /** A token just made: the only time that it is told. */
 export type MadeToken = AccessToken & { token: string };
 export type Session = Static<typeof sessionSchema>;
+export type Notice = Static<typeof noticeSchema>;
+export type NotifyTarget = Static<typeof targetSchema>;
+export type NewTarget = Static<typeof newTargetSchema>;
+/** The only answer with a secret of notices; null for e-mail. */
+export type MadeTarget = NotifyTarget & { secret: string | null };
+export type NotifyTestResult = Static<typeof testResultSchema>;
 export type AuditEntry = Static<typeof auditEntrySchema>;
 export type AuditVerdict = Static<typeof auditVerdictSchema>;
 

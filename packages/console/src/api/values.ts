@@ -3,6 +3,7 @@
 
 export * from '../../../server/src/exports/values.ts';
 export * from '../../../server/src/kernel/values.ts';
+export * from '../../../server/src/notices/values.ts';
 export * from '../../../server/src/overview/values.ts';
 export * from '../../../server/src/records/values.ts';
 export * from '../../../server/src/retention/values.ts';

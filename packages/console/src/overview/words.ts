@@ -33,7 +33,7 @@ const troublePlaces: Readonly<Record<TroubleKind, (id: string) => string>> = {
   deliveries_abandoned: () => '#/dlq?status=abandoned',
   run_failed: runHref,
   verification_failed: verificationHref,
-  notices_undelivered: () => '#/access',
+  notices_undelivered: () => '#/access?view=notices',
 };
 
 const workNames: Readonly<Record<WorkKind, string>> = {

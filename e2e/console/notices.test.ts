@@ -1,0 +1,126 @@
+import type { Browser, Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
+import { listFindings, readAxe } from './lib/axe.ts';
+import {
+  confirmDialog,
+  drawerOf,
+  launchBrowser,
+  openPage,
+  patient,
+  recordRows as rowsOf,
+  signIn,
+  tabTo,
+} from './lib/browser.ts';
+import { type FilledService, startFilled } from './lib/filled-service.ts';
+
+let filled: FilledService;
+let browser: Browser;
+let receiver: Receiver;
+beforeAll(async () => {
+  [filled, browser, receiver] = await Promise.all([
+    startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }),
+    launchBrowser(),
+    startReceiver(),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await filled?.installation.remove();
+  await receiver?.close();
+});
+
+/** The first answer to what asks for the access token once more. */
+const stepUp = /403 \(Forbidden\)/;
+
+async function openNotices(page: Page): Promise<void> {
+  await page.goto('/#/access?view=notices');
+  await signIn(page, filled.service.token);
+  await page.getByRole('button', { name: 'Tell somebody' }).waitFor();
+}
+
+test('somebody is told from now on, tried, and told nothing more, by keys alone', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openNotices(page);
+  const reach = async (selector: string) => {
+    await page.locator(selector).first().waitFor();
+    await tabTo(page, selector);
+    await page.keyboard.press('Enter');
+  };
+  await reach('button:has-text("Tell somebody")');
+  await tabTo(page, 'aside[data-drawer] input');
+  await page.keyboard.type(receiver.url('/pager'));
+  await reach('button:has-text("Tell from now on")');
+  const code = drawerOf(page).locator('code').first();
+  await expect.poll(() => code.innerText(), patient).toMatch(/^whsec_/);
+  const secret = await code.innerText();
+  await reach('button:has-text("I have kept it")');
+
+  const row = rowsOf(page).filter({ hasText: '/pager' });
+  await row.getByText('everything').waitFor();
+  await tabTo(page, 'tbody tr[data-key]');
+  await reach('button:has-text("TEST")');
+  await page.getByText(/^The test reached .*\/pager in \d+ ms$/).waitFor();
+  await row.getByText('arrived').waitFor();
+  const [{ body, headers } = { body: '', headers: {} }] = await receiver.waitFor(1);
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'svcctl.notices' });
+
+  await tabTo(page, 'tbody tr[data-key]');
+  await reach('button:has-text("REMOVE")');
+  await reach('[role="dialog"] button:has-text("Remove")');
+  await confirmDialog(page).waitFor();
+  await tabTo(page, '[role="dialog"] input');
+  await page.keyboard.type(service.token);
+  await page.keyboard.press('Enter');
+  await page.getByText(/^Removed: .*\/pager$/).waitFor();
+  await page.getByText('Nobody is told').waitFor();
+  expectQuiet([stepUp]);
+  await close();
+});
+
+test('a URL that is refused says why at its field, and a failed test says so in the list', async () => {
+  const { service } = filled;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  const body = { kind: 'webhook', url: 'http://127.0.0.1:9/nobody' };
+  const { id } = (await service.call('POST', '/notify/targets', { body })).json;
+  await openNotices(page);
+  await page.getByRole('button', { name: 'Tell somebody' }).click();
+  await drawerOf(page).getByLabel('URL').fill('http://10.0.0.1/in');
+  await page.getByRole('button', { name: 'Tell from now on' }).click();
+  await drawerOf(page).locator('[id$="-error"]').first().waitFor();
+  expect(await drawerOf(page).getByLabel('URL').getAttribute('aria-invalid')).toBe('true');
+  await page.keyboard.press('Escape');
+
+  await page.getByRole('button', { name: 'TEST http://127.0.0.1:9/nobody' }).click();
+  await page.getByText(/^The test did not reach http:\/\/127\.0\.0\.1:9\/nobody\. /).waitFor();
+  await rowsOf(page).filter({ hasText: 'nobody' }).getByText('failed').waitFor();
+  await service.call('DELETE', `/notify/targets/${id}`);
+  expectQuiet([/400 \(Bad Request\)/]);
+  await close();
+});
+
+test('gives axe nothing to find', async () => {
+  const { service } = filled;
+  const axe = await readAxe();
+  const body = { kind: 'webhook', url: 'http://127.0.0.1:9/axe' };
+  const { id } = (await service.call('POST', '/notify/targets', { body })).json;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, expectQuiet, close } = await openPage(browser, service, { colorScheme });
+    await openNotices(page);
+    await rowsOf(page).first().waitFor();
+    await page.evaluate(axe);
+    expect(await listFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Tell somebody' }).click();
+    await drawerOf(page).getByLabel('Of everything').uncheck();
+    expect(await listFindings(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'REMOVE http://127.0.0.1:9/axe' }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await listFindings(page)).toEqual([]);
+    expectQuiet();
+    await close();
+  }
+  await service.call('DELETE', `/notify/targets/${id}`);
+});

@@ -1,0 +1,174 @@
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { ApiError, api, isStepUp } from '../api/client.ts';
+import type { MadeTarget, NewTarget } from '../api/types.ts';
+import { type NoticeKind, noticeKinds, type Severity, type TargetKind } from '../api/values.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import drawerClasses from '../ui/drawer.module.css';
+import classes from '../ui/form.module.css';
+import { reasonOf } from '../ui/outage.ts';
+import { Panel } from '../ui/panel.tsx';
+import { addressOf, kindTexts } from './notice-words.ts';
+import { noticesKey } from './use-notices.ts';
+
+/** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
+export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode {
+  const [made, setMade] = useState<MadeTarget | null>(null);
+  return (
+    <Panel
+      kind="NOTICES"
+      title={made === null ? 'tell somebody' : addressOf(made)}
+      id="new-target"
+      closeLabel="Close the new target"
+      onClose={onClose}
+    >
+      <div className={drawerClasses.body}>
+        {made === null ? <TargetForm onMade={setMade} /> : <Made target={made} onClose={onClose} />}
+      </div>
+    </Panel>
+  );
+}
+
+type Values = {
+  kind: TargetKind;
+  address: string;
+  severity: Severity;
+  isAll: boolean;
+  kinds: readonly NoticeKind[];
+};
+
+/** The body for a new target. */
+export function toNewTarget({ kind, address, severity, isAll, kinds }: Values): NewTarget {
+  return {
+    kind,
+    ...(kind === 'webhook' ? { url: address.trim() } : { to: address.trim() }),
+    min_severity: severity,
+    ...(!isAll && { kinds: [...kinds] }),
+  };
+}
+
+function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): ReactNode {
+  const client = useQueryClient();
+  const [values, setValues] = useState<Values>({
+    ...{ kind: 'webhook', address: '', severity: 'warning', isAll: true, kinds: [] },
+  });
+  const make = useMutation({
+    mutationFn: () => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
+    onSuccess: (target) => {
+      onMade(target);
+      return client.invalidateQueries({ queryKey: noticesKey });
+    },
+  });
+  const set = (change: Partial<Values>) => {
+    setValues((before) => ({ ...before, ...change }));
+    make.reset();
+  };
+  const faults = faultsOf(make.error);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!make.isPending) make.mutate();
+  };
+  const isWebhook = values.kind === 'webhook';
+  return (
+    <form className={classes.form} onSubmit={submit} aria-label="Tell somebody">
+      <NativeSelect
+        label="How"
+        value={values.kind}
+        data={[
+          { value: 'webhook', label: 'by webhook, signed' },
+          { value: 'email', label: 'by e-mail' },
+        ]}
+        error={faults.kind}
+        onChange={(event) => set({ kind: event.currentTarget.value as TargetKind })}
+      />
+      <TextInput
+        label={isWebhook ? 'URL' : 'Address'}
+        placeholder={isWebhook ? 'https://pager.example.com/in' : 'ops@example.com'}
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={2000}
+        value={values.address}
+        error={faults.address}
+        onChange={(event) => set({ address: event.currentTarget.value })}
+      />
+      <NativeSelect
+        label="What matters as much, or more"
+        value={values.severity}
+        data={['info', 'warning', 'critical']}
+        onChange={(event) => set({ severity: event.currentTarget.value as Severity })}
+      />
+      <Checkbox
+        size="xs"
+        label="Of everything"
+        checked={values.isAll}
+        onChange={(event) => set({ isAll: event.currentTarget.checked })}
+      />
+      {!values.isAll && (
+        <Checkbox.Group
+          label="When"
+          value={[...values.kinds]}
+          error={faults.kinds}
+          onChange={(chosen) => set({ kinds: chosen })}
+        >
+          {noticeKinds.map((kind) => (
+            <Checkbox key={kind} size="xs" mt={8} value={kind} label={kindTexts[kind]} />
+          ))}
+        </Checkbox.Group>
+      )}
+      <p className={classes.formFault} role="alert">
+        {faults['']}
+      </p>
+      <div className={classes.answers}>
+        <Button type="submit" variant="filled" loading={make.isPending}>
+          Tell from now on
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** These codes name no field, but are about the URL. */
+const urlCodes = ['target_invalid', 'target_blocked'];
+
+/** The faults by the field that they are about; `''` collects the rest. */
+function faultsOf(error: Error | null): Record<string, string> {
+  if (error === null || isStepUp(error)) return {};
+  if (!(error instanceof ApiError)) return { '': reasonOf(error) };
+  if (urlCodes.includes(error.code)) return { address: error.detail };
+  if (error.errors.length === 0) return { '': reasonOf(error) };
+  const fields: Readonly<Record<string, string>> = { url: 'address', to: 'address' };
+  const byField: Record<string, string> = {};
+  for (const { path, message } of error.errors) {
+    const [, first = ''] = path.split('/');
+    const name = ['kind', 'kinds'].includes(first) ? first : (fields[first] ?? '');
+    byField[name] = [byField[name], message].filter(Boolean).join(' ');
+  }
+  return byField;
+}
+
+function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }): ReactNode {
+  return (
+    <>
+      <p className={classes.filterText}>
+        <strong>{addressOf(target)}</strong> is told from now on. TEST in the list tries it.
+      </p>
+      {target.secret !== null && (
+        <>
+          <p className={classes.filterText}>
+            Its receiver checks signatures with this secret. It shows this once: keep it now.
+          </p>
+          <div className={classes.secret}>
+            <code>{target.secret}</code>
+            <CopyButton value={target.secret} label="Copy the secret" />
+          </div>
+        </>
+      )}
+      <div className={classes.answers}>
+        <Button variant="filled" onClick={onClose}>
+          {target.secret === null ? 'Close' : 'I have kept it'}
+        </Button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,300 @@
+import { Button, Modal } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { api, isStepUp } from '../api/client.ts';
+import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
+import formClasses from '../ui/form.module.css';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
+import { Empty, List } from '../ui/list.tsx';
+import classes from '../ui/list-page.module.css';
+import { CutText, Moment } from '../ui/marks.tsx';
+import { reasonOf } from '../ui/outage.ts';
+import { PollNote } from '../ui/poll.tsx';
+import type { Column } from '../ui/table/column.ts';
+import { DataTable } from '../ui/table/data-table.tsx';
+import { notify } from '../ui/toasts.tsx';
+import accessClasses from './access.module.css';
+import { addressOf, kindsText, sendTexts, severityTexts } from './notice-words.ts';
+import { noticesKey, useNotices, useTargets } from './use-notices.ts';
+
+const keyOf = ({ id }: { id: string }) => id;
+
+/** Who is told of what is wrong, whether it arrives, and what was told lately. */
+export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
+  const targets = useTargets();
+  const notices = useNotices();
+  const client = useQueryClient();
+  const [asked, setAsked] = useState<NotifyTarget | null>(null);
+  const close = useCallback(() => setAsked(null), []);
+  const { mutate: test } = useMutation({
+    mutationFn: ({ id }: NotifyTarget) =>
+      api.post<NotifyTestResult>(`/notify/targets/${encodeURIComponent(id)}/test`, undefined),
+    onSuccess: ({ delivered, error, duration_ms }, target) =>
+      notify({
+        text: delivered
+          ? `The test reached ${addressOf(target)} in ${duration_ms} ms`
+          : `The test did not reach ${addressOf(target)}. ${error ?? ''}`,
+      }),
+    onError: (error) => notify({ text: `Not tested. ${reasonOf(error)}` }),
+    onSettled: () => client.invalidateQueries({ queryKey: noticesKey }),
+  });
+  const columns = useMemo(() => [...targetColumns, actionColumn(test, setAsked)], [test]);
+  const rows = targets.data?.data;
+  const told = notices.data?.data;
+  return (
+    <>
+      <FreshnessBanner queries={[targets, notices]} isAgeElsewhere />
+      <div className={classes.bar}>
+        {views}
+        <div className={classes.actions}>
+          <PollNote queries={[targets, notices]} />
+          <Button variant="filled" onClick={onNew}>
+            Tell somebody
+          </Button>
+        </div>
+      </div>
+      <List
+        queries={[targets]}
+        name="targets of notices"
+        rows={4}
+        isEmpty={rows?.length === 0}
+        empty={
+          <Empty title="Nobody is told">
+            <p>Have somebody told of what is wrong, by webhook or by e-mail.</p>
+          </Empty>
+        }
+      >
+        <DataTable
+          list="notify-targets"
+          label="Who is told"
+          columns={columns}
+          rows={rows ?? []}
+          keyOf={keyOf}
+          place=""
+          isWaiting={targets.isPlaceholderData}
+        />
+      </List>
+      <h2 className={accessClasses.heading}>TOLD LATELY</h2>
+      <List
+        queries={[notices]}
+        name="notices"
+        rows={6}
+        isEmpty={told?.length === 0}
+        empty={<Empty title="Nothing was told yet" />}
+      >
+        <DataTable
+          list="notices"
+          label="What was told"
+          columns={noticeColumns}
+          rows={told ?? []}
+          keyOf={keyOf}
+          place=""
+          isWaiting={notices.isPlaceholderData}
+        />
+      </List>
+      <RemoveDialog target={asked} onClose={close} />
+    </>
+  );
+}
+
+const targetColumns: readonly Column<NotifyTarget>[] = [
+  {
+    id: 'address',
+    name: 'TOLD',
+    width: 220,
+    isMain: true,
+    card: 'title',
+    cell: (target) => <CutText text={addressOf(target)} />,
+    value: addressOf,
+  },
+  {
+    id: 'kinds',
+    name: 'OF',
+    width: 160,
+    grow: 1,
+    rank: 1,
+    card: 'line',
+    cell: (target) => <CutText text={kindsText(target)} />,
+    value: kindsText,
+  },
+  {
+    id: 'min_severity',
+    name: 'FROM',
+    width: 80,
+    card: 'line',
+    cell: ({ min_severity }) => min_severity,
+    value: ({ min_severity }) => min_severity,
+  },
+  {
+    id: 'last_send',
+    name: 'LAST',
+    width: 176,
+    card: 'fact',
+    cell: ({ last_send, enabled }) =>
+      last_send === null || !enabled ? (
+        <span className={accessClasses.muted}>{enabled ? 'nothing yet' : 'off'}</span>
+      ) : (
+        <span
+          className={accessClasses.verdict}
+          data-state={sendTexts[last_send.state].tone}
+          title={last_send.error ?? undefined}
+        >
+          {sendIcons[last_send.state]}
+          {sendTexts[last_send.state].text}
+          {last_send.is_test && ' (test)'} <Moment at={last_send.at} />
+        </span>
+      ),
+    value: ({ last_send }) => last_send?.state ?? null,
+  },
+  {
+    id: 'error',
+    name: 'ERROR',
+    width: 160,
+    grow: 1,
+    rank: 2,
+    card: 'note',
+    cell: ({ last_send }) =>
+      last_send?.error ? (
+        <span title={last_send.error}>{last_send.error}</span>
+      ) : (
+        <span className={accessClasses.muted}>–</span>
+      ),
+    value: ({ last_send }) => last_send?.error ?? null,
+  },
+];
+
+const sendIcons = {
+  delivered: <DeliveredIcon />,
+  queued: <QueuedIcon />,
+  given_up: <WarningIcon />,
+} as const;
+
+function actionColumn(
+  onTest: (target: NotifyTarget) => void,
+  onRemove: (target: NotifyTarget) => void,
+): Column<NotifyTarget> {
+  return {
+    id: 'action',
+    name: 'ACTION',
+    width: 152,
+    isAction: true,
+    cell: (target, tabIndex) => (
+      <span className={accessClasses.actions}>
+        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onTest(target)}>
+          TEST
+          <span className="visually-hidden"> {addressOf(target)}</span>
+        </Button>
+        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRemove(target)}>
+          REMOVE
+          <span className="visually-hidden"> {addressOf(target)}</span>
+        </Button>
+      </span>
+    ),
+  };
+}
+
+const noticeColumns: readonly Column<Notice>[] = [
+  {
+    id: 'severity',
+    name: 'SEVERITY',
+    width: 104,
+    card: 'line',
+    cell: ({ severity, ended_at }) => (
+      <span
+        className={accessClasses.verdict}
+        data-state={ended_at === null ? severityTexts[severity].tone : 'none'}
+      >
+        {severityTexts[severity].isLoud && <WarningIcon />}
+        {severity}
+      </span>
+    ),
+    value: ({ severity }) => severity,
+  },
+  {
+    id: 'title',
+    name: 'WHAT',
+    width: 280,
+    isMain: true,
+    card: 'title',
+    cell: ({ title, advice, place }, tabIndex) => (
+      <a href={place} tabIndex={tabIndex} title={advice}>
+        <CutText text={title} />
+      </a>
+    ),
+    value: ({ title }) => title,
+  },
+  {
+    id: 'since',
+    name: 'SINCE',
+    width: 96,
+    card: 'fact',
+    cell: ({ since }) => <Moment at={since} />,
+    value: ({ since }) => since,
+  },
+  {
+    id: 'told_at',
+    name: 'TOLD',
+    width: 96,
+    rank: 1,
+    card: 'fact',
+    cell: ({ told_at }) => <Moment at={told_at} />,
+    value: ({ told_at }) => told_at,
+  },
+  {
+    id: 'ended_at',
+    name: 'OVER',
+    width: 96,
+    card: 'fact',
+    cell: ({ ended_at }) => (ended_at === null ? 'not yet' : <Moment at={ended_at} />),
+    value: ({ ended_at }) => ended_at,
+  },
+];
+
+/** Asks before a target is removed. */
+function RemoveDialog(props: {
+  /** Null closes the dialog. */
+  target: NotifyTarget | null;
+  onClose: () => void;
+}): ReactNode {
+  const { target, onClose } = props;
+  const client = useQueryClient();
+  const remove = useMutation({
+    mutationFn: ({ id }: NotifyTarget) => api.delete(`/notify/targets/${encodeURIComponent(id)}`),
+    onSuccess: (_answer, removed) => {
+      onClose();
+      notify({ text: `Removed: ${addressOf(removed)}` });
+    },
+    onError: (error, kept) => {
+      onClose();
+      if (!isStepUp(error)) notify({ text: `Not removed: ${addressOf(kept)}. ${reasonOf(error)}` });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: noticesKey }),
+  });
+  return (
+    <Modal
+      opened={target !== null}
+      onClose={onClose}
+      lockScroll={false}
+      centered
+      title="Tell this target nothing more?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p className={formClasses.filterText}>
+        <strong>{target === null ? '' : addressOf(target)}</strong> is told of nothing any more,
+        also not of what waits to be sent.
+      </p>
+      <div className={formClasses.answers}>
+        <Button onClick={onClose}>Keep it</Button>
+        <Button
+          variant="filled"
+          color="red.9"
+          loading={remove.isPending}
+          onClick={() => target !== null && remove.mutate(target)}
+        >
+          Remove
+        </Button>
+      </div>
+    </Modal>
+  );
+}
