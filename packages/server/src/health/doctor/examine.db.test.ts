@@ -219,6 +219,18 @@ test('tells a scheduled run that was not begun', async () => {
   expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
 });
 
+test('tells cold data that was not verified for long', async () => {
+  expect(await found('runs')).toEqual([]);
+  await service.db.query(sql`
+    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day, created_at)
+    values ('TX', 'seg_1', 'records/none', 1, '', 1, 1, 0, '2001-03-01', '2001-03-01', now() - interval '63 days')`);
+  const wrong = await found('runs');
+  await service.db.query(sql`delete from segments`);
+  expect(wrong).toMatchObject([
+    { severity: 'warning', found: expect.stringContaining('1 segment not verified') },
+  ]);
+});
+
 test('tells that there is no backup, and how old the last one is', async () => {
   expect((await found('backups'))[0]?.found).toContain('no backup');
   const backUp = (days: number) =>

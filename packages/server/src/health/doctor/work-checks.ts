@@ -137,7 +137,7 @@ async function findOverdue({ db, processes, nextRun, verifyDays }: Examined): Pr
   }
   if (unverified > 0) {
     wrong.push({
-      found: `${numberOf(unverified, 'segment')} ${unverified === 10_000 ? 'or more ' : ''}were not verified within twice SVC_VERIFY_DAYS (${verifyDays})`,
+      found: `${numberOf(unverified, 'segment')} ${unverified === 10_000 ? 'or more ' : ''}not verified within twice SVC_VERIFY_DAYS (${verifyDays})`,
       severity: 'warning',
     });
   }
