@@ -181,6 +181,17 @@ test('with --keep only the newest backups stay, and what they need', async () =>
   expect(objects.length).toBeGreaterThanOrEqual(made.objects);
 });
 
+test('a place that cannot be a folder is named', async () => {
+  const out = join(place, 'file');
+  await writeFile(out, '');
+  const options = { isIncremental: false, passphrase: null, isVerified: false, keep: null };
+  await expect(backUp(tools(), { out, ...options })).rejects.toMatchObject({
+    code: 'backup_place_unavailable',
+    detail: expect.stringContaining(out),
+  });
+  await unlink(out);
+});
+
 test('two backups to one place exclude each other', async () => {
   const session = await service.db.openSession();
   await tryLock(session, 'backups', place);

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
@@ -6,6 +6,7 @@ import {
   type BackupReport,
   listBackups,
   type Manifest,
+  makePlaceFolder,
   noteVerified,
   openPlace,
   type Place,
@@ -162,11 +163,8 @@ async function provenKey(db: Database, settings: Settings): Promise<string> {
 
 /** In a place that is a folder, files are written where they are to lie, so that they need not be copied. */
 async function openSpool(place: Place, settings: Settings, closers: Closers): Promise<string> {
-  const inPlace = place.pathOf('any') === null ? null : join(place.location, '.tmp');
-  if (inPlace !== null) {
-    await mkdir(inPlace, { recursive: true, mode: 0o700 });
-    return inPlace;
-  }
+  const inPlace = await makePlaceFolder(place);
+  if (inPlace !== null) return inPlace;
   const dir = await makeSpoolDir(join(settings.dataDir, 'spool'));
   closers.push(() => rm(dir, { recursive: true, force: true }));
   return dir;

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import {
   type ByteSink,
+  fromFileSystem,
   isObjectFault,
   ObjectMissing,
   type ObjectStore,
+  temporaryFolder,
 } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { type Manifest, manifestKey, manifestText, parseManifest } from './manifest.ts';
@@ -120,12 +122,26 @@ export async function putManifest(
   { spoolDir, signal }: { spoolDir: string; signal: AbortSignal },
 ): Promise<void> {
   const path = join(spoolDir, `manifest-${manifest.id}`);
-  await writeFile(path, manifestText(manifest), { mode: 0o600 });
   try {
+    await writeFile(path, manifestText(manifest), { mode: 0o600 }).catch((error: unknown) => {
+      throw toPlaceError(fromFileSystem(error, `The manifest cannot be written to ${spoolDir}`));
+    });
     await place.put(manifestKey(manifest.id), path, signal);
     await readManifest(place, manifest.id, signal);
   } finally {
     await rm(path, { force: true });
+  }
+}
+
+/** Makes the folder of a place in which files are written before they lie in it, where the place is a folder. */
+export async function makePlaceFolder(place: Place): Promise<string | null> {
+  if (place.pathOf('any') === null) return null;
+  const path = join(place.location, temporaryFolder);
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return path;
+  } catch (error) {
+    throw toPlaceError(fromFileSystem(error, `The folder ${place.location} cannot be made`));
   }
 }
 
