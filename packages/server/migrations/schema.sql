@@ -617,6 +617,7 @@ create table processes (
   disk_free_bytes bigint,
   disk_total_bytes bigint,
   store_state text,
+  secret_keys text[] not null default '{}'::text[],
   constraint processes_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 

@@ -18,6 +18,7 @@ import { openOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createOwnPresence } from './app/health.ts';
 import { createHttp } from './app/http.ts';
+import { createKeys, type Keys } from './app/keys.ts';
 import { createProcessMetrics } from './app/metrics.ts';
 import { createNotices } from './app/notices.ts';
 import { createSumming } from './app/overview.ts';
@@ -41,12 +42,14 @@ import {
 } from './platform/postgres/distribute.ts';
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
+import { repeat } from './platform/work/repeat.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
-import { createSecretBox, createWakeUp, findSecretKey, startForgetting } from './webhooks/index.ts';
+import { createWakeUp, startForgetting } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
+export { listKeys, rotateKeys } from './app/keys.ts';
 export { restoreBackup } from './app/restore.ts';
 export { checkOwnSchema, nameSchema } from './app/schema.ts';
 export { createLog } from './platform/log.ts';
@@ -102,7 +105,8 @@ export async function startService(
     });
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
-    const presence = createOwnPresence(db, { settings, log, watch: cold.watch });
+    const keys = createKeys(db, { settings, state });
+    const presence = createOwnPresence(db, { settings, log, watch: cold.watch, keys });
     // Only when all else has ended: until then it may hold what others wait for.
     closers.push(() => presence.stop());
     const waiting = createWaiting();
@@ -130,7 +134,7 @@ export async function startService(
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort('SVC_PORT'));
     const metricsUrl = await listenForMetrics(settings, metrics, closers);
     const adminTokenPath = await untilReachable(log, signal, () =>
-      prepare(db, { settings, log, state, signal }),
+      prepare(db, { settings, log, state, keys, signal }),
     );
     if (settings.roles.includes('drainer')) {
       warnOfLongAttempts(settings, log);
@@ -215,6 +219,9 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
   }
 }
 
+/** Keys are rotated while this runs. A service looks at them with each beat. */
+const keysMillis = 5000;
+
 /**
  * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
  * Returns how many attempts succeeded and how many failed.
@@ -230,7 +237,17 @@ export async function drainOnce(
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
     const db = await openOwnDatabase(settings, log, closers, signal);
     await migrate(db, signal);
-    const state = { secretBox: createSecretBox(await findSecretKey(db, settings)) };
+    const state: Pick<State, 'secretBox'> = { secretBox: null };
+    const keys = createKeys(db, { settings, state });
+    await keys.refresh();
+    const look = async () => {
+      await keys.refresh();
+    };
+    const refreshing = repeat(look, {
+      everyMillis: keysMillis,
+      onError: (error) => log.warn({ err: error }, 'the keys could not be looked at'),
+    });
+    closers.push(() => refreshing.stop());
     const metrics = {
       observeAttempt(result: string) {
         sum[result === 'delivered' ? 'delivered' : 'failed'] += 1;
@@ -283,8 +300,9 @@ async function prepare(
     settings,
     log,
     state,
+    keys,
     signal,
-  }: { settings: Settings; log: Log; state: State; signal: AbortSignal },
+  }: { settings: Settings; log: Log; state: State; keys: Keys; signal: AbortSignal },
 ): Promise<string | null> {
   await migrate(db, signal);
   const cluster = await distributeSmall(db);
@@ -300,7 +318,7 @@ async function prepare(
   const path = settings.roles.includes('api')
     ? await makeFirstAdminToken(db, settings.dataDir, systemClock())
     : null;
-  state.secretBox = createSecretBox(await findSecretKey(db, settings));
+  await keys.refresh();
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
   return path;
 }

@@ -25,7 +25,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { findCluster } from '../platform/postgres/distribute.ts';
 import { listNewerMigrations, migrate } from '../platform/postgres/migrate.ts';
 import type { Closers } from '../platform/work/stop.ts';
-import { findSecretKey, readSecretKey } from '../webhooks/index.ts';
+import { countSealed, findKeyring, readSecretKey } from '../webhooks/index.ts';
 import { openOwnDatabase } from './database.ts';
 
 /** What the commands about backups have in common. */
@@ -155,9 +155,16 @@ async function refuseNewer(db: Database): Promise<void> {
   });
 }
 
-/** The text of the secret key, if it is that of this database: another one would open nothing. */
+/** The text of the secret key, if it opens all secrets of this database. */
 async function provenKey(db: Database, settings: Settings): Promise<string> {
-  await findSecretKey(db, settings);
+  const { wanted, others } = await findKeyring(db, settings);
+  const isOther = (id: string | null) => others.some((key) => key.id === id);
+  if (isOther(wanted.id) || (await countSealed(db)).some(({ key_id }) => isOther(key_id))) {
+    throw new AppError('settings_invalid', {
+      detail:
+        'Keys are being rotated: some secrets need the one, some the other. End that by svcctl keys rotate, then back up.',
+    });
+  }
   return readSecretKey(settings);
 }
 

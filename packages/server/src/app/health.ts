@@ -17,13 +17,20 @@ import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { findSampledDifferences, parseSchedule } from '../retention/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import type { Keys } from './keys.ts';
 import { readTroubles } from './overview.ts';
 
 /** Makes the presence of this process among those of its database. */
 export function createOwnPresence(
   db: Database,
-  { settings, log, watch }: { settings: Settings; log: Log; watch: Pick<StoreWatch, 'state'> },
+  {
+    settings,
+    log,
+    watch,
+    keys,
+  }: { settings: Settings; log: Log; watch: Pick<StoreWatch, 'state'>; keys: Keys },
 ): Presence {
+  let known: readonly string[] = [];
   return createPresence(db, {
     about: {
       version: readRelease(),
@@ -32,6 +39,15 @@ export function createOwnPresence(
       dataDir: settings.dataDir,
     },
     storeState: () => watch.state().state,
+    async secretKeys() {
+      try {
+        known = await keys.refresh();
+      } catch (error) {
+        // It goes on with the keys that it knows.
+        log.warn({ err: error }, 'the keys of webhook secrets could not be looked at');
+      }
+      return known;
+    },
     clock: systemClock,
     log,
   });

@@ -71,7 +71,7 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     find,
     start() {
       if (!settings.roles.includes('api')) return;
-      const open = (sealed: Buffer) => secretBox(state).open(sealed);
+      const open = (sealed: Buffer, id: string) => secretBox(state).open(sealed, id);
       notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
       notices.poke();
     },
@@ -98,8 +98,8 @@ export function addNotices(
     assertAllowed: (url) => target.assertAllowed(url),
     hasEmail: settings.smtpUrl !== undefined && settings.smtpFrom !== undefined,
     newSecret,
-    seal: (secret) => secretBox(state).seal(secret),
-    open: (sealed) => secretBox(state).open(sealed),
+    seal: (secret, id) => secretBox(state).seal(secret, id),
+    open: (sealed, id) => secretBox(state).open(sealed, id),
     audit: createAudit(),
     cursorKey: () => cursorKey(state),
   });

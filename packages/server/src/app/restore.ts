@@ -18,7 +18,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { unpaced } from '../platform/work/pace.ts';
 import type { Closers } from '../platform/work/stop.ts';
 import { disownObjects, type VerificationRow, verifyNow } from '../retention/index.ts';
-import { findSecretKey } from '../webhooks/index.ts';
+import { findKeyring } from '../webhooks/index.ts';
 import {
   type BackupSummary,
   type BackupTools,
@@ -171,7 +171,7 @@ async function writeKey(settings: Settings, secret: string): Promise<void> {
 
 async function hasKey(db: Database, settings: Settings): Promise<boolean> {
   try {
-    await findSecretKey(db, settings);
+    await findKeyring(db, settings);
     return true;
   } catch (error) {
     if (error instanceof AppError && error.code === 'settings_invalid') return false;

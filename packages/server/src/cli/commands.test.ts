@@ -80,6 +80,12 @@ const calls: Record<
   'endpoints delete': { argv: ['ep_1', '--yes'], asksApi: true },
   'endpoints rotate-secret': { argv: ['ep_1', '--yes'], asksApi: true, json: 'object' },
   'endpoints ping': { argv: ['ep_1'], asksApi: true, json: 'object' },
+  'notify add': { argv: ['--webhook', 'https://x.example/'], asksApi: true, json: 'object' },
+  'notify ls': { argv: [], asksApi: true, json: 'array' },
+  'notify change': { argv: ['ntt_1', '--off'], asksApi: true },
+  'notify rm': { argv: ['ntt_1', '--yes'], asksApi: true },
+  'notify test': { argv: ['ntt_1'], asksApi: true },
+  'notify log': { argv: [], asksApi: true, json: 'array' },
   'incidents send': { argv: ['--tenant', 'T', '--type', 'a.b'], asksApi: true, json: 'object' },
   'incidents ls': { argv: [], asksApi: true, json: 'array' },
   'incidents show': { argv: ['inc_1'], asksApi: true, json: 'object' },
@@ -90,6 +96,9 @@ const calls: Record<
   restore: { argv: ['/b'] },
   serve: { argv: [] },
   drain: { argv: [] },
+  // What they do is tested on a database: see app/keys.db.test.ts.
+  'keys ls': { argv: [] },
+  'keys rotate': { argv: ['--yes'] },
   // What it does is tested on a cluster, by npm run test:citus.
   'database distribute': { argv: ['--dry-run'] },
   listen: { argv: [] },

@@ -203,6 +203,15 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'keys',
+    summary: 'the keys that webhook secrets are encrypted with',
+    async fill(keys, context) {
+      const verbs = await import('./commands/keys.ts');
+      verbs.addKeysLs(keys, context);
+      verbs.addKeysRotate(keys, context);
+    },
+  },
+  {
     name: 'backup',
     summary: 'back up database and cold data; verify backups',
     takes: '[options]',

@@ -14,7 +14,13 @@ const live: ProcessRow = {
   ...{ id: 'prc_1', host: 'web-1', pid: 41, version: '0.1.0', node: 'v20.19.0' },
   ...{ roles: ['api', 'exports'], url: 'http://10.0.0.1:8080', state: 'live' },
   ...{ since: '2026-03-05T09:00:00.000000Z', seen_at: '2026-03-05T10:59:57.000000Z' },
-  ...{ silent_seconds: 3, clock_ahead_ms: 2, store_state: 'own', settings: {} },
+  ...{
+    silent_seconds: 3,
+    clock_ahead_ms: 2,
+    store_state: 'own',
+    secret_keys: ['1a2b3c4d'],
+    settings: {},
+  },
   ...{ disk_free_bytes: 42e9, disk_total_bytes: 100e9 },
 };
 const silent: ProcessRow = {

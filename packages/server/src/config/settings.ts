@@ -100,6 +100,14 @@ export const settingRows = {
     ),
     secret: true,
   },
+  secretKeyPrevious: {
+    ...text(
+      'SVC_SECRET_KEY_PREVIOUS',
+      undefined,
+      'The key before SVC_SECRET_KEY, while keys are rotated: it only decrypts.',
+    ),
+    secret: true,
+  },
   backupPassphrase: {
     ...text(
       'SVC_BACKUP_PASSPHRASE',

@@ -25,6 +25,9 @@ const processSchema = Type.Object({
   disk_free_bytes: nullable(Type.Integer({ description: 'of the disk with its data folder' })),
   disk_total_bytes: nullable(Type.Integer()),
   store_state: nullable(oneOf(storeStates, 'how it sees the store of cold data')),
+  secret_keys: Type.Array(Type.String(), {
+    description: 'ids of the keys of webhook secrets that it knows; the first one encrypts',
+  }),
   settings: Type.Record(Type.String(), Type.String(), {
     description: 'those that processes on one database should share, as its roles need them',
   }),

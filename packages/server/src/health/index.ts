@@ -1,4 +1,4 @@
 export { examine } from './doctor/examine.ts';
 export { type About, createPresence, type Presence } from './presence.ts';
-export { type Answering, look, type Surroundings } from './read-status.ts';
+export { type Answering, listProcesses, look, type Surroundings } from './read-status.ts';
 export { addHealthRoutes } from './routes.ts';

@@ -18,6 +18,7 @@ afterAll(() => service.stop());
 const present = (clock = systemClock) =>
   createPresence(service.db, {
     about: { version: '9.9.9', roles: ['drainer'], settings: {}, dataDir: service.dataDir },
+    secretKeys: async () => ['1a2b3c4d'],
     storeState: () => 'own',
     clock,
     log,

@@ -42,9 +42,16 @@ const clockMillis = 1000;
  */
 export function createPresence(
   db: Database,
-  parts: { about: About; storeState: () => string; clock: Clock; log: Log },
+  parts: {
+    about: About;
+    storeState: () => string;
+    /** Looks which keys of webhook secrets there are now, the one that seals first. */
+    secretKeys: () => Promise<readonly string[]>;
+    clock: Clock;
+    log: Log;
+  },
 ): Presence {
-  const { about, storeState, clock, log } = parts;
+  const { about, storeState, secretKeys, clock, log } = parts;
   const id = newId('prc');
   const measureDisk = createDiskMeasure(about.dataDir);
   let clockAheadMillis: number | null = null;
@@ -55,11 +62,20 @@ export function createPresence(
   async function beat(): Promise<void> {
     const { version, roles, settings } = about;
     const disk = await measureDisk();
+    const keys = await secretKeys();
     const startedAt = performance.now();
     const begun = clock();
     const databaseMillis = await writeBeat(db, {
       ...{ id, host: hostname(), pid: process.pid, version, node: process.version },
-      ...{ roles, url: listensAt, settings, clockAheadMillis, ...disk, storeState: storeState() },
+      ...{
+        roles,
+        url: listensAt,
+        settings,
+        secretKeys: keys,
+        clockAheadMillis,
+        ...disk,
+        storeState: storeState(),
+      },
     });
     const tookMillis = performance.now() - startedAt;
     // The database told the time somewhere between the call and its answer. The next beat says what came of it.

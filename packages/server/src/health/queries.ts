@@ -12,6 +12,8 @@ export type Beat = {
   readonly roles: readonly string[];
   readonly url: string | null;
   readonly settings: Readonly<Record<string, string>>;
+  /** The ids of the keys of webhook secrets that it knows, the one that seals first. */
+  readonly secretKeys: readonly string[];
   readonly clockAheadMillis: number | null;
   readonly diskFreeBytes: number | null;
   readonly diskTotalBytes: number | null;
@@ -24,12 +26,12 @@ export type Beat = {
  */
 export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
   const [row] = await db.query<{ now_millis: number }>(sql`
-    insert into processes (id, host, pid, version, node, roles, url, settings, clock_ahead_millis, disk_free_bytes,
+    insert into processes (id, host, pid, version, node, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
       disk_total_bytes, store_state)
     values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.node}, ${beat.roles}, ${beat.url},
-      ${JSON.stringify(beat.settings)}, ${beat.clockAheadMillis}, ${beat.diskFreeBytes}, ${beat.diskTotalBytes},
+      ${JSON.stringify(beat.settings)}, ${beat.secretKeys}, ${beat.clockAheadMillis}, ${beat.diskFreeBytes}, ${beat.diskTotalBytes},
       ${beat.storeState})
-    on conflict (id) do update set seen_at = now(), url = excluded.url, clock_ahead_millis = excluded.clock_ahead_millis,
+    on conflict (id) do update set seen_at = now(), url = excluded.url, secret_keys = excluded.secret_keys, clock_ahead_millis = excluded.clock_ahead_millis,
       disk_free_bytes = excluded.disk_free_bytes, disk_total_bytes = excluded.disk_total_bytes,
       store_state = excluded.store_state
     returning extract(epoch from clock_timestamp())::double precision * 1000 as now_millis`);
@@ -51,8 +53,9 @@ export async function forgetProcesses(db: Queryable): Promise<void> {
 
 export type StoredProcess = Omit<
   Beat,
-  'clockAheadMillis' | 'diskFreeBytes' | 'diskTotalBytes' | 'storeState'
+  'secretKeys' | 'clockAheadMillis' | 'diskFreeBytes' | 'diskTotalBytes' | 'storeState'
 > & {
+  readonly secret_keys: readonly string[];
   readonly since: string;
   readonly seen_at: string;
   readonly silent_seconds: number;
@@ -65,7 +68,7 @@ export type StoredProcess = Omit<
 /** All processes that are known, the oldest first. */
 export async function listStoredProcesses(db: Queryable): Promise<StoredProcess[]> {
   return db.query<StoredProcess>(sql`
-    select id, host, pid, version, node, roles, url, settings, ${instantText('since')} as since,
+    select id, host, pid, version, node, roles, url, settings, secret_keys, ${instantText('since')} as since,
       ${instantText('seen_at')} as seen_at,
       greatest(0, extract(epoch from now() - seen_at))::double precision as silent_seconds,
       clock_ahead_millis as clock_ahead_ms, disk_free_bytes, disk_total_bytes, store_state

@@ -2,7 +2,7 @@ export { describeEvent, describeTrouble, describeTroubleOf } from './describe.ts
 export { createEmailChannel } from './email.ts';
 export type { Find } from './evaluate.ts';
 export { toWebhookBody } from './message.ts';
-export { listUnreached } from './queries.ts';
+export { listSealedTargets, listUnreached, replaceSealedTarget } from './queries.ts';
 export type { Found } from './reconcile.ts';
 export { addNoticeRoutes } from './routes.ts';
 export type { Channel } from './send.ts';

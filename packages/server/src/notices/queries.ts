@@ -352,3 +352,18 @@ export async function findLastEvent(db: Queryable): Promise<string | null> {
     select ${instantText('max(since)')} as at from notices where kind in ('export_done', 'export_failed')`);
   return rows[0]?.at ?? null;
 }
+
+/** The targets that have a secret, sealed. */
+export async function listSealedTargets(db: Queryable): Promise<{ id: string; secret: Buffer }[]> {
+  return db.query(sql`select id, secret from notify_targets where secret is not null order by id`);
+}
+
+/** Stores the same secret, sealed anew, unless somebody has changed it since it was read. */
+export async function replaceSealedTarget(
+  db: Queryable,
+  before: { id: string; secret: Buffer },
+  secret: Buffer,
+): Promise<void> {
+  await db.query(sql`
+    update notify_targets set secret = ${secret} where id = ${before.id} and secret = ${before.secret}`);
+}

@@ -3,11 +3,18 @@ export { signatureHeaders } from './delivery/request.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
-export { findSecretKey, readSecretKey } from './endpoints/secret-key.ts';
+export { countSealed, setSealingKey } from './endpoints/queries.ts';
+export { resealEndpoints, sealAnew } from './endpoints/reseal.ts';
+export {
+  type FoundKeys,
+  findKeyring,
+  makeNextKeyFile,
+  readSecretKey,
+} from './endpoints/secret-key.ts';
 export { webhookFigures } from './figures.ts';
 export { disableFailingEndpoints, findTroubles } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
-export { createSecretBox, newSecret, type SecretBox, secretBytes } from './secret.ts';
+export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';
 export { createWakeUp, type ReportWakeUp, type WakeUp } from './wake-up.ts';

@@ -32,41 +32,89 @@ function unpadded(base64: string): string {
   return base64.replace(/=+$/, '');
 }
 
-/** Encrypts the secrets of endpoints at rest. */
-export type SecretBox = {
-  seal(secret: string): Buffer;
-  /** Throws when the secret was sealed under another key, or when the sealed bytes were changed. */
-  open(sealed: Buffer): string;
+/** A key that secrets are encrypted with. The id, 8 hexadecimal digits, tells nothing of the key. */
+export type SecretKey = { readonly id: string; readonly key: Buffer };
+
+/** The keys that a process knows. */
+export type Keyring = {
+  /** The one that seals. */
+  readonly sealing: SecretKey;
+  /** Those that only open. */
+  readonly others: readonly SecretKey[];
+  /**
+   * Whether what is sealed names its key, and can be opened for its owner alone. The release before cannot open that, so
+   * a database that it has used seals in this way from its first rotation of keys on.
+   */
+  readonly isBound: boolean;
 };
 
-/** The first byte of what is sealed. It is authenticated, so it cannot be changed unnoticed. */
-const version = Buffer.of(1);
+/** Encrypts the secrets of endpoints and targets at rest. `owner` is the id of the row that a secret belongs to. */
+export type SecretBox = {
+  seal(secret: string, owner: string): Buffer;
+  /** Throws when the key is not known, or when the sealed bytes were changed or belong to another owner. */
+  open(sealed: Buffer, owner: string): string;
+};
+
+/** The first byte of what is sealed tells its form. It is authenticated, so it cannot be changed unnoticed. */
+const [unbound, bound] = [1, 2];
+const keyIdBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals with AES-256-GCM under a key of 32 bytes. The form is a version byte, a nonce of 96 random bits, the
- * ciphertext, the tag. Random nonces are safe for 2^32 seals under one key, far more than secrets are ever rotated.
+ * Seals with AES-256-GCM under a key of 32 bytes. The form is a header, a nonce of 96 random bits, the ciphertext, the
+ * tag. The header is 1, or else 2 and the id of the key; then the owner is authenticated, too. Random nonces are safe for
+ * 2^32 seals under one key, far more than secrets are ever rotated.
  */
-export function createSecretBox(key: Buffer): SecretBox {
+export function createSecretBox({ sealing, others, isBound }: Keyring): SecretBox {
+  const known = [sealing, ...others];
   return {
-    seal(secret) {
+    seal(secret, owner) {
+      const header = isBound
+        ? Buffer.concat([Buffer.of(bound), Buffer.from(sealing.id, 'hex')])
+        : Buffer.of(unbound);
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
-      cipher.setAAD(version);
+      const cipher = createCipheriv('aes-256-gcm', sealing.key, nonce, { authTagLength: tagBytes });
+      cipher.setAAD(isBound ? Buffer.concat([header, Buffer.from(owner)]) : header);
       const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-      return Buffer.concat([version, nonce, text, cipher.getAuthTag()]);
+      return Buffer.concat([header, nonce, text, cipher.getAuthTag()]);
     },
-    open(sealed) {
-      if (sealed.length < 1 + nonceBytes + tagBytes || sealed[0] !== version[0]) {
-        throw new Error('a sealed secret has a form that this version does not know');
+    open(sealed, owner) {
+      const id = keyIdOf(sealed);
+      const keys = id === null ? known : known.filter((key) => key.id === id);
+      const headerBytes = id === null ? 1 : 1 + keyIdBytes;
+      if (sealed.length < headerBytes + nonceBytes + tagBytes) throw unknownForm();
+      const header = sealed.subarray(0, headerBytes);
+      const aad = id === null ? header : Buffer.concat([header, Buffer.from(owner)]);
+      let fault: unknown = new Error(`the key ${id} is not known`);
+      for (const { key } of keys) {
+        try {
+          return decrypt(key, aad, sealed.subarray(headerBytes));
+        } catch (error) {
+          fault = error;
+        }
       }
-      const nonce = sealed.subarray(1, 1 + nonceBytes);
-      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
-      decipher.setAAD(version);
-      decipher.setAuthTag(sealed.subarray(-tagBytes));
-      const text = decipher.update(sealed.subarray(1 + nonceBytes, -tagBytes));
-      return Buffer.concat([text, decipher.final()]).toString('utf8');
+      throw fault;
     },
   };
+}
+
+/** The id of the key that a secret is sealed under; null when it does not say. Throws when it has an unknown form. */
+export function keyIdOf(sealed: Buffer): string | null {
+  if (sealed[0] === unbound) return null;
+  if (sealed[0] !== bound) throw unknownForm();
+  return sealed.subarray(1, 1 + keyIdBytes).toString('hex');
+}
+
+function unknownForm(): Error {
+  return new Error('a sealed secret has a form that this version does not know');
+}
+
+function decrypt(key: Buffer, aad: Buffer, sealed: Buffer): string {
+  const nonce = sealed.subarray(0, nonceBytes);
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(aad);
+  decipher.setAuthTag(sealed.subarray(-tagBytes));
+  const text = decipher.update(sealed.subarray(nonceBytes, -tagBytes));
+  return Buffer.concat([text, decipher.final()]).toString('utf8');
 }

@@ -6,7 +6,7 @@ import { type SendOptions, sendDue } from '../../notices/send.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';
-import { createSecretBox, findSecretKey } from '../../webhooks/index.ts';
+import { createSecretBox, findKeyring } from '../../webhooks/index.ts';
 import { createNotices } from '../notices.ts';
 
 /** A second process beside the service, which looks and sends when it is told to. The service does so by itself. */
@@ -25,12 +25,17 @@ export async function startLooking(service: TestService, env: Environment): Prom
     ...{ ...env, DATABASE_URL: db.url, SVC_DATA_DIR: service.dataDir },
   });
   const log = createLog('silent');
-  const box = createSecretBox(await findSecretKey(db, settings));
+  const box = createSecretBox(await findKeyring(db, settings));
   const state = { cursorKey: null, secretBox: box };
   const watch = { state: () => ({ state: 'own' as const, problem: null, marked: null }) };
   const notices = createNotices(db, { settings, log, state, watch });
   const options: SendOptions = {
-    ...{ channel: notices.channel, open: (sealed) => box.open(sealed), timeoutSeconds: 15, log },
+    ...{
+      channel: notices.channel,
+      open: (sealed, id) => box.open(sealed, id),
+      timeoutSeconds: 15,
+      log,
+    },
   };
   const signal = new AbortController().signal;
   const send = () => sendDue(db, options, signal);

@@ -22,6 +22,7 @@ const fields = [
   'disk_free_bytes',
   'disk_total_bytes',
   'store_state',
+  'secret_keys',
   'settings',
 ] as const satisfies readonly (keyof ProcessRow)[];
 

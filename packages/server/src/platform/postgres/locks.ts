@@ -18,6 +18,7 @@ export const advisoryLocks = {
   objectHolds: 7_340_126,
   restores: 7_340_127,
   notices: 7_340_132,
+  keys: 7_340_133,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_012,
   pinBuckets: 734_018,

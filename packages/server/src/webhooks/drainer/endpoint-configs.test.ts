@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ringOf } from '../../../test/keyring.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { ClaimedRow } from '../claim.ts';
 import { createSecretBox } from '../secret.ts';
@@ -34,7 +35,7 @@ const db = {
 } as unknown as Queryable;
 
 test('answers for every row of a claim, also when it makes room for new endpoints', async () => {
-  const box = createSecretBox(Buffer.alloc(32));
+  const box = createSecretBox(ringOf(1));
   const configs = new EndpointConfigs(
     db,
     () => box,

@@ -45,7 +45,9 @@ export class EndpointConfigs {
     if (this.known.size > maxRemembered) this.known.clear();
     const stale = new Set<string>();
     for (const row of rows) {
-      if (this.known.get(row.endpoint_id)?.version !== row.config_version) {
+      const known = this.known.get(row.endpoint_id);
+      // What could not be decrypted may be by now: the keys of a process change while it runs.
+      if (known?.version !== row.config_version || known.secret === null) {
         stale.add(row.endpoint_id);
       }
     }
@@ -57,9 +59,9 @@ export class EndpointConfigs {
         version: row.config_version,
         url: row.url,
         schedule: row.retry_schedule ?? defaultSchedule,
-        secret: unseal(box, row.secret),
+        secret: unseal(box, row.secret, row.id),
         previous: previous.flatMap((sealed, i) => {
-          const secret = unseal(box, sealed);
+          const secret = unseal(box, sealed, row.id);
           return secret === null ? [] : [{ secret, until: this.now() + (millis[i] ?? 0) }];
         }),
       });
@@ -72,9 +74,9 @@ export class EndpointConfigs {
 }
 
 /** The secret in plain bytes, or null: one endpoint with an unreadable secret must not stop the others. */
-function unseal(box: SecretBox, sealed: Buffer): Buffer | null {
+function unseal(box: SecretBox, sealed: Buffer, endpointId: string): Buffer | null {
   try {
-    return secretBytes(box.open(sealed));
+    return secretBytes(box.open(sealed, endpointId));
   } catch {
     return null;
   }

@@ -39,7 +39,7 @@ export async function createEndpoint(
     retry_schedule: request.retry_schedule ?? null,
     rate_limit: request.rate_limit ?? null,
     disable_after_days: request.disable_after_days ?? null,
-    secret: options.secretBox().seal(secret),
+    secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {
     const row = showEndpoint(found(await insertEndpoint(connection, endpoint)));

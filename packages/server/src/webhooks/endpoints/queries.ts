@@ -341,13 +341,82 @@ export async function hasKeyCheck(db: Queryable): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** The value that the key of this database has to match. The first process that asks stores its own. */
-export async function findOrMakeKeyCheck(db: Queryable, own: Buffer): Promise<Buffer> {
+/** The row that tells which key seals; missing as long as what is sealed does not say under which key. */
+const keyIdName = 'webhook-secret-key-id';
+
+/** What the key that seals has to match, and whether that is named. The first process that asks stores its own. */
+export async function findOrMakeKeyCheck(
+  db: Queryable,
+  own: { id: string; check: Buffer },
+): Promise<{ check: Buffer; isBound: boolean }> {
   await db.query(sql`
-    insert into signing_keys (name, key) values (${checkName}, ${own}) on conflict (name) do nothing`);
-  const rows = await db.query<{ key: Buffer }>(
-    sql`select key from signing_keys where name = ${checkName}`,
-  );
+    with made as (
+      insert into signing_keys (name, key) values (${checkName}, ${own.check})
+      on conflict (name) do nothing returning name
+    )
+    insert into signing_keys (name, key) select ${keyIdName}, decode(${own.id}, 'hex') from made
+    on conflict (name) do nothing`);
+  const rows = await db.query<{ check: Buffer; is_bound: boolean }>(sql`
+    select key as check, exists (select from signing_keys where name = ${keyIdName}) as is_bound
+    from signing_keys where name = ${checkName}`);
   if (rows[0] === undefined) throw new Error(`signing key ${checkName} vanished`);
-  return rows[0].key;
+  return { check: rows[0].check, isBound: rows[0].is_bound };
+}
+
+/** From now on this key seals, in the form that names it. */
+export async function setSealingKey(
+  db: Queryable,
+  { id, check }: { id: string; check: Buffer },
+): Promise<void> {
+  await db.query(sql`
+    insert into signing_keys (name, key)
+    values (${checkName}, ${check}), (${keyIdName}, decode(${id}, 'hex'))
+    on conflict (name) do update set key = excluded.key`);
+}
+
+/** The id of the key in a sealed secret, as `keyIdOf` reads it; null: it does not say. */
+const sealedUnder = sql`case when get_byte(sealed, 0) = 2 then encode(substring(sealed from 2 for 4), 'hex') end`;
+
+/** How many secrets of endpoints, those that were rotated out among them, are sealed under each key. */
+export async function countSealed(
+  db: Queryable,
+): Promise<{ key_id: string | null; count: number }[]> {
+  return db.query(sql`
+    select ${sealedUnder} as key_id, count(*)::int as count from (
+      select secret as sealed from webhook_endpoints
+      union all
+      select unnest(previous_secrets) from webhook_endpoints
+    ) secrets group by 1`);
+}
+
+/** An endpoint with its sealed secrets. */
+export type SealedEndpoint = { id: string; secret: Buffer; previous_secrets: Buffer[] };
+
+/** The next endpoints after `after` that have a secret under another key than this one. */
+export async function listSealedOtherwise(
+  db: Queryable,
+  { keyId, after, limit }: { keyId: string; after: string; limit: number },
+): Promise<SealedEndpoint[]> {
+  return db.query<SealedEndpoint>(sql`
+    select id, secret, previous_secrets from webhook_endpoints e
+    where id > ${after} and exists (
+      select from unnest(array[e.secret] || e.previous_secrets) as each (sealed)
+      where ${sealedUnder} is distinct from ${keyId})
+    order by id limit ${limit}`);
+}
+
+/**
+ * Stores the same secrets, sealed anew, unless somebody has changed them since they were read. Whoever remembers them
+ * need not read them again.
+ */
+export async function replaceSealed(
+  db: Queryable,
+  before: SealedEndpoint,
+  after: Omit<SealedEndpoint, 'id'>,
+): Promise<void> {
+  await db.query(sql`
+    update webhook_endpoints
+    set secret = ${after.secret}, previous_secrets = ${after.previous_secrets}::bytea[]
+    where id = ${before.id} and secret = ${before.secret}
+      and previous_secrets = ${before.previous_secrets}::bytea[]`);
 }

@@ -17,10 +17,10 @@ export async function rotateSecret(
   const id = toEndpointId(request.id);
   const box = options.secretBox();
   const secret = newSecret();
-  const fresh = box.seal(secret);
+  const fresh = box.seal(secret, id);
   const rotated = await db.transaction(async (connection) => {
     const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
-    const previous = canOpen(box, locked.secret) ? locked.secret : null;
+    const previous = canOpen(box, locked.secret, id) ? locked.secret : null;
     const after = showEndpoint(found(await updateSecret(connection, id, { fresh, previous })));
     await options.audit(connection, {
       ...caller,
@@ -38,9 +38,9 @@ export async function rotateSecret(
  * Whether a secret can be decrypted. It cannot if its key is lost; rotating is the way out of that, so it must not fail
  * then.
  */
-function canOpen(box: SecretBox, sealed: Buffer): boolean {
+function canOpen(box: SecretBox, sealed: Buffer, owner: string): boolean {
   try {
-    box.open(sealed);
+    box.open(sealed, owner);
     return true;
   } catch {
     return false;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { findSecretKey } from './secret-key.ts';
+import { type FoundKeys, findKeyring, makeNextKeyFile } from './secret-key.ts';
 
 let db: TestDatabase;
 let dataDir: string;
@@ -18,7 +18,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-const find = (secretKey?: string) => findSecretKey(db, { secretKey, dataDir });
+const findAll = (secretKey?: string, secretKeyPrevious?: string) =>
+  findKeyring(db, { secretKey, secretKeyPrevious, dataDir });
+const find = async (secretKey?: string) => (await findAll(secretKey)).sealing.key;
 const path = () => join(dataDir, 'secret-key');
 const long = 'correct horse battery staple, twice';
 
@@ -79,4 +81,36 @@ test('the database learns neither the key nor its text', async () => {
   const [row] = await db.query<{ key: Buffer }>(sql`select key from signing_keys`);
   expect(row?.key).toHaveLength(32);
   expect(row?.key.equals(key)).toBe(false);
+});
+
+const idsOf = ({ wanted, sealing, others }: FoundKeys) => ({
+  wanted: wanted.id,
+  sealing: sealing.id,
+  others: others.map(({ id }) => id),
+});
+
+test('a database that the release before has used names no keys; a new one does', async () => {
+  expect((await findAll(long)).isBound).toBe(true);
+  await db.query(sql`delete from signing_keys where name = 'webhook-secret-key-id'`);
+  expect((await findAll(long)).isBound).toBe(false);
+});
+
+test('the key of the database seals until it is rotated, whichever the settings name first', async () => {
+  const { sealing } = await findAll(long);
+  const both = idsOf(await findAll('x'.repeat(32), long));
+  expect(both).toEqual({ wanted: both.others[0], sealing: sealing.id, others: [both.wanted] });
+  expect(both.wanted).not.toBe(sealing.id);
+  await expect(findAll('x'.repeat(32), 'y'.repeat(32))).rejects.toThrow('SVC_SECRET_KEY');
+  await expect(findAll(long, 'short')).rejects.toThrow('SVC_SECRET_KEY_PREVIOUS has 5 characters');
+});
+
+test('a new key file keeps the one before beside it, and the database still seals with that', async () => {
+  const { sealing } = await findAll();
+  const before = await readFile(path(), 'utf8');
+  await makeNextKeyFile(dataDir, sealing.id);
+  expect((await readdir(dataDir)).sort()).toEqual(['secret-key', `secret-key.${sealing.id}`]);
+  expect(await readFile(`${path()}.${sealing.id}`, 'utf8')).toBe(before);
+  expect((await stat(path())).mode & 0o777).toBe(0o600);
+  const next = idsOf(await findAll());
+  expect(next).toEqual({ wanted: next.others[0], sealing: sealing.id, others: [next.wanted] });
 });

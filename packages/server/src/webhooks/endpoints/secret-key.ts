@@ -1,36 +1,93 @@
 import { hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Keyring, SecretKey } from '../secret.ts';
 import { findOrMakeKeyCheck, hasKeyCheck } from './queries.ts';
 
 const minLength = 32;
+const fileName = 'secret-key';
+
+/** Where the keys of a process come from. */
+export type KeySettings = {
+  /** SVC_SECRET_KEY; unset: the file `secret-key` of the data folder. */
+  readonly secretKey: string | undefined;
+  /** SVC_SECRET_KEY_PREVIOUS: a key that only opens, or will only open, what is sealed. */
+  readonly secretKeyPrevious?: string | undefined;
+  readonly dataDir: string;
+};
+
+/** The keys of a process, and the one that its settings would seal with, which `svcctl keys rotate` makes so. */
+export type FoundKeys = Keyring & { readonly wanted: NamedKey };
 
 /**
- * Finds the key that endpoint secrets are sealed with. It comes from SVC_SECRET_KEY (any text of 32 characters or more)
- * or else from `<data dir>/secret-key` (mode 0600), which the first start makes. The text of that file may also be
- * given as SVC_SECRET_KEY.
+ * Finds the keys that secrets are sealed with. They come from SVC_SECRET_KEY (any text of 32 characters or more) and
+ * SVC_SECRET_KEY_PREVIOUS, or else from `<data dir>/secret-key` (mode 0600), which the first start makes, and from the
+ * files `secret-key.<id>` beside it, which are those of earlier rotations. The text of a file may also be given as
+ * SVC_SECRET_KEY. The database says which of them seals.
  *
- * Throws `settings_invalid` when the text is too short, or is not the key that this database was set up with. What is
- * sealed under one key cannot be opened with another, so a process with another key must not start.
+ * Throws `settings_invalid` when a text is too short, or when the key that seals is not among them. What is sealed under
+ * one key cannot be opened with another, so such a process must not start.
  */
-export async function findSecretKey(
-  db: Queryable,
-  settings: { secretKey: string | undefined; dataDir: string },
-): Promise<Buffer> {
-  const path = join(settings.dataDir, 'secret-key');
-  const text = settings.secretKey ?? (await readOrMakeFile(db, path));
-  const name = settings.secretKey === undefined ? path : 'SVC_SECRET_KEY';
+export async function findKeyring(db: Queryable, settings: KeySettings): Promise<FoundKeys> {
+  const path = join(settings.dataDir, fileName);
+  const isFile = settings.secretKey === undefined;
+  const name = isFile ? path : 'SVC_SECRET_KEY';
+  const wanted = toKey(name, settings.secretKey ?? (await readOrMakeFile(db, path)));
+  const known = [wanted];
+  const { secretKeyPrevious: previous } = settings;
+  if (previous !== undefined) known.push(toKey('SVC_SECRET_KEY_PREVIOUS', previous));
+  if (isFile) {
+    for (const file of await listFormerFiles(settings.dataDir)) {
+      const text = await readIfThere(file);
+      if (text !== null) known.push(toKey(file, text));
+    }
+  }
+  const { check, isBound } = await findOrMakeKeyCheck(db, wanted);
+  const sealing = known.find((key) => timingSafeEqual(key.check, check));
+  if (sealing === undefined) throw otherKey(name);
+  return { wanted, sealing, others: known.filter((key) => key.id !== sealing.id), isBound };
+}
+
+/** A key as it is derived from its text. `check` tells the database which key it is, and nothing else of it. */
+export type NamedKey = SecretKey & { readonly check: Buffer };
+
+function toKey(name: string, text: string): NamedKey {
   if (text.length < minLength) {
     throw new AppError('settings_invalid', {
       detail: `${name} has ${text.length} characters; it takes ${minLength} or more. \`openssl rand -base64 32\` makes a good one.`,
     });
   }
-  const check = derive(text, 'svcctl webhook-secret-key-check');
-  if (!timingSafeEqual(check, await findOrMakeKeyCheck(db, check))) throw otherKey(name);
-  return derive(text, 'svcctl webhook-secret-key');
+  return {
+    id: derive(text, 'svcctl webhook-secret-key-id').subarray(0, 4).toString('hex'),
+    key: derive(text, 'svcctl webhook-secret-key'),
+    check: derive(text, 'svcctl webhook-secret-key-check'),
+  };
+}
+
+/** The files of the keys before the present one. */
+async function listFormerFiles(dataDir: string): Promise<string[]> {
+  const names = await readdir(dataDir);
+  const former = names.filter((name) => /^secret-key\.[0-9a-f]{8}$/.test(name));
+  return former.sort().map((name) => join(dataDir, name));
+}
+
+/**
+ * Puts a new key into the data folder, and keeps the present one, whose id this is, beside it. A kill in between leaves
+ * the present key in its place, or the new one with the present one beside it; both open what is sealed.
+ */
+export async function makeNextKeyFile(dataDir: string, id: string): Promise<void> {
+  const path = join(dataDir, fileName);
+  try {
+    await link(path, `${path}.${id}`);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  await flushFolder(dataDir);
+  await rename(await writeDraft(path), path);
+  await flushFolder(dataDir);
 }
 
 /** The text of the key that is there, without making one. Throws `settings_invalid` when there is none. */
@@ -38,7 +95,7 @@ export async function readSecretKey(settings: {
   secretKey: string | undefined;
   dataDir: string;
 }): Promise<string> {
-  const path = join(settings.dataDir, 'secret-key');
+  const path = join(settings.dataDir, fileName);
   const text = settings.secretKey ?? (await readIfThere(path));
   if (text !== null) return text;
   throw new AppError('settings_invalid', {
@@ -69,9 +126,7 @@ async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
  * rename, never replaces an existing file; unlike a file that is opened exclusively, it appears with its whole content.
  */
 async function makeFile(path: string): Promise<void> {
-  const draft = `${path}.${randomText(8)}`;
-  const text = `${randomBytes(32).toString('base64')}\n`;
-  await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+  const draft = await writeDraft(path);
   try {
     await link(draft, path);
   } catch (error) {
@@ -80,6 +135,14 @@ async function makeFile(path: string): Promise<void> {
     await rm(draft, { force: true });
   }
   await flushFolder(join(path, '..'));
+}
+
+/** Writes a fresh key beside the file that it is to become, and returns the path. */
+async function writeDraft(path: string): Promise<string> {
+  const draft = `${path}.draft-${randomText(8)}`;
+  const text = `${randomBytes(32).toString('base64')}\n`;
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+  return draft;
 }
 
 /** Flushes a folder, so that a power cut right afterwards cannot leave a database without its key. */

@@ -3,6 +3,7 @@ import pino from 'pino';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { ringOf } from '../../../test/keyring.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import { usualLimits } from '../../platform/http/connections.ts';
 import { createHttpServer } from '../../platform/http/server.ts';
@@ -14,7 +15,7 @@ import { createSecretBox } from '../secret.ts';
 import { addEndpointRoutes } from './routes.ts';
 
 const nowMillis = Date.parse('2026-03-05T14:07:09Z');
-const box = createSecretBox(Buffer.alloc(32, 1));
+const box = createSecretBox(ringOf(1));
 let db: TestDatabase;
 let fastify: FastifyInstance;
 /** What came of the calls beside their answers. */
@@ -125,8 +126,8 @@ test('a rotated secret is another one; the old one signs for 24 hours more', asy
   expect(rotated.json.previous_secret_until).toMatch(/\.\d{6}Z$/);
   const stored = await secretsOf(id);
   expect(stored.hours).toBe(24);
-  expect(box.open(stored.secret)).toBe(rotated.json.secret);
-  expect(stored.previous.map((sealed) => box.open(sealed))).toEqual([secret]);
+  expect(box.open(stored.secret, id)).toBe(rotated.json.secret);
+  expect(stored.previous.map((sealed) => box.open(sealed, id))).toEqual([secret]);
 });
 
 test('of the secrets rotated out within a day the newest five sign, whatever came between', async () => {
@@ -136,20 +137,20 @@ test('of the secrets rotated out within a day the newest five sign, whatever cam
     made.unshift((await call('POST', at(id, '/rotate-secret'))).json.secret);
   }
   const stored = await secretsOf(id);
-  expect(box.open(stored.secret)).toBe(made[0]);
-  expect(stored.previous.map((sealed) => box.open(sealed))).toEqual(made.slice(1, 6));
+  expect(box.open(stored.secret, id)).toBe(made[0]);
+  expect(stored.previous.map((sealed) => box.open(sealed, id))).toEqual(made.slice(1, 6));
   await db.query(sql`
     update webhook_endpoints set previous_secrets_until[3] = now(), previous_secrets_until[4] = now(),
       previous_secrets_until[5] = now() where id = ${id}`);
   const { secret: last } = (await call('POST', at(id, '/rotate-secret'))).json;
   const left = await secretsOf(id);
-  expect(box.open(left.secret)).toBe(last);
-  expect(left.previous.map((sealed) => box.open(sealed))).toEqual(made.slice(0, 3));
+  expect(box.open(left.secret, id)).toBe(last);
+  expect(left.previous.map((sealed) => box.open(sealed, id))).toEqual(made.slice(0, 3));
 });
 
 test('a secret sealed under a lost key is not kept as the previous one', async () => {
   const { id } = await make();
-  const lost = createSecretBox(Buffer.alloc(32, 2)).seal('whsec_lost');
+  const lost = createSecretBox(ringOf(2)).seal('whsec_lost', id);
   await db.query(sql`update webhook_endpoints set secret = ${lost} where id = ${id}`);
   const rotated = await call('POST', at(id, '/rotate-secret'));
   expect(rotated.json.previous_secret_until).toBeNull();

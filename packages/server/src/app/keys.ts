@@ -1,0 +1,219 @@
+import { setTimeout } from 'node:timers/promises';
+import { auditLocally } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { listProcesses } from '../health/index.ts';
+import { AppError } from '../kernel/errors.ts';
+import { listSealedTargets, replaceSealedTarget } from '../notices/index.ts';
+import type { Log } from '../platform/log.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { migrate } from '../platform/postgres/migrate.ts';
+import { busy, withSessionLock } from '../platform/work/session-lock.ts';
+import type { Closers } from '../platform/work/stop.ts';
+import {
+  countSealed,
+  createSecretBox,
+  type FoundKeys,
+  findKeyring,
+  keyIdOf,
+  makeNextKeyFile,
+  resealEndpoints,
+  sealAnew,
+  setSealingKey,
+} from '../webhooks/index.ts';
+import { openOwnDatabase } from './database.ts';
+import type { State } from './state.ts';
+
+/** Keeps the keys of this process as the data folder and the database have them. */
+export type Keys = {
+  /** Looks at them now, and returns their ids, the one that seals first. Throws what `findKeyring` throws. */
+  refresh(): Promise<readonly string[]>;
+};
+
+export function createKeys(
+  db: Database,
+  { settings, state }: { settings: Settings; state: Pick<State, 'secretBox'> },
+): Keys {
+  let seen: string | undefined;
+  return {
+    async refresh() {
+      const ring = await findKeyring(db, settings);
+      const ids = [ring.sealing, ...ring.others].map(({ id }) => id);
+      const now = JSON.stringify([ids, ring.isBound]);
+      if (now !== seen) state.secretBox = createSecretBox(ring);
+      seen = now;
+      return ids;
+    },
+  };
+}
+
+/** A key of webhook secrets. */
+export type KeyRow = {
+  /** 8 hexadecimal digits, which tell nothing of the key; null: secrets of before the first rotation. */
+  readonly id: string | null;
+  /** Whether new secrets are encrypted with it. */
+  readonly seals: boolean;
+  /** Whether this machine has it. */
+  readonly is_known: boolean;
+  /** How many secrets are encrypted with it. */
+  readonly secrets: number;
+  /** How many of the live processes know it. */
+  readonly processes: number;
+};
+
+export type KeysReport = { readonly keys: readonly KeyRow[]; readonly processes: number };
+
+/** The keys that this machine has, or that secrets are encrypted with. */
+export async function listKeys(settings: Settings, log: Log): Promise<KeysReport> {
+  return withDatabase(settings, log, async (db) => describe(db, await findKeyring(db, settings)));
+}
+
+export type RotateTools = {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** How long it waits for processes to know a key. */
+  readonly waitSeconds: number;
+  /** Is told what it waits for, or does. */
+  readonly onStep: (text: string) => void;
+};
+
+/**
+ * Encrypts all webhook secrets with another key while processes send: a new one in the data folder, or SVC_SECRET_KEY
+ * where that is set. First every live process must know the key, then it seals, then what is stored is sealed anew. A
+ * rotation that was begun is ended, and no other begun. Throws `keys_busy`, `keys_unknown`, `settings_invalid`.
+ */
+export async function rotateKeys(tools: RotateTools): Promise<KeysReport> {
+  const { settings, log, signal } = tools;
+  return withDatabase(settings, log, async (db) => {
+    const lost = 'The connection that keeps other rotations away was lost. Run it again.';
+    const done = await withSessionLock(
+      db,
+      { name: 'keys' },
+      { signal, lost, work: (own) => rotateAlone(db, { ...tools, signal: own }) },
+    );
+    if (done !== busy) return done;
+    throw new AppError('keys_busy', {
+      detail: 'Another rotation of keys is under way. Try again when it has ended.',
+    });
+  });
+}
+
+async function rotateAlone(db: Database, tools: RotateTools): Promise<KeysReport> {
+  const { settings, onStep } = tools;
+  const ring = await chooseKeys(db, settings);
+  const { wanted } = ring;
+  if (ring.sealing.id !== wanted.id) {
+    onStep(`Waiting until every process knows the key ${wanted.id}.`);
+    await untilProcesses(db, tools, (keys) => keys.includes(wanted.id));
+    await db.transaction(async (connection) => {
+      await setSealingKey(connection, wanted);
+      await auditLocally(connection, 'this machine', {
+        action: 'key.rotate',
+        target: wanted.id,
+        after: { key: wanted.id, key_before: ring.sealing.id },
+      });
+    });
+  }
+  onStep(`Waiting until every process encrypts with the key ${wanted.id}.`);
+  await untilProcesses(db, tools, ([first]) => first === wanted.id);
+  onStep('Encrypting what is stored.');
+  const now = await findKeyring(db, settings);
+  await reseal(db, now, tools.signal);
+  return describe(db, now);
+}
+
+/** The keys of a rotation that was begun; otherwise a new one is made, and wanted. */
+async function chooseKeys(db: Database, settings: Settings): Promise<FoundKeys> {
+  const ring = await findKeyring(db, settings);
+  if (ring.sealing.id !== ring.wanted.id) return ring;
+  const rests = (await countAll(db)).filter(({ key_id }) => key_id !== ring.sealing.id);
+  if (ring.isBound && rests.some(({ key_id }) => isKnown(ring, key_id))) return ring;
+  if (settings.secretKey !== undefined) {
+    throw new AppError('settings_invalid', {
+      detail:
+        'SVC_SECRET_KEY is the key that is in use. Set SVC_SECRET_KEY to a new one and SVC_SECRET_KEY_PREVIOUS to this one for every process, restart them one after the other, and run this again with both.',
+    });
+  }
+  await makeNextKeyFile(settings.dataDir, ring.sealing.id);
+  return findKeyring(db, settings);
+}
+
+const lookMillis = 1000;
+
+async function untilProcesses(
+  db: Database,
+  { waitSeconds, signal }: RotateTools,
+  isReady: (keys: readonly string[]) => boolean,
+): Promise<void> {
+  const endsAt = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const late = (await listAlive(db)).filter(({ secret_keys }) => !isReady(secret_keys));
+    if (late.length === 0) return;
+    if (performance.now() > endsAt) {
+      const names = late.map(({ host, pid }) => `${host} (process ${pid})`).join(', ');
+      throw new AppError('keys_unknown', {
+        detail: `Not every process knows the key yet: ${names}. All go on with the keys that they have. Give them the key, by SVC_SECRET_KEY and SVC_SECRET_KEY_PREVIOUS or in their data folder, or end those that hang; then run this again.`,
+      });
+    }
+    await setTimeout(lookMillis, undefined, { signal });
+  }
+}
+
+/** Those that are silent may only be slow, and would go on with the keys that they know. */
+async function listAlive(db: Database) {
+  return (await listProcesses(db)).filter(({ state }) => state !== 'gone');
+}
+
+async function reseal(db: Database, ring: FoundKeys, signal: AbortSignal): Promise<void> {
+  const box = createSecretBox(ring);
+  await resealEndpoints(db, { ring, box, signal });
+  for (const target of await listSealedTargets(db)) {
+    if (keyIdOf(target.secret) === ring.sealing.id) continue;
+    await replaceSealedTarget(db, target, sealAnew(box, target.secret, target.id));
+  }
+}
+
+async function describe(db: Database, ring: FoundKeys): Promise<KeysReport> {
+  const counts = new Map((await countAll(db)).map(({ key_id, count }) => [key_id, count]));
+  const alive = await listAlive(db);
+  const known = [ring.sealing, ...ring.others].map(({ id }) => id);
+  return {
+    processes: alive.length,
+    keys: [...new Set([...known, ...counts.keys()])].map((id) => ({
+      id,
+      seals: id === ring.sealing.id,
+      is_known: isKnown(ring, id),
+      secrets: counts.get(id) ?? 0,
+      processes: alive.filter(({ secret_keys }) => id === null || secret_keys.includes(id)).length,
+    })),
+  };
+}
+
+/** Whether a key is here. Secrets of before the first rotation say under which they are; any may open them. */
+function isKnown(ring: FoundKeys, id: string | null): boolean {
+  return id === null || [ring.sealing, ...ring.others].some((key) => key.id === id);
+}
+
+async function countAll(db: Database): Promise<{ key_id: string | null; count: number }[]> {
+  const sums = new Map((await countSealed(db)).map(({ key_id, count }) => [key_id, count]));
+  for (const { secret } of await listSealedTargets(db)) {
+    const id = keyIdOf(secret);
+    sums.set(id, (sums.get(id) ?? 0) + 1);
+  }
+  return [...sums].map(([key_id, count]) => ({ key_id, count }));
+}
+
+async function withDatabase<T>(
+  settings: Settings,
+  log: Log,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const closers: Closers = [];
+  try {
+    const db = await openOwnDatabase(settings, log, closers);
+    await migrate(db);
+    return await work(db);
+  } finally {
+    for (const closer of closers.reverse()) await closer();
+  }
+}

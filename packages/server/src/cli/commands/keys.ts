@@ -1,0 +1,117 @@
+import type { Command } from 'commander';
+import { loadSettings } from '../../config/settings.ts';
+import { confirm } from '../confirm.ts';
+import type { Context } from '../context.ts';
+import { formatCount, formatNumberOf } from '../format.ts';
+import { withExamples } from '../help.ts';
+import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+
+type App = typeof import('../../app.ts');
+type KeysReport = Awaited<ReturnType<App['listKeys']>>;
+type KeyRow = KeysReport['keys'][number];
+
+const fields = [
+  'id',
+  'seals',
+  'is_known',
+  'secrets',
+  'processes',
+] as const satisfies readonly (keyof KeyRow)[];
+
+export function addKeysLs(keys: Command, context: Context): void {
+  const command = keys
+    .command('ls')
+    .summary('list the keys, and what is encrypted with each')
+    .description(
+      'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the\ndatabase of the settings itself.',
+    )
+    .option(jsonFlags, jsonHelp)
+    .action((options: { json?: JsonOption }) => list(context, options));
+  withExamples(command, ['svcctl keys ls']);
+}
+
+async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
+  picker(json, fields);
+  const { settings, app, log } = await openTools(context);
+  await print(context, await app.listKeys(settings, log), json);
+}
+
+type RotateOptions = { yes?: true; json?: JsonOption };
+
+export function addKeysRotate(keys: Command, context: Context): void {
+  const command = keys
+    .command('rotate')
+    .summary('encrypt all webhook secrets with another key')
+    .description(
+      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key,\nthen it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers\nnotice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to\nthe new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A\nrotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before.',
+    )
+    .option('--yes', 'do not ask')
+    .option(jsonFlags, jsonHelp)
+    .action((options: RotateOptions) => rotate(context, options));
+  withExamples(command, ['svcctl keys rotate', 'svcctl keys rotate --yes --json']);
+}
+
+/** Each process looks every ten seconds which keys there are. */
+const waitSeconds = 60;
+
+async function rotate(context: Context, { yes, json }: RotateOptions): Promise<void> {
+  picker(json, fields);
+  const { settings, app, log } = await openTools(context);
+  await confirm(context, yes, {
+    question: 'Encrypt all webhook secrets with another key?',
+    act: 'Rotate',
+    refused: 'Nothing was changed.',
+  });
+  const report = await app.rotateKeys({
+    ...{ settings, log, signal: context.io.signal, waitSeconds },
+    onStep: (text) => context.note(text),
+  });
+  await print(context, report, json);
+  const sealing = report.keys.find(({ seals }) => seals);
+  const rest = report.keys
+    .filter(({ seals }) => !seals)
+    .reduce((sum, { secrets }) => sum + secrets, 0);
+  const done = formatNumberOf(sealing?.secrets ?? 0, 'secret');
+  context.note(`${done} encrypted with the key ${sealing?.id}, which all processes know.`);
+  if (rest > 0) {
+    context.note(
+      `${formatNumberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
+    );
+  }
+}
+
+async function openTools(context: Context) {
+  const { env } = context.io;
+  const settings = loadSettings(env);
+  const app = await import('../../app.ts');
+  return { settings, app, log: app.createLog(env.SVC_LOG_LEVEL ? settings.logLevel : 'warn') };
+}
+
+async function print(context: Context, report: KeysReport, json: JsonOption): Promise<void> {
+  const printer = createRowPrinter<KeyRow>(context, {
+    fields,
+    json,
+    columns: [
+      { title: 'KEY', value: (row) => row.id ?? '(not named)' },
+      { title: 'STATE', value: stateOf },
+      {
+        title: 'SECRETS',
+        align: 'right',
+        value: (row) => row.secrets,
+        shown: (row) => formatCount(row.secrets),
+      },
+      {
+        title: 'PROCESSES',
+        value: (row) => row.processes,
+        shown: (row) => `${row.processes} of ${report.processes} know it`,
+      },
+    ],
+  });
+  await printer.write(report.keys.map((row) => JSON.stringify(row)));
+  await printer.end();
+}
+
+function stateOf(row: KeyRow): string {
+  if (row.seals) return 'encrypts';
+  return row.is_known ? 'decrypts' : 'not here';
+}
