@@ -5,12 +5,14 @@ import { loadSettings, type Settings } from '../../config/settings.ts';
 import type { Finding } from '../../health/contract.ts';
 import type { Severity } from '../../health/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { membersOf } from '../../kernel/json-slices.ts';
 import type { Context } from '../context.ts';
 import { toFailure } from '../failure.ts';
 import { formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
 
 const fields = [
@@ -69,7 +71,7 @@ const isNotWell = ({ severity }: Finding) => severity !== 'ok';
 async function examine(context: Context): Promise<Finding[]> {
   try {
     const client = await context.connect();
-    const { findings } = await client.json('GET /doctor', {});
+    const findings = findingsOf(await client.text('GET /doctor', {}));
     const isHere = client.connection.source === 'local service';
     return [...(isHere ? await examineHere(context, false) : []), ...findings];
   } catch (error) {
@@ -83,6 +85,10 @@ async function examine(context: Context): Promise<Finding[]> {
     if (isHere) return [service, ...(await examineHere(context, true))];
     return [{ ...service, remedy: 'Start it, or run svcctl doctor on its machine.' }];
   }
+}
+
+function findingsOf(answer: string): Finding[] {
+  return parseAnswer(membersOf(answer).get('findings') ?? '[]') as Finding[];
 }
 
 /** Nobody answers, or the one who does has no database. */
