@@ -374,6 +374,7 @@ create table incidents (
   occurred_at timestamp with time zone not null,
   body text not null,
   created_at timestamp with time zone not null default now(),
+  request_id text collate "C",
   constraint incidents_pkey PRIMARY KEY (id)
 );
 

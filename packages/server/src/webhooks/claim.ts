@@ -4,6 +4,9 @@ import type { DeliveryStatus, FailureClass } from './values.ts';
 export type ClaimedRow = {
   lane: number;
   id: string;
+  incident_id: string;
+  /** The request that reported the incident; null where an earlier release stored it. */
+  request_id: string | null;
   endpoint_id: string;
   tenant: string;
   idempotency_key: string;

@@ -67,6 +67,12 @@ export const incidentDetailSchema = Type.Object({
   ...incidentSchema.properties,
   data: Type.Unknown(),
   body: Type.String({ description: 'what is sent, to the letter' }),
+  request_id: nullable(
+    Type.String({
+      description:
+        'of the call that reported the incident, as its answer had it in X-Request-Id; the drainer’s log names it',
+    }),
+  ),
   deliveries: Type.Array(acceptedDeliverySchema),
 });
 

@@ -214,6 +214,12 @@ export const deliveryDetailSchema = Type.Object({
   ...deliverySchema.properties,
   payload: Type.Object({ type: Type.String(), timestamp: instantSchema, data: Type.Unknown() }),
   body: Type.String({ description: 'what is sent, to the letter' }),
+  request_id: nullable(
+    Type.String({
+      description:
+        'of the call that reported the incident, as its answer had it in X-Request-Id; the drainer’s log names it',
+    }),
+  ),
   attempt_log: Type.Array(attemptSchema, { description: 'newest first, 100 at most' }),
   waiting: nullable(
     Type.Object(

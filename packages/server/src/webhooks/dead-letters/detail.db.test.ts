@@ -60,7 +60,14 @@ test('a delivery shows its payload, what is sent, and its attempts, the newest f
   expect(json.attempt_log[1]).toMatchObject({ number: 100, response: null });
   const listed = await service.call('GET', `/webhook/dlq?status=abandoned&q=${id}`);
   expect(Object.keys(json).sort()).toEqual(
-    [...Object.keys(listed.json.data[0]), 'attempt_log', 'body', 'payload', 'waiting'].sort(),
+    [
+      ...Object.keys(listed.json.data[0]),
+      'attempt_log',
+      'body',
+      'payload',
+      'request_id',
+      'waiting',
+    ].sort(),
   );
 });
 

@@ -239,14 +239,17 @@ export async function findDelivery(
   return rows[0];
 }
 
+/** What a delivery sends, and the request that reported it. */
+type Sent = { body: string; request_id: string | null };
+
 /** Finds what a delivery sends, and the facts that say why it waits. */
 export async function findCircumstances(
   db: Queryable,
   lane: number,
   id: string,
-): Promise<(WaitFacts & { body: string }) | undefined> {
-  const rows = await db.query<WaitFacts & { body: string }>(sql`
-    select incidents.body, d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
+): Promise<(WaitFacts & Sent) | undefined> {
+  const rows = await db.query<WaitFacts & Sent>(sql`
+    select incidents.body, incidents.request_id, d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
       ${instantText('d.next_attempt_at')} as next_retry,
       coalesce(d.next_attempt_at > now(), false) as is_early,
       case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,

@@ -444,6 +444,7 @@ export class Drainer {
     if (!isSent) onSent();
     if (result.isCut) return this.giveBack([row], claimed.lease);
     onAttempt?.(result);
+    logAttempt(this.options.log, row, result);
     const isFailure = result.failureClass !== null;
     const { lease, isProbe } = claimed;
     const breaker = this.scheduler.finish(row.endpoint_id, { isFailure, isProbe });
@@ -457,6 +458,21 @@ export class Drainer {
   private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
     if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
   }
+}
+
+/**
+ * Says which delivery was attempted, and for which request: that is how an operator who has the id of the request finds
+ * the attempt. What succeeds is only of interest to somebody who looks for it.
+ */
+function logAttempt(log: Log, row: ClaimedRow, result: AttemptResult): void {
+  const { failureClass, status, durationMillis, error } = result;
+  const ids = {
+    ...{ delivery: row.id, incident: row.incident_id, endpoint: row.endpoint_id },
+    request_id: row.request_id,
+  };
+  const attempt = { attempt: row.attempts + 1, status, millis: Math.round(durationMillis) };
+  if (failureClass === null) log.debug({ ...ids, ...attempt }, 'delivered');
+  else log.info({ ...ids, ...attempt, failure_class: failureClass, error }, 'an attempt failed');
 }
 
 function monotonicMillis(): number {

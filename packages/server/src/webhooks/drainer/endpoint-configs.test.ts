@@ -6,6 +6,8 @@ import { createSecretBox } from '../secret.ts';
 import { EndpointConfigs } from './endpoint-configs.ts';
 
 const rowOf = (id: string): ClaimedRow => ({
+  incident_id: 'inc_1',
+  request_id: null,
   lane: 0,
   id: `delivery of ${id}`,
   endpoint_id: id,

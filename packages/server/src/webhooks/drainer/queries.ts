@@ -189,7 +189,7 @@ export async function claimDeliveries(
     set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
     from picked join incidents i on i.id = picked.incident_id
     where d.lane = picked.lane and d.id = picked.id
-    returning d.lane, d.id, d.endpoint_id, d.tenant, d.idempotency_key, d.status, d.failure_class,
+    returning d.lane, d.id, d.incident_id, i.request_id, d.endpoint_id, d.tenant, d.idempotency_key, d.status, d.failure_class,
       d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version`);
 }
 

@@ -36,7 +36,8 @@ export async function pingEndpoint(
       });
     }
     const own = { tenant, store: null, type, occurredAt, body, key: null, endpointId };
-    const incident = { id: newId('inc'), ...own, reportedAtMillis: nowMillis };
+    const told = { reportedAtMillis: nowMillis, requestId: caller.request.id };
+    const incident = { id: newId('inc'), ...own, ...told };
     const [made] = await insertIncidents(connection, [incident], options.maxAttempts);
     const [queued] = made?.deliveries ?? [];
     if (queued === undefined) throw new Error('a ping made no delivery');

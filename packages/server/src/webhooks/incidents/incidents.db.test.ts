@@ -213,7 +213,7 @@ test('what is reported while others are being stored is stored by one statement'
   const actor = { tenants: null } as Actor;
   const request = { tenant, type: 'incident.created', data: {} };
   const reports = Array.from({ length: 80 }, () =>
-    reportIncident(actor, { request, dataSource: undefined }),
+    reportIncident(actor, { request, dataSource: undefined, requestId: 'req_1' }),
   );
   const accepted = await Promise.all(reports);
   expect(new Set(accepted.map(({ id }) => id)).size).toBe(80);
@@ -242,7 +242,7 @@ async function reportWithHeadStart(tenant: string, endpoint: string, keeper: num
   const request = { tenant, type: 'incident.created', data: { a: 1 } };
   const actor = { tenants: null } as Actor;
   const reports = Array.from({ length: 40 }, () =>
-    reportIncident(actor, { request, dataSource: undefined }),
+    reportIncident(actor, { request, dataSource: undefined, requestId: 'req_1' }),
   );
   await Promise.all(reports);
   return { begun, woken };
@@ -254,7 +254,7 @@ test('new deliveries are claimed as they are stored, as many as there is room fo
   await service.db.query(sql`update lanes set keeper = 5 where lane = ${laneOf(endpoint)}`);
   const { begun, woken } = await reportWithHeadStart(tenant, endpoint, 5);
   const rows = await service.db.query(sql`
-    select d.lane, d.id, d.endpoint_id, d.tenant, idempotency_key, status, failure_class, attempts, d.max_attempts,
+    select d.lane, d.id, incident_id, request_id, d.endpoint_id, d.tenant, idempotency_key, status, failure_class, attempts, d.max_attempts,
       schedule_from, body, (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
     from deliveries d join incidents i on i.id = incident_id join webhook_endpoints e on e.id = endpoint_id
     where lease = 77 and leased_until > now() + interval '50 seconds' order by d.id`);
@@ -296,7 +296,11 @@ test('the room of a head start is given back when nothing could be stored', asyn
     },
   );
   const request = { tenant: freshTenant(), type: 'incident.created', data: {} };
-  const reported = reportIncident({ tenants: null } as Actor, { request, dataSource: undefined });
+  const reported = reportIncident({ tenants: null } as Actor, {
+    request,
+    dataSource: undefined,
+    requestId: 'req_1',
+  });
   await expect(reported).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(begun).toEqual([[]]);
 });
@@ -370,6 +374,7 @@ test('shows an incident with its deliveries as they stand now', async () => {
     created_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
     data: { n: 1 },
     body: expect.stringMatching(/^\{"type":"incident.created",.*"data":\{"n":1\}\}$/),
+    request_id: expect.stringMatching(/^req_/),
     deliveries: [{ ...deliveries[0], status: 'delivered' }],
   });
 });

@@ -15,7 +15,7 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
     // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');
-    return reportIncident(actor, { request: body, dataSource });
+    return reportIncident(actor, { request: body, dataSource, requestId: request.id });
   });
   http.route(webhooksContract.listIncidents, ({ query, actor }) =>
     listIncidents(db, options.cursorKey(), actor, query),

@@ -12,9 +12,9 @@ export async function findIncident(
   db: Queryable,
   id: string,
   reach: readonly string[] | null,
-): Promise<(IncidentRow & { body: string }) | undefined> {
-  const rows = await db.query<IncidentRow & { body: string }>(sql`
-    select ${columns}, body from incidents where id = ${id}
+): Promise<(IncidentRow & { body: string; request_id: string | null }) | undefined> {
+  const rows = await db.query<IncidentRow & { body: string; request_id: string | null }>(sql`
+    select ${columns}, body, request_id from incidents where id = ${id}
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
   return rows[0];
 }

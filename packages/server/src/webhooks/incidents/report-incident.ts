@@ -17,7 +17,7 @@ type Accepted = { id: string; deliveries: AcceptedDelivery[] };
 
 export type ReportIncident = (
   actor: Actor,
-  report: { request: Request; dataSource: string | undefined },
+  report: { request: Request; dataSource: string | undefined; requestId: string },
 ) => Promise<Accepted>;
 
 /** Reports that are stored together have at most as many bytes as this many payloads of 1 KiB. */
@@ -28,7 +28,7 @@ const mostTogether = 1000;
  * deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
  * Reports that come while others are being stored are stored together. The call is not audited: it is the pipeline's
  * write, not an operator's, and the incident itself is the record of it. `dataSource` is `data` as the caller spelled
- * it.
+ * it; `requestId` is kept with the incident, for the log of the drainer.
  *
  * It throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
  */
@@ -65,7 +65,7 @@ export function createReportIncident(
     mostWeight: mostTogether,
   });
 
-  return async (actor, { request, dataSource }) => {
+  return async (actor, { request, dataSource, requestId }) => {
     const { tenant, store = null, type, data } = request;
     assertReach(actor, tenant);
     const reportedAtMillis = clock();
@@ -73,7 +73,7 @@ export function createReportIncident(
     const payload = { type, timestamp: occurredAt, data };
     const body = payloadText(payload, maxPayloadBytes, dataSource);
     const key = toKey(request, dataSource);
-    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, key };
+    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, requestId, key };
     // A second try is needed when a key in use runs out between the two statements.
     for (let attempt = 1; attempt <= 2; attempt++) {
       const { stored } = await batcher.run({ ...incident, reportedAtMillis, endpointId: null });
@@ -93,11 +93,12 @@ function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, n
 
 /** The deliveries of an incident that were claimed as they were stored, as a claim would have found them. */
 function claimedRows(
-  { tenant, body }: queries.NewIncident,
+  { id, tenant, body, requestId }: queries.NewIncident,
   stored: queries.StoredIncident | undefined,
 ): ClaimedRow[] {
   const { claimed = [], config_versions: versions } = stored ?? {};
-  const made = { tenant, body, status: 'queued', failure_class: null } as const;
+  const own = { incident_id: id, request_id: requestId, tenant, body };
+  const made = { ...own, status: 'queued', failure_class: null } as const;
   return claimed.map((row) => {
     const version = versions?.[row.endpoint_id] ?? 0;
     return { ...row, ...made, config_version: version, attempts: 0, schedule_from: 0 };
