@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { chown, readdir } from 'node:fs/promises';
+import { chown, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startReceiver } from '../packages/server/test/receiver.ts';
 import { openExport } from './lib/api.ts';
@@ -37,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(() => installation.remove());
 
-test('the package holds what is needed to run, and neither sources nor tests', () => {
+test('the package holds what is needed to run, and neither sources nor tests', async () => {
   const { files } = packed;
   expect(files).toEqual(
     expect.arrayContaining([
@@ -48,12 +49,18 @@ test('the package holds what is needed to run, and neither sources nor tests', (
       'package/console/index.html',
       'package/README.md',
       'package/CHANGELOG.md',
+      'package/THIRD-PARTY-LICENSES.txt',
     ]),
   );
   const known =
-    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy)\/|\.(md|json)$/;
+    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy)\/|\.(md|json|txt)$/;
   expect(files.filter((name) => !known.test(name))).toEqual([]);
   expect(files.filter((name) => /\.(ts|map)$|test|\.built$/.test(name))).toEqual([]);
+  // One of the service's libraries, one of the console's, and one that another uses.
+  const licenses = await readFile(join(packed.folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  for (const name of ['fastify', 'react', 'find-my-way']) {
+    expect(licenses).toMatch(new RegExp(`^${name} \\d.*\n\n[^-]*Copyright`, 'm'));
+  }
 });
 
 // The user who runs it is not the one who has installed it, and may write nothing but the data folder, as in a container

@@ -1,8 +1,9 @@
 // Before npm packs packages/server, puts beside it what the package holds of the rest of the repository; with --undo
 // takes it away again. package.json of the server calls this, so `npm pack --workspace packages/server` is all it takes.
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
+import { collectLicenses } from './licenses.mjs';
 import { isMain, root } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
@@ -13,6 +14,8 @@ const copies = [
   { from: 'CHANGELOG.md', to: 'CHANGELOG.md' },
 ];
 
+const licenses = 'THIRD-PARTY-LICENSES.txt';
+
 async function prepare() {
   await ensureInstalled();
   await build();
@@ -20,10 +23,13 @@ async function prepare() {
   for (const { from, to } of copies) {
     cpSync(join(root, from), placeOf(to), { recursive: true, preserveTimestamps: true });
   }
+  writeFileSync(placeOf(licenses), collectLicenses());
 }
 
 function undo() {
-  for (const { to } of copies) rmSync(placeOf(to), { recursive: true, force: true });
+  for (const name of [...copies.map(({ to }) => to), licenses]) {
+    rmSync(placeOf(name), { recursive: true, force: true });
+  }
 }
 
 function placeOf(name) {
