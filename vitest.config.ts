@@ -21,8 +21,8 @@ const onCitus = [
   'e2e/citus/*.citus.ts',
 ];
 
-/** It starts a server of its own, of the package. */
-const notOnCitus = ['**/embedded.db.test.ts'];
+/** One starts a server of its own, of the package; backups of a cluster are refused. */
+const notOnCitus = ['**/embedded.db.test.ts', '**/app/{backup,restore}.db.test.ts'];
 
 const isCitus = process.env.SVC_TEST_CITUS !== undefined;
 
