@@ -12,6 +12,8 @@ export function describeTrouble({ kind, count, id }: Trouble): { text: string; h
 const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
   verification_differs: (count) => `the last verification found ${countOf(count, 'difference')}`,
   store_unusable: () => 'the store of cold data cannot be used',
+  disk_nearly_full: (count) => `${countOf(count, 'disk')} nearly full`,
+  backup_overdue: () => 'the last good backup is too old',
   endpoints_failing: (count) => `${countOf(count, 'endpoint')} failing`,
   endpoints_gone: (count) => `${countOf(count, 'endpoint')} gone (410)`,
   endpoints_disabled: (count) => `${countOf(count, 'endpoint')} disabled after failures`,
@@ -27,6 +29,8 @@ const runHref = (id: string) => `#/retention?view=journal&run=${encodeURICompone
 const troublePlaces: Readonly<Record<TroubleKind, (id: string) => string>> = {
   verification_differs: verificationHref,
   store_unusable: () => '#/retention',
+  disk_nearly_full: () => '#/access?view=notices',
+  backup_overdue: () => '#/access?view=notices',
   endpoints_failing: () => '#/endpoints',
   endpoints_gone: () => '#/endpoints',
   endpoints_disabled: () => '#/endpoints',

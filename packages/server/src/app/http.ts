@@ -88,7 +88,7 @@ export function createHttp(parts: {
     addRetention(http, db, { state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
-    addOverview(http, db, { watch: cold.watch });
+    addOverview(http, db, { watch: cold.watch, settings });
     addHealth(http, db, { settings, cold, presence });
   }
   const findWarnings = async () => {

@@ -346,3 +346,51 @@ test('an endpoint with a success after that was told is not disabled', async () 
   await process.look();
   expect(await endpoint(id)).toMatchObject({ enabled: true });
 });
+
+test('a disk is told as nearly full when less than the share that is set was free for five minutes', async () => {
+  const strict = await startLooking(service, { ...env, SVC_NOTIFY_DISK_PERCENT: '10' });
+  const target = await add({ kinds: ['disk_nearly_full'] });
+  const beat = (id: string, free: number, secondsAgo: number) =>
+    service.db.query(sql`
+      insert into processes (id, host, pid, version, node, roles, settings, disk_free_bytes, disk_total_bytes, seen_at)
+      values (${id}, ${`host-${id}`}, 1, '1', '22', '{api}', '{}', ${free}, 100,
+        now() - make_interval(secs => ${secondsAgo}))`);
+  await beat('full', 9, 0);
+  await beat('roomy', 10, 0);
+  await beat('silent', 1, 200);
+  await strict.look();
+  expect(target.told()).toEqual([]);
+  // The service beside it has no such setting, and may have forgotten what was held back.
+  await expect
+    .poll(
+      async () => {
+        await strict.pass(300);
+        await strict.look();
+        return target.messages().length;
+      },
+      { timeout: 30_000 },
+    )
+    .toBeGreaterThan(0);
+  const told = target.told()[0]?.filter((each) => each.includes('host-'));
+  expect(told).toEqual(['begun disk_nearly_full host-full']);
+  expect(target.messages()[0]?.body).toContain('has 9 % of its room left');
+  await strict.stop();
+  await service.db.query(sql`delete from processes where id in ('full', 'roomy', 'silent')`);
+});
+
+test('a backup is told as overdue when the last good one is too old, or there is none', async () => {
+  const strict = await startLooking(service, { ...env, SVC_BACKUP_MAX_AGE_HOURS: '24' });
+  const target = await add({ kinds: ['backup_overdue'] });
+  await strict.look();
+  await receiver.waitUntil(() => target.messages().length > 0);
+  await service.db.query(sql`
+    insert into backups (id, place, is_incremental, taken_at, finished_at)
+    values ('bak_1', '/b', false, now() - interval '23 hours', now())`);
+  await strict.look();
+  await strict.pass(900);
+  await strict.look();
+  await receiver.waitUntil(() => target.messages().length > 1);
+  expect(target.told()).toEqual([['begun backup_overdue'], ['over backup_overdue']]);
+  await service.db.query(sql`delete from backups`);
+  await strict.stop();
+});

@@ -1,6 +1,7 @@
 import { auditLocally, createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listEndedExports } from '../exports/index.ts';
+import { listFullDisks } from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import {
   addNoticeRoutes,
@@ -32,7 +33,7 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { isStoreUnusable } from './overview.ts';
+import { isBackupLate, isStoreUnusable } from './overview.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -132,6 +133,7 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
         // Endpoints and targets are told of one by one.
         webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0 },
         unreached: 0,
+        isBackupOverdue: await isBackupLate(db, settings),
         isStoreUnusable: isStoreUnusable(watch),
       });
       return [
@@ -139,6 +141,7 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
         ...endpoints.map(({ state, url, ...endpoint }) =>
           describeTroubleOf(`endpoints_${state}`, { ...endpoint, name: new URL(url).host }),
         ),
+        ...(await findFullDisks(db, settings)),
         ...(await findUnreached(db)),
       ];
     },
@@ -166,4 +169,16 @@ async function findUnreached(db: Queryable): Promise<Found[]> {
     const name = kind === 'webhook' ? new URL(address).host : address;
     return describeTroubleOf('notices_undelivered', { id, tenant: null, name, since });
   });
+}
+
+async function findFullDisks(
+  db: Queryable,
+  { notifyDiskPercent }: Pick<Settings, 'notifyDiskPercent'>,
+): Promise<Found[]> {
+  const disks = await listFullDisks(db, notifyDiskPercent);
+  return disks.map(({ host, free_percent }) =>
+    describeTroubleOf('disk_nearly_full', {
+      ...{ id: host, tenant: null, name: `${free_percent} %`, since: null },
+    }),
+  );
 }

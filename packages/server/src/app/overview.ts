@@ -1,5 +1,7 @@
+import { isBackupOverdue } from '../backup/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listOpenExports } from '../exports/index.ts';
+import { listFullDisks } from '../health/index.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { StoreState } from '../kernel/values.ts';
@@ -9,25 +11,24 @@ import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { readStored, startSumming } from '../records/index.ts';
 import { readRetentionOverview } from '../retention/index.ts';
 import { readWebhooksOverview } from '../webhooks/index.ts';
 
+type OwnSettings = Pick<Settings, 'notifyDiskPercent' | 'backupMaxAgeHours'>;
+type Parts = { watch: Pick<StoreWatch, 'state'>; settings: OwnSettings };
+
 /** Adds the route of the overview, which puts together what each feature knows of itself. */
-export function addOverview(
-  http: HttpServer,
-  db: Database,
-  { watch }: { watch: Pick<StoreWatch, 'state'> },
-): void {
-  http.route(overviewContract.getOverview, ({ actor }) => readOverview(db, actor, { watch }));
+export function addOverview(http: HttpServer, db: Database, parts: Parts): void {
+  http.route(overviewContract.getOverview, ({ actor }) => readOverview(db, actor, parts));
 }
 
 async function readOverview(
   db: Database,
   actor: Actor,
-  { watch }: { watch: Pick<StoreWatch, 'state'> },
+  { watch, settings }: Parts,
 ): Promise<Overview> {
   const { tenants } = actor;
   const at = new Date(systemClock()).toISOString();
@@ -41,15 +42,15 @@ async function readOverview(
   const { webhooks, work: retries } = isAdmin
     ? await readWebhooksOverview(db, actor)
     : { webhooks: null, work: [] };
-  // Who is told of everything is known to those who reach everything.
-  const unreached = isAdmin && tenants === null ? (await listUnreached(db)).length : 0;
+  // What is of no tenant is known to those who reach all.
+  const own = isAdmin && tenants === null ? await readOwnTroubles(db, settings) : { unreached: 0 };
   const exports = hasScope(actor, 'analytics:read') ? await listOpenExports(db, tenants) : [];
   return {
     at,
     troubles: findTroubles({
       retention,
       webhooks,
-      unreached,
+      ...own,
       isStoreUnusable: isStoreUnusable(watch),
     }),
     records,
@@ -73,6 +74,23 @@ const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'
 /** Whether cold data can neither be written nor perhaps be read by this process. */
 export function isStoreUnusable(watch: Pick<StoreWatch, 'state'>): boolean {
   return unusable.includes(watch.state().state);
+}
+
+/** What is wrong with the installation itself. */
+async function readOwnTroubles(db: Queryable, settings: OwnSettings) {
+  return {
+    unreached: (await listUnreached(db)).length,
+    fullDisks: (await listFullDisks(db, settings.notifyDiskPercent)).length,
+    isBackupOverdue: await isBackupLate(db, settings),
+  };
+}
+
+/** Whether the last good backup is older than the settings allow. */
+export async function isBackupLate(
+  db: Queryable,
+  { backupMaxAgeHours }: Pick<Settings, 'backupMaxAgeHours'>,
+): Promise<boolean> {
+  return backupMaxAgeHours > 0 && (await isBackupOverdue(db, backupMaxAgeHours));
 }
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */

@@ -28,6 +28,16 @@ export async function findLastBackup(db: Queryable): Promise<LastBackup | undefi
   return last;
 }
 
+/** Whether no whole backup shows a moment of the last so many hours. */
+export async function isBackupOverdue(db: Queryable, hours: number): Promise<boolean> {
+  const rows = await db.query<{ is_overdue: boolean }>(sql`
+    select not exists (
+      select from backups where finished_at is not null and error_code is null
+        and taken_at > now() - make_interval(hours => ${hours})
+    ) as is_overdue`);
+  return rows[0]?.is_overdue ?? false;
+}
+
 /** Writes down that a backup begins. Those of this place that were killed before have failed. */
 export async function insertRun(
   db: Queryable,

@@ -337,6 +337,20 @@ export const settingRows = {
     undefined,
     'Sender of these e-mails, such as svcctl@acme.example.',
   ),
+  notifyDiskPercent: integer(
+    'SVC_NOTIFY_DISK_PERCENT',
+    10,
+    0,
+    99,
+    'Share of the disk of the data folder, in percent: with less free, it is told as nearly full; 0 = never.',
+  ),
+  backupMaxAgeHours: integer(
+    'SVC_BACKUP_MAX_AGE_HOURS',
+    0,
+    0,
+    100_000,
+    'Hours after which the last good backup is told as overdue; 0 = never.',
+  ),
   notifyDeadLetters: integer(
     'SVC_NOTIFY_DEAD_LETTERS',
     1000,

@@ -82,3 +82,15 @@ export async function readDatabase(db: Queryable) {
   if (row === undefined) throw new Error('the database says nothing of itself');
   return row;
 }
+
+/** A machine whose disk with the data folder is nearly full, by what a live process of it measured. */
+export type FullDisk = { readonly host: string; readonly free_percent: number };
+
+/** Lists machines with less than `percent` of that disk free, of processes seen in the last two minutes. */
+export async function listFullDisks(db: Queryable, percent: number): Promise<FullDisk[]> {
+  return db.query<FullDisk>(sql`
+    select host, floor(min(100.0 * disk_free_bytes / disk_total_bytes))::int as free_percent from processes
+    where seen_at > now() - interval '2 minutes' and disk_total_bytes > 0
+      and 100.0 * disk_free_bytes / disk_total_bytes < ${percent}
+    group by host order by host`);
+}

@@ -9,8 +9,8 @@ export type About = {
   readonly tenant: string | null;
   /** As people know it: the host of an endpoint, the name of a file. */
   readonly name: string;
-  /** RFC 3339. */
-  readonly since: string;
+  /** RFC 3339; null: as of now. */
+  readonly since: string | null;
   /** When it will be disabled, RFC 3339. */
   readonly until?: string | null;
 };
@@ -49,6 +49,16 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
     title: 'The store of cold data cannot be used',
     advice: 'Cold records cannot be read, and nothing moves. See why: svcctl status, and the log.',
     place: '#/retention',
+  }),
+  disk_nearly_full: (count) => ({
+    title: `${countOf(count, 'disk')} nearly full`,
+    advice: 'See which: svcctl ps.',
+    place: '#/',
+  }),
+  backup_overdue: () => ({
+    title: 'The last good backup is older than SVC_BACKUP_MAX_AGE_HOURS allows, or there is none',
+    advice: 'Look at svcctl backup ls, and at what should run svcctl backup.',
+    place: '#/',
   }),
   endpoints_failing: (count) => ({
     title: `${countOf(count, 'endpoint')} failing`,
@@ -91,6 +101,11 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
 const endpointPlace = ({ id }: About) => `#/endpoints?panel=endpoint/${id}`;
 
 const ownWords = {
+  disk_nearly_full: (about: Pick<About, 'id' | 'name'>): Words => ({
+    title: `The disk of ${about.id} has ${about.name} of its room left`,
+    advice: 'Make room on the disk with its data folder, before what is written there fails.',
+    place: '#/',
+  }),
   endpoints_failing: (about: About): Words => ({
     title: `Webhooks of ${about.tenant} to ${about.name} have failed for an hour or longer`,
     advice: `What is not delivered is tried again by its schedule. See why: svcctl endpoints show ${about.id}.`,

@@ -40,6 +40,8 @@ type NoticeRule = {
 export const noticeRules: Readonly<Record<NoticeKind, NoticeRule>> = {
   verification_differs: rule('critical', 0),
   store_unusable: rule('critical', 300),
+  disk_nearly_full: rule('critical', 300),
+  backup_overdue: rule('warning', 0),
   // It has failed for an hour when it is found.
   endpoints_failing: rule('warning', 0),
   // Somebody has to decide, but nothing gets worse.

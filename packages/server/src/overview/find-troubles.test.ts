@@ -28,6 +28,8 @@ describe('findTroubles', () => {
     const all = findTroubles({
       isStoreUnusable: true,
       unreached: 2,
+      fullDisks: 1,
+      isBackupOverdue: true,
       retention: {
         verification: { ...verification, ok: false, problem_count: 7 },
         run: { ...run, ok: false, failed_moves: 2 },
@@ -37,10 +39,12 @@ describe('findTroubles', () => {
     expect(all.map(({ kind, count, id }) => [kind, count, id])).toEqual([
       ['verification_differs', 7, 'vrf_1'],
       ['store_unusable', 1, null],
+      ['disk_nearly_full', 1, null],
       ['endpoints_failing', 3, null],
       ['endpoints_gone', 1, null],
       ['endpoints_disabled', 2, null],
       ['deliveries_abandoned', 72, null],
+      ['backup_overdue', 1, null],
       ['run_failed', 2, 'run_1'],
       ['notices_undelivered', 2, null],
     ]);

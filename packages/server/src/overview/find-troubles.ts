@@ -6,23 +6,29 @@ type Seen = Pick<Overview, 'retention'> & {
   readonly webhooks: Pick<WebhooksOverview, 'abandoned' | 'failing' | 'gone' | 'disabled'> | null;
   /** Targets of notices to which the last one was given up. */
   readonly unreached: number;
+  /** Machines whose disk is nearly full. */
+  readonly fullDisks?: number;
+  readonly isBackupOverdue?: boolean;
   /** Whether cold data can neither be written nor perhaps be read. */
   readonly isStoreUnusable: boolean;
 };
 
 /** What is wrong, the worst first. Empty means that all is well, as far as the caller may see. */
-export function findTroubles({ retention, webhooks, unreached, isStoreUnusable }: Seen): Trouble[] {
+export function findTroubles(seen: Seen): Trouble[] {
+  const { retention, webhooks, unreached, fullDisks = 0, isBackupOverdue = false } = seen;
   const { verification = null, run = null } = retention ?? {};
   const { failing = 0, gone = 0, disabled = 0, abandoned = 0 } = webhooks ?? {};
   const differences = verification?.ok === false ? verification.problem_count : 0;
   const isUnread = verification?.ok === null;
   const all: Trouble[] = [
     { kind: 'verification_differs', count: differences, id: verification?.id ?? null },
-    { kind: 'store_unusable', count: Number(retention !== null && isStoreUnusable), id: null },
+    { kind: 'store_unusable', count: Number(retention !== null && seen.isStoreUnusable), id: null },
+    { kind: 'disk_nearly_full', count: fullDisks, id: null },
     { kind: 'endpoints_failing', count: failing, id: null },
     { kind: 'endpoints_gone', count: gone, id: null },
     { kind: 'endpoints_disabled', count: disabled, id: null },
     { kind: 'deliveries_abandoned', count: abandoned, id: null },
+    { kind: 'backup_overdue', count: Number(isBackupOverdue), id: null },
     {
       kind: 'run_failed',
       count: run?.ok === false ? Math.max(1, run.failed_moves) : 0,

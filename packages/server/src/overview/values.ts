@@ -4,10 +4,12 @@
 export const troubleKinds = [
   'verification_differs',
   'store_unusable',
+  'disk_nearly_full',
   'endpoints_failing',
   'endpoints_gone',
   'endpoints_disabled',
   'deliveries_abandoned',
+  'backup_overdue',
   'run_failed',
   'verification_failed',
   'notices_undelivered',

@@ -22,7 +22,12 @@ export type Looking = {
 export async function startLooking(service: TestService, env: Environment): Promise<Looking> {
   const { db } = service;
   const settings = loadSettings({
-    ...{ ...env, DATABASE_URL: db.url, SVC_DATA_DIR: service.dataDir },
+    ...{
+      SVC_NOTIFY_DISK_PERCENT: '0',
+      ...env,
+      DATABASE_URL: db.url,
+      SVC_DATA_DIR: service.dataDir,
+    },
   });
   const log = createLog('silent');
   const box = createSecretBox(await findKeyring(db, settings));

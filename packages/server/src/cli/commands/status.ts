@@ -112,6 +112,8 @@ const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
   verification_differs: (count) =>
     `the last verification found ${formatNumberOf(count, 'difference')}`,
   store_unusable: () => 'the store of cold data cannot be used',
+  disk_nearly_full: (count) => `${formatNumberOf(count, 'disk')} nearly full`,
+  backup_overdue: () => 'the last good backup is too old',
   endpoints_failing: (count) => `${formatNumberOf(count, 'endpoint')} failing`,
   endpoints_gone: (count) => `${formatNumberOf(count, 'endpoint')} gone (410)`,
   endpoints_disabled: (count) => `${formatNumberOf(count, 'endpoint')} disabled after failures`,

@@ -92,6 +92,9 @@ const troubleRows = {
     (count) => `the last verification found ${numberOf(count, 'difference')}`,
   ],
   store_unusable: ['problem', () => 'the store of cold data cannot be used'],
+  // Both have a check of their own; doctor asks for neither here.
+  disk_nearly_full: ['warning', (count) => `${numberOf(count, 'disk')} nearly full`],
+  backup_overdue: ['warning', () => 'the last good backup is too old'],
   endpoints_failing: ['warning', (count) => `${numberOf(count, 'endpoint')} failing`],
   endpoints_disabled: [
     'warning',
