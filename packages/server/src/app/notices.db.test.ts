@@ -3,8 +3,10 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
+import { evaluate } from '../notices/evaluate.ts';
 import { claimSends } from '../notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+import { createGate } from '../webhooks/drainer/testing/world.ts';
 import { laneOf } from '../webhooks/lanes.ts';
 import { failFor, type Looking, recover, startLooking } from './testing/looking.ts';
 
@@ -139,6 +141,28 @@ test('a trouble is told once however many look, again after a day, and when it i
   ]);
   const { json } = await service.call('GET', '/notify/notices');
   expect(json.data).toMatchObject([{ subject: id, ended_at: expect.any(String) }]);
+});
+
+test('while one process looks, another leaves it alone', async () => {
+  const [entered, left] = [createGate(), createGate()];
+  const nothing = { events: async () => [], disable: async () => {} };
+  const find = {
+    ...nothing,
+    async troubles() {
+      entered.open();
+      await left.opened;
+      return [];
+    },
+  };
+  const slow = (async () => {
+    // The service may be looking at this moment.
+    while (!(await evaluate(service.db, { find, historyDays: 0 })));
+  })();
+  await entered.opened;
+  const other = { ...nothing, troubles: async () => [] };
+  expect(await evaluate(service.db, { find: other, historyDays: 0 })).toBe(false);
+  left.open();
+  await slow;
 });
 
 test('a trouble that flaps is told once', async () => {
