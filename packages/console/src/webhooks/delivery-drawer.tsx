@@ -272,7 +272,7 @@ function PurgeButton({ id }: { id: string }): ReactNode {
           <Button onClick={() => setAsking(false)} data-autofocus>
             Keep it
           </Button>
-          <Button color="red" variant="filled" onClick={go}>
+          <Button color="red.9" variant="filled" onClick={go}>
             Discard
           </Button>
         </div>

@@ -289,7 +289,7 @@ function Ask(props: {
           Keep it as it is
         </Button>
         {other !== undefined && (
-          <Button color="red" variant="filled" onClick={choose(other.onYes)}>
+          <Button color="red.9" variant="filled" onClick={choose(other.onYes)}>
             {other.answer}
           </Button>
         )}
