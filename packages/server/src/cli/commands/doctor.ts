@@ -6,8 +6,8 @@ import type { Finding } from '../../health/contract.ts';
 import type { Severity } from '../../health/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
+import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { toFailure } from '../failure.ts';
 import { formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { styled } from '../io.ts';
@@ -75,7 +75,8 @@ async function examine(context: Context): Promise<Finding[]> {
     const isHere = client.connection.source === 'local service';
     return [...(isHere ? await examineHere(context, false) : []), ...findings];
   } catch (error) {
-    const { code, detail } = toFailure(error);
+    if (!(error instanceof ApiError || error instanceof AppError)) throw error;
+    const { code, detail } = error;
     const isHere = await hasPlaceHere(context);
     if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
     const service: Finding = {
