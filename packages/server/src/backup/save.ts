@@ -103,9 +103,9 @@ function tellOf(error: unknown, signal: AbortSignal): { code: string; detail: st
   return { code: 'internal_error', detail };
 }
 
-/** The time makes ids sort, and people see it in the names of folders: `20260305T140709Z-9fK2`. */
+/** The time makes ids sort, and people see it in the names of folders: `20260305T140709123Z-9fK2`. */
 function newId(): string {
-  const at = new Date().toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
+  const at = new Date().toISOString().replaceAll(/[-:.]/g, '');
   return `${at}-${randomText(4)}`;
 }
 

@@ -101,7 +101,7 @@ export function addBackupVerify(backup: Command, context: Context, release: stri
     .action((from: string, options: FromOptions) => verify(context, release, { from, ...options }));
   withExamples(command, [
     'svcctl backup verify /mnt/backups',
-    'svcctl backup verify /mnt/backups --id 20260305T140709Z-9fK2',
+    'svcctl backup verify /mnt/backups --id 20260305T140709123Z-9fK2',
   ]);
 }
 
