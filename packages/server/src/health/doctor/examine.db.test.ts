@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { testOnOneServer } from '../../../test/one-server.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { seedDeliveries, seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';
 import type { Finding } from '../contract.ts';
 import type { CheckName } from '../values.ts';
@@ -102,7 +103,7 @@ testOnOneServer('tells a process that was killed from one that is frozen', async
     ...{ connectionString: service.db.url, application_name: 'svcctl:999999' },
   });
   await client.connect();
-  await client.query('select pg_advisory_lock(4711)');
+  await client.query(`select pg_advisory_lock(${advisoryLocks.keys})`);
   expect(await found('processes')).toMatchObject([
     { severity: 'problem', found: expect.stringMatching(/1 lock among .* frozen/) },
   ]);

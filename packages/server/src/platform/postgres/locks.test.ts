@@ -11,7 +11,7 @@ const source = new URL('../../', import.meta.url).pathname;
 const withoutName =
   /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{(?:advisoryLocks\.\w+|\w+Lock\b)|lock, number\))|\b(?:classid|objid)\s*=\s*\d/;
 /** The functions that are given a name: locks.ts, whose statements have its number, takes no other. */
-const byFunction = /\btryLock\(\w+, '(\w+)'|\bwithSessionLock\(\w+, \{ name: '(\w+)'/g;
+const byFunction = /\btryLock\(\w+, '(\w+)'|\bwithSessionLock\(\s*\w+,\s*\{ name: '(\w+)'/g;
 
 test('no two advisory locks have the same number', () => {
   const numbers = Object.values(advisoryLocks);
