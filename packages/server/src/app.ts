@@ -14,7 +14,7 @@ import {
 } from './access/index.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
-import { openOwnDatabase } from './app/database.ts';
+import { openOwnDatabase, withOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createOwnPresence } from './app/health.ts';
 import { createHttp } from './app/http.ts';
@@ -200,11 +200,9 @@ function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings
  * token is written to the audit log as made by "this machine".
  */
 export async function createLocalToken(settings: Settings, log: Log, request: NewToken) {
-  const closers: Closers = [];
-  try {
-    const db = await openOwnDatabase(settings, log, closers);
+  return withOwnDatabase(settings, log, async (db) => {
     await migrate(db);
-    return await db.transaction(async (connection) => {
+    return db.transaction(async (connection) => {
       const maker = { creator: null, nowMillis: systemClock() };
       const made = await createToken(connection, request, maker);
       await auditLocally(connection, 'this machine', {
@@ -214,9 +212,7 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
       });
       return made;
     });
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
+  });
 }
 
 /** Keys are rotated while this runs. A service looks at them with each beat. */
@@ -277,16 +273,12 @@ export async function withCluster(
         'The built-in PostgreSQL is one server. Set DATABASE_URL to the coordinator of a Citus cluster.',
     });
   }
-  const closers: Closers = [];
-  try {
-    const db = await openOwnDatabase(settings, log, closers);
-    await work(await needCluster(db), async () => {
+  await withOwnDatabase(settings, log, async (db) =>
+    work(await needCluster(db), async () => {
       await migrate(db);
       return distribute(db);
-    });
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
+    }),
+  );
 }
 
 /**

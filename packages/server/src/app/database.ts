@@ -25,6 +25,20 @@ export async function openOwnDatabase(
   return db;
 }
 
+/** Does `work` with that database, and closes it again: for commands that need no service. */
+export async function withOwnDatabase<T>(
+  settings: Settings,
+  log: Log,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const closers: Closers = [];
+  try {
+    return await work(await openOwnDatabase(settings, log, closers));
+  } finally {
+    for (const closer of closers.reverse()) await closer();
+  }
+}
+
 async function startOwnPostgres(
   settings: Settings,
   log: Log,

@@ -8,7 +8,6 @@ import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
-import type { Closers } from '../platform/work/stop.ts';
 import {
   countSealed,
   createSecretBox,
@@ -20,7 +19,7 @@ import {
   sealAnew,
   setSealingKey,
 } from '../webhooks/index.ts';
-import { openOwnDatabase } from './database.ts';
+import { withOwnDatabase } from './database.ts';
 import type { State } from './state.ts';
 
 /** Keeps the keys of this process as the data folder and the database have them. */
@@ -64,7 +63,10 @@ export type KeysReport = { readonly keys: readonly KeyRow[]; readonly processes:
 
 /** The keys that this machine has, or that secrets are encrypted with. */
 export async function listKeys(settings: Settings, log: Log): Promise<KeysReport> {
-  return withDatabase(settings, log, async (db) => describe(db, await findKeyring(db, settings)));
+  return withOwnDatabase(settings, log, async (db) => {
+    await migrate(db);
+    return describe(db, await findKeyring(db, settings));
+  });
 }
 
 export type RotateTools = {
@@ -84,7 +86,8 @@ export type RotateTools = {
  */
 export async function rotateKeys(tools: RotateTools): Promise<KeysReport> {
   const { settings, log, signal } = tools;
-  return withDatabase(settings, log, async (db) => {
+  return withOwnDatabase(settings, log, async (db) => {
+    await migrate(db);
     const lost = 'The connection that keeps other rotations away was lost. Run it again.';
     const done = await withSessionLock(
       db,
@@ -201,19 +204,4 @@ async function countAll(db: Database): Promise<{ key_id: string | null; count: n
     sums.set(id, (sums.get(id) ?? 0) + 1);
   }
   return [...sums].map(([key_id, count]) => ({ key_id, count }));
-}
-
-async function withDatabase<T>(
-  settings: Settings,
-  log: Log,
-  work: (db: Database) => Promise<T>,
-): Promise<T> {
-  const closers: Closers = [];
-  try {
-    const db = await openOwnDatabase(settings, log, closers);
-    await migrate(db);
-    return await work(db);
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
 }

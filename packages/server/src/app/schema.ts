@@ -4,8 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Log } from '../platform/log.ts';
 import { listMigrations } from '../platform/postgres/migrate.ts';
 import { checkSchema, type SchemaState } from '../platform/postgres/schema-check.ts';
-import type { Closers } from '../platform/work/stop.ts';
-import { openOwnDatabase } from './database.ts';
+import { withOwnDatabase } from './database.ts';
 
 /** Returns the last migration of this release: the name of its schema. */
 export async function nameSchema(): Promise<string> {
@@ -18,10 +17,5 @@ export async function checkOwnSchema(settings: Settings, log: Log): Promise<Sche
   if (settings.databaseUrl === undefined && !isMade) {
     return { database: null, missing: await listMigrations(), newer: [], problem: null };
   }
-  const closers: Closers = [];
-  try {
-    return await checkSchema(await openOwnDatabase(settings, log, closers));
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
+  return withOwnDatabase(settings, log, checkSchema);
 }
