@@ -375,6 +375,7 @@ create table incidents (
   body text not null,
   created_at timestamp with time zone not null default now(),
   request_id text collate "C",
+  trace_parent text collate "C",
   constraint incidents_pkey PRIMARY KEY (id)
 );
 

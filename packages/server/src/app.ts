@@ -26,6 +26,7 @@ import { createRetention } from './app/retention.ts';
 import type { State } from './app/state.ts';
 import { createCounting } from './app/versions.ts';
 import { createBulkJobs, startDelivery } from './app/webhooks.ts';
+import { readRelease } from './config/release.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError } from './kernel/errors.ts';
@@ -41,6 +42,7 @@ import {
   needCluster,
 } from './platform/postgres/distribute.ts';
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
+import { openTraces, type Traces } from './platform/traces.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import { repeat } from './platform/work/repeat.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
@@ -103,6 +105,7 @@ export async function startService(
       settings,
       storeState: () => cold.watch.state().state,
     });
+    const traces = await openOwnTraces(settings, log, closers);
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
     const keys = createKeys(db, { settings, state });
@@ -122,7 +125,8 @@ export async function startService(
     const bulkJobs = createBulkJobs(db, { settings, log, wakeUp, pace: paceOf('retries') });
     const summing = createSumming(db, { settings, log });
     const notices = createNotices(db, { settings, log, state, watch: cold.watch });
-    const parts = { settings, log, db, state, metrics, waiting, wakeUp, cold, presence, closers };
+    const own = { settings, log, db, state, metrics, traces, closers };
+    const parts = { ...own, waiting, wakeUp, cold, presence };
     const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs, notices });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
@@ -138,7 +142,7 @@ export async function startService(
     );
     if (settings.roles.includes('drainer')) {
       warnOfLongAttempts(settings, log);
-      const drainer = startDelivery(db, { settings, log, state, metrics });
+      const drainer = startDelivery(db, { settings, log, state, metrics, traces });
       wakeUp.attach(drainer);
       cuts.attempts = () => drainer.cut();
       const forgetting = startForgetting(db, {
@@ -184,6 +188,18 @@ export async function startService(
     await close();
     throw error;
   }
+}
+
+/** Opens the sending of traces, if there is a collector for them. */
+async function openOwnTraces(
+  { otlpEndpoint, roles }: Settings,
+  log: Log,
+  closers: Closers,
+): Promise<Traces | null> {
+  if (otlpEndpoint === undefined) return null;
+  const traces = await openTraces(otlpEndpoint, { version: readRelease(), roles, log });
+  closers.push(() => traces.stop());
+  return traces;
 }
 
 /** An attempt that is cut has no recorded outcome and is repeated, which an operator should know beforehand. */
@@ -249,7 +265,8 @@ export async function drainOnce(
         sum[result === 'delivered' ? 'delivered' : 'failed'] += 1;
       },
     };
-    const drainer = startDelivery(db, { settings, log, state, metrics });
+    const traces = await openOwnTraces({ ...settings, roles: ['drainer'] }, log, closers);
+    const drainer = startDelivery(db, { settings, log, state, metrics, traces });
     closers.push(() => drainer.stop());
     await drainer.untilIdle(signal);
   } finally {

@@ -16,10 +16,12 @@ import { addConsole } from '../platform/http/console-files.ts';
 import { addMetricsRoute } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
+import { traceRequests } from '../platform/http/trace-requests.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
+import type { Traces } from '../platform/traces.ts';
 import type { Waiting } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import type { Closers } from '../platform/work/stop.ts';
@@ -45,6 +47,7 @@ export function createHttp(parts: {
   db: Database;
   state: State;
   metrics: Metrics;
+  traces: Traces | null;
   waiting: Waiting;
   wakeUp: ReportWakeUp;
   cold: ColdTier;
@@ -119,6 +122,7 @@ export function createHttp(parts: {
   addMetricsRoute(http, { metrics, admit: createMetricsAccess({ authenticate, isTrusted }) });
   addConsole(http);
   observe(http, parts);
+  if (parts.traces !== null) traceRequests(http, parts.traces);
   return http;
 }
 

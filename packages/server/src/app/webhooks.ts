@@ -5,6 +5,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { Traces } from '../platform/traces.ts';
 import type { Pace } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type ReportWakeUp,
   startBulkJobs,
   type WakeUp,
+  watchAttempts,
 } from '../webhooks/index.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
@@ -68,9 +70,10 @@ export function startDelivery(
     log: Log;
     state: Pick<State, 'secretBox'>;
     metrics: Pick<Metrics, 'observeAttempt'>;
+    traces: Traces | null;
   },
 ): Drainer {
-  const { settings, log, state, metrics } = parts;
+  const { settings, log, state, metrics, traces } = parts;
   return new Drainer(db, {
     sender: createSender({
       timeoutMillis: settings.webhookTimeoutSeconds * 1000,
@@ -81,7 +84,11 @@ export function startDelivery(
     maxInFlight: settings.drainerInFlight,
     wallSeconds: () => Math.floor(systemClock() / 1000),
     log,
-    onAttempt: ({ failureClass, durationMillis }) =>
-      metrics.observeAttempt(failureClass ?? 'delivered', durationMillis / 1000),
+    watch: watchAttempts({
+      log,
+      traces,
+      observe: ({ failureClass, durationMillis }) =>
+        metrics.observeAttempt(failureClass ?? 'delivered', durationMillis / 1000),
+    }),
   });
 }

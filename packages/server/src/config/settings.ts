@@ -69,6 +69,11 @@ export const settingRows = {
     1000,
     'Connections of one process to the database, at most.',
   ),
+  otlpEndpoint: url(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    ['http', 'https'],
+    'Collector of OpenTelemetry to which traces are sent, as http://127.0.0.1:4318; unset = no traces. The other variables of its specification are heeded, too.',
+  ),
   slowStatementMillis: integer(
     'SVC_SLOW_STATEMENT_MILLIS',
     1000,

@@ -7,6 +7,8 @@ export type ClaimedRow = {
   incident_id: string;
   /** The request that reported the incident; null where an earlier release stored it. */
   request_id: string | null;
+  /** The trace that it was reported in, a `traceparent`; null where none was written then. */
+  trace_parent: string | null;
   endpoint_id: string;
   tenant: string;
   idempotency_key: string;
@@ -17,6 +19,8 @@ export type ClaimedRow = {
   schedule_from: number;
   body: string;
   config_version: number;
+  /** For how long it was due before it was claimed, in milliseconds. */
+  waited_ms: number;
 };
 
 export type ClaimRequest = {

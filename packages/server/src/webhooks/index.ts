@@ -3,6 +3,7 @@ export { signatureHeaders } from './delivery/request.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
+export { watchAttempts } from './drainer/watch-attempts.ts';
 export { countSealed, setSealingKey } from './endpoints/queries.ts';
 export { resealEndpoints, sealAnew } from './endpoints/reseal.ts';
 export {

@@ -27,6 +27,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The JSON body as it was sent, because JSON.parse changes large integers and the spelling of numbers. */
     jsonText: string;
+    /** The request as a part of its trace, a `traceparent` of W3C; null when no traces are written. */
+    traceParent: string | null;
   }
 }
 
@@ -157,6 +159,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     onProblem(sendProblem(error, request, reply));
   });
   fastify.decorateRequest('jsonText', '');
+  fastify.decorateRequest('traceParent', null);
   // Many clients send a DELETE with an empty body and a JSON content type; that is not an error.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(

@@ -4,7 +4,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ClaimedRow, HeadStart, Lease } from '../claim.ts';
 import { discardOfEndpoint } from '../dead-letters/discard.ts';
-import type { AttemptResult, Sender } from '../delivery/sender.ts';
+import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { deliverOnce, endOf } from './deliver.ts';
@@ -23,6 +23,7 @@ import {
   releaseDeliveries,
 } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
+import type { WatchAttempt } from './watch-attempts.ts';
 
 /** What a drainer needs from the process that it runs in. */
 export type DrainerOptions = {
@@ -35,8 +36,7 @@ export type DrainerOptions = {
   /** The wall clock, in seconds since 1970. It is used for signatures only. */
   readonly wallSeconds: () => number;
   readonly log: Log;
-  /** Is called after each attempt that counts, for the metrics. */
-  readonly onAttempt?: (result: AttemptResult) => void;
+  readonly watch: WatchAttempt;
 };
 
 /** When more outcomes than this wait to be written, because the database is slow, nothing more is claimed. */
@@ -431,7 +431,8 @@ export class Drainer {
     config: EndpointConfig,
     claimed: ClaimInfo,
   ): Promise<void> {
-    const { sender, wallSeconds, onAttempt } = this.options;
+    const { sender, wallSeconds, watch } = this.options;
+    const tell = watch(row, config.url);
     const startedAt = monotonicMillis();
     let isSent = false;
     const onSent = () => {
@@ -442,9 +443,8 @@ export class Drainer {
     const result = await deliverOnce(sender, row, config, time);
     // The attempt may fail before anything was sent; the rate limit has to count it all the same.
     if (!isSent) onSent();
+    tell(result);
     if (result.isCut) return this.giveBack([row], claimed.lease);
-    onAttempt?.(result);
-    logAttempt(this.options.log, row, result);
     const isFailure = result.failureClass !== null;
     const { lease, isProbe } = claimed;
     const breaker = this.scheduler.finish(row.endpoint_id, { isFailure, isProbe });
@@ -458,21 +458,6 @@ export class Drainer {
   private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
     if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
   }
-}
-
-/**
- * Says which delivery was attempted, and for which request: that is how an operator who has the id of the request finds
- * the attempt. What succeeds is only of interest to somebody who looks for it.
- */
-function logAttempt(log: Log, row: ClaimedRow, result: AttemptResult): void {
-  const { failureClass, status, durationMillis, error } = result;
-  const ids = {
-    ...{ delivery: row.id, incident: row.incident_id, endpoint: row.endpoint_id },
-    request_id: row.request_id,
-  };
-  const attempt = { attempt: row.attempts + 1, status, millis: Math.round(durationMillis) };
-  if (failureClass === null) log.debug({ ...ids, ...attempt }, 'delivered');
-  else log.info({ ...ids, ...attempt, failure_class: failureClass, error }, 'an attempt failed');
 }
 
 function monotonicMillis(): number {

@@ -8,6 +8,7 @@ import { EndpointConfigs } from './endpoint-configs.ts';
 const rowOf = (id: string): ClaimedRow => ({
   incident_id: 'inc_1',
   request_id: null,
+  trace_parent: null,
   lane: 0,
   id: `delivery of ${id}`,
   endpoint_id: id,
@@ -20,6 +21,7 @@ const rowOf = (id: string): ClaimedRow => ({
   schedule_from: 0,
   body: '{}',
   config_version: 1,
+  waited_ms: 0,
 });
 
 /** A database in which every endpoint asked for exists. */

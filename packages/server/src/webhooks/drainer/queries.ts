@@ -166,7 +166,7 @@ export async function claimDeliveries(
   const probes: Sql = lease.onlyProbes ? sql`and d.is_probe` : empty;
   return db.query<ClaimedRow>(sql`
     with picked as materialized (
-      select due.lane, due.id, due.incident_id,
+      select due.lane, due.id, due.incident_id, due.waited_ms,
         ${configVersion} as config_version
       from unnest(
         ${claims.map((claim) => claim.lane)}::smallint[],
@@ -176,7 +176,9 @@ export async function claimDeliveries(
       join lanes on lanes.lane = wanted.lane and lanes.keeper = ${lease.keeper}
       join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
       cross join lateral (
-        select d.lane, d.id, d.incident_id from deliveries d
+        select d.lane, d.id, d.incident_id,
+          (extract(epoch from now() - d.next_attempt_at) * 1000)::float8 as waited_ms
+        from deliveries d
         where d.lane = wanted.lane and d.endpoint_id = wanted.endpoint_id
           and d.next_attempt_at is not null and d.next_attempt_at <= now() ${probes}
           and ${isFree}
@@ -189,8 +191,9 @@ export async function claimDeliveries(
     set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
     from picked join incidents i on i.id = picked.incident_id
     where d.lane = picked.lane and d.id = picked.id
-    returning d.lane, d.id, d.incident_id, i.request_id, d.endpoint_id, d.tenant, d.idempotency_key, d.status, d.failure_class,
-      d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version`);
+    returning d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant, d.idempotency_key,
+      d.status, d.failure_class, d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version,
+      picked.waited_ms`);
 }
 
 /** Gives back leased rows that were not attempted. Rows whose lease is another's by now stay as they are. */

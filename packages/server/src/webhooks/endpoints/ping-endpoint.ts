@@ -36,7 +36,8 @@ export async function pingEndpoint(
       });
     }
     const own = { tenant, store: null, type, occurredAt, body, key: null, endpointId };
-    const told = { reportedAtMillis: nowMillis, requestId: caller.request.id };
+    const { id: requestId, traceParent } = caller.request;
+    const told = { reportedAtMillis: nowMillis, requestId, traceParent };
     const incident = { id: newId('inc'), ...own, ...told };
     const [made] = await insertIncidents(connection, [incident], options.maxAttempts);
     const [queued] = made?.deliveries ?? [];

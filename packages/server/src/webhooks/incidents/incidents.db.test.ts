@@ -7,6 +7,7 @@ import type { ClaimedRow } from '../claim.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { createReportIncident } from './report-incident.ts';
 
+const origin = { dataSource: undefined, requestId: 'req_1', traceParent: null };
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({
@@ -212,9 +213,7 @@ test('what is reported while others are being stored is stored by one statement'
   );
   const actor = { tenants: null } as Actor;
   const request = { tenant, type: 'incident.created', data: {} };
-  const reports = Array.from({ length: 80 }, () =>
-    reportIncident(actor, { request, dataSource: undefined, requestId: 'req_1' }),
-  );
+  const reports = Array.from({ length: 80 }, () => reportIncident(actor, { request, ...origin }));
   const accepted = await Promise.all(reports);
   expect(new Set(accepted.map(({ id }) => id)).size).toBe(80);
   expect(accepted.every(({ deliveries }) => deliveries.length === 1)).toBe(true);
@@ -241,9 +240,7 @@ async function reportWithHeadStart(tenant: string, endpoint: string, keeper: num
   });
   const request = { tenant, type: 'incident.created', data: { a: 1 } };
   const actor = { tenants: null } as Actor;
-  const reports = Array.from({ length: 40 }, () =>
-    reportIncident(actor, { request, dataSource: undefined, requestId: 'req_1' }),
-  );
+  const reports = Array.from({ length: 40 }, () => reportIncident(actor, { request, ...origin }));
   await Promise.all(reports);
   return { begun, woken };
 }
@@ -298,8 +295,7 @@ test('the room of a head start is given back when nothing could be stored', asyn
   const request = { tenant: freshTenant(), type: 'incident.created', data: {} };
   const reported = reportIncident({ tenants: null } as Actor, {
     request,
-    dataSource: undefined,
-    requestId: 'req_1',
+    ...origin,
   });
   await expect(reported).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(begun).toEqual([[]]);

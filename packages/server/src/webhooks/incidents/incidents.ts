@@ -15,7 +15,8 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
     // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');
-    return reportIncident(actor, { request: body, dataSource, requestId: request.id });
+    const { id: requestId, traceParent } = request;
+    return reportIncident(actor, { request: body, dataSource, requestId, traceParent });
   });
   http.route(webhooksContract.listIncidents, ({ query, actor }) =>
     listIncidents(db, options.cursorKey(), actor, query),

@@ -14,6 +14,8 @@ export type NewIncident = {
   body: string;
   /** The request that reported it. */
   requestId: string;
+  /** The trace of that request, a `traceparent`; null when no traces are written. */
+  traceParent: string | null;
   /** When it was reported, in milliseconds since 1970. */
   reportedAtMillis: number;
   /** The caller's idempotency key; null when there is none. */
@@ -65,15 +67,16 @@ export async function insertIncidents(
   const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
   return db.query<StoredIncident>(sql`
     with reported as materialized (
-      select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, request_id, time_text, endpoint_id,
-        key collate "C" as key, digest
+      select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, request_id, trace_parent, time_text,
+        endpoint_id, key collate "C" as key, digest
       from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
         ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
-        ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)}, ${texts((one) => timeText(one.reportedAtMillis))},
+        ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)},
+        ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
         ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
         ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[]
-      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, time_text,
-        endpoint_id, key, digest, place)
+      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
+        time_text, endpoint_id, key, digest, place)
     ), taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
       select tenant, key, id, digest from reported where key is not null order by tenant, key
@@ -82,8 +85,8 @@ export async function insertIncidents(
         where incident_keys.created_at <= now() - interval '30 days'
       returning incident_id
     ), incident as (
-      insert into incidents (id, tenant, store, type, occurred_at, body, request_id)
-      select id, tenant, store, type, occurred_at, body, request_id from reported
+      insert into incidents (id, tenant, store, type, occurred_at, body, request_id, trace_parent)
+      select id, tenant, store, type, occurred_at, body, request_id, trace_parent from reported
       where key is null or id in (select incident_id from taken_key) order by place
       returning id
     ), room as materialized (

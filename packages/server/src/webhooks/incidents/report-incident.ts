@@ -17,7 +17,12 @@ type Accepted = { id: string; deliveries: AcceptedDelivery[] };
 
 export type ReportIncident = (
   actor: Actor,
-  report: { request: Request; dataSource: string | undefined; requestId: string },
+  report: {
+    request: Request;
+    dataSource: string | undefined;
+    requestId: string;
+    traceParent: string | null;
+  },
 ) => Promise<Accepted>;
 
 /** Reports that are stored together have at most as many bytes as this many payloads of 1 KiB. */
@@ -28,7 +33,7 @@ const mostTogether = 1000;
  * deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
  * Reports that come while others are being stored are stored together. The call is not audited: it is the pipeline's
  * write, not an operator's, and the incident itself is the record of it. `dataSource` is `data` as the caller spelled
- * it; `requestId` is kept with the incident, for the log of the drainer.
+ * it; `requestId` and `traceParent` are kept with the incident, for the drainer's log and its traces.
  *
  * It throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
  */
@@ -65,7 +70,7 @@ export function createReportIncident(
     mostWeight: mostTogether,
   });
 
-  return async (actor, { request, dataSource, requestId }) => {
+  return async (actor, { request, dataSource, ...origin }) => {
     const { tenant, store = null, type, data } = request;
     assertReach(actor, tenant);
     const reportedAtMillis = clock();
@@ -73,7 +78,7 @@ export function createReportIncident(
     const payload = { type, timestamp: occurredAt, data };
     const body = payloadText(payload, maxPayloadBytes, dataSource);
     const key = toKey(request, dataSource);
-    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, requestId, key };
+    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, ...origin, key };
     // A second try is needed when a key in use runs out between the two statements.
     for (let attempt = 1; attempt <= 2; attempt++) {
       const { stored } = await batcher.run({ ...incident, reportedAtMillis, endpointId: null });
@@ -93,11 +98,12 @@ function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, n
 
 /** The deliveries of an incident that were claimed as they were stored, as a claim would have found them. */
 function claimedRows(
-  { id, tenant, body, requestId }: queries.NewIncident,
+  { id, tenant, body, requestId, traceParent }: queries.NewIncident,
   stored: queries.StoredIncident | undefined,
 ): ClaimedRow[] {
   const { claimed = [], config_versions: versions } = stored ?? {};
-  const own = { incident_id: id, request_id: requestId, tenant, body };
+  const origin = { request_id: requestId, trace_parent: traceParent };
+  const own = { incident_id: id, ...origin, tenant, body, waited_ms: 0 };
   const made = { ...own, status: 'queued', failure_class: null } as const;
   return claimed.map((row) => {
     const version = versions?.[row.endpoint_id] ?? 0;
