@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+import { laneOf } from '../webhooks/lanes.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -73,6 +74,64 @@ test('tells what endpoints and their dead letters need', async () => {
   ]);
   expect(webhooks.endpoints[0]).toMatchObject({ backlog: { count: 0 } });
   expect(webhooks.endpoints[0].hours.delivered).toHaveLength(24);
+});
+
+test('an endpoint is degraded by one in twenty recent attempts, wherever its health shows', async () => {
+  const tenant = 'HEALTH';
+  const { token } = await service.makeToken({ scopes: ['admin'], tenants: [tenant] });
+  const cases = {
+    // Of the hour before and this one: delivered, failed, abandoned.
+    none: { health: 'ok', failures: 0, hours: [] },
+    waits: { health: 'degraded', failures: 1, hours: [] },
+    'few of many': {
+      health: 'ok',
+      failures: 1,
+      hours: [
+        [19, 0, 0],
+        [0, 1, 0],
+      ],
+    },
+    'too many': {
+      health: 'degraded',
+      failures: 0,
+      hours: [
+        [18, 0, 0],
+        [0, 1, 0],
+      ],
+    },
+    'given up': {
+      health: 'degraded',
+      failures: 0,
+      hours: [
+        [0, 0, 1],
+        [10, 0, 0],
+      ],
+    },
+    recovered: { health: 'ok', failures: 0, hours: [[9, 0, 0]], older: [0, 9, 0] },
+  };
+  for (const [description, { failures, hours, ...more }] of Object.entries(cases)) {
+    const { id } = await seedEndpoint(service.db, { tenant });
+    await service.db.query(sql`
+      update webhook_endpoints set description = ${description}, failures_in_row = ${failures} where id = ${id}`);
+    const rows = ['older' in more ? more.older : [], ...hours];
+    for (const [at, [delivered, failed, abandoned]] of rows.entries()) {
+      if (delivered === undefined) continue;
+      await service.db.query(sql`
+        insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+        values (${laneOf(id)}, ${id}, date_trunc('hour', now(), 'UTC') - make_interval(hours => ${2 - at}),
+          ${delivered}, ${failed}, ${abandoned})`);
+    }
+  }
+  const { data } = (await service.call('GET', '/webhook/endpoints', { token })).json;
+  const shown = data.map((row: Record<string, string>) => [row.description, row.health]);
+  expect(Object.fromEntries(shown)).toEqual(
+    Object.fromEntries(Object.entries(cases).map(([name, { health }]) => [name, health])),
+  );
+  const { webhooks } = await read(token);
+  expect(webhooks).toMatchObject({ failing: 0, degraded: 3, gone: 0, disabled: 0 });
+  expect(webhooks.endpoints.map((row: { health: string }) => row.health)).toEqual(
+    Array.from({ length: 3 }, () => 'degraded'),
+  );
 });
 
 test('tells a token only what its scopes and tenants allow', async () => {

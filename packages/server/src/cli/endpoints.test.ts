@@ -19,6 +19,7 @@ const endpoint: Endpoint = {
   url: 'https://hooks.acme.example/in',
   description: null,
   event_types: ['*'],
+  health: 'ok',
   enabled: true,
   disabled_reason: null,
   disabled_at: null,
@@ -111,6 +112,7 @@ test('endpoints enable and disable say what becomes of what waits', async () => 
 
 test.each<[string, Partial<Endpoint>]>([
   ['enabled', {}],
+  ['degraded', { health: 'degraded' }],
   ['disabled', { enabled: false, disabled_reason: 'operator' }],
   ['disabled (410 Gone)', { enabled: false, disabled_reason: 'gone' }],
   [

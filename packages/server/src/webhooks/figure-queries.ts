@@ -2,7 +2,8 @@ import sql, { raw } from 'sql-template-tag';
 import type { StateRow } from '../platform/metrics/figures.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { waitingHeads } from './drainer/queries.ts';
-import type { DueState, EndpointState } from './values.ts';
+import { health } from './endpoints/queries.ts';
+import type { DueState, EndpointHealth } from './values.ts';
 
 /** How far what is due is counted in each state: that goes along an index, but a backlog may be of any size. */
 export const mostCounted = 10_000;
@@ -52,12 +53,10 @@ export async function countDeadLetters(db: Queryable): Promise<StateRow[]> {
 /** Counts all endpoints that are not deleted; there is one row for each. */
 export async function countEndpoints(
   db: Queryable,
-): Promise<{ state: EndpointState; count: number }[]> {
+): Promise<{ state: EndpointHealth; count: number }[]> {
   return db.query(sql`
-    select case when not enabled then case when disabled_reason = 'gone' then 'gone' else 'disabled' end
-      when paused_until is not null then 'failing' when failures_in_row > 0 then 'degraded' else 'ok' end as state,
-      count(*) as count
-    from webhook_endpoints where deleted_at is null group by 1`);
+    select ${health} as state, count(*) as count from webhook_endpoints
+    where deleted_at is null group by 1`);
 }
 
 /** Counts the bulk retries and purges that have not ended. An index has only these. */

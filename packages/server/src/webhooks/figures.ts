@@ -3,7 +3,7 @@ import { databaseFigures } from '../platform/postgres/figures.ts';
 import { surveyLanes } from './drainer/queries.ts';
 import * as queries from './figure-queries.ts';
 import { laneCount } from './lanes.ts';
-import { deadLetterStatuses, dueStates, endpointStates, openJobStates } from './values.ts';
+import { deadLetterStatuses, dueStates, endpointHealths, openJobStates } from './values.ts';
 
 const allLanes = Array.from({ length: laneCount }, (_, lane) => lane);
 
@@ -25,7 +25,7 @@ export const webhookFigures = databaseFigures({
       label: 'status',
     },
     svcctl_endpoints: {
-      help: 'Endpoints by how they fare: failing = the breaker is open, degraded = the last attempt failed, gone = disabled by a 410.',
+      help: 'Endpoints by how they fare: failing = the breaker is open, degraded = more than one in twenty recent attempts failed, gone = disabled by a 410.',
       label: 'state',
     },
     svcctl_dead_letter_jobs: {
@@ -54,7 +54,7 @@ export const webhookFigures = databaseFigures({
       svcctl_deliveries_due_oldest_age_seconds: due.ages,
       svcctl_dead_letters: dead.counts,
       svcctl_dead_letters_oldest_age_seconds: dead.ages,
-      svcctl_endpoints: byState(endpointStates, ageless).counts,
+      svcctl_endpoints: byState(endpointHealths, ageless).counts,
       svcctl_dead_letter_jobs: jobs.counts,
       svcctl_dead_letter_jobs_oldest_age_seconds: jobs.ages,
       svcctl_drainers: drainers,

@@ -1,9 +1,9 @@
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sumCounts } from './dead-letters/read-queries.ts';
 import { showEndpoint } from './endpoints/endpoints.ts';
-import { disableFailing, type FailingEndpoint, listFailing } from './endpoints/queries.ts';
+import { disableFailing, type FailingEndpoint, listFailing } from './endpoints/trouble-queries.ts';
 
-export type { FailingEndpoint } from './endpoints/queries.ts';
+export type { FailingEndpoint } from './endpoints/trouble-queries.ts';
 
 /** What somebody should be told of: dead letters without attempts left, and endpoints by what is wrong with them. */
 export async function findTroubles(

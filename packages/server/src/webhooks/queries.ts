@@ -116,7 +116,8 @@ export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::b
 /** For so many hours it is known how many deliveries there were in each. */
 export const keptHours = 14 * 24;
 
-const hourNow = sql`date_trunc('hour', now(), 'UTC')`;
+/** The hour that is counted now. */
+export const hourNow = sql`date_trunc('hour', now(), 'UTC')`;
 const addToHour = (table: string) => sql`do update set
   delivered = ${raw(table)}.delivered + excluded.delivered,
   failed = ${raw(table)}.failed + excluded.failed,

@@ -5,7 +5,7 @@ import type { WebhooksOverview } from './contract.ts';
 import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { showEndpoint } from './endpoints/endpoints.ts';
-import { countTroubled, listTroubled } from './endpoints/queries.ts';
+import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours, withHours } from './hours.ts';
 import { deadLetterStatuses } from './values.ts';
 

@@ -11,6 +11,7 @@ import {
   deadLetterStatuses,
   deliveryStatuses,
   disabledReasons,
+  endpointHealths,
   failureClasses,
   jobStates,
   openJobStates,
@@ -75,6 +76,10 @@ export const endpointSchema = Type.Object({
   url: Type.String(),
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String()),
+  health: oneOf(
+    endpointHealths,
+    'degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did; failing: paused after failures in a row; gone: it answered 410',
+  ),
   enabled: Type.Boolean(),
   disabled_reason: nullable(
     oneOf(
@@ -341,7 +346,7 @@ export const webhooksOverviewSchema = Type.Object({
   }),
   hours: deliveryHoursSchema,
   failing: Type.Integer({ description: 'endpoints that are paused after failures in a row' }),
-  degraded: Type.Integer({ description: 'other endpoints whose last attempt failed' }),
+  degraded: Type.Integer({ description: 'other endpoints whose health is degraded' }),
   gone: Type.Integer({ description: 'endpoints that are disabled because they answered 410' }),
   disabled: Type.Integer({
     description: 'endpoints that the service disabled after days of failures',

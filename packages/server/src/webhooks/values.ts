@@ -71,9 +71,16 @@ export type JobState = (typeof jobStates)[number];
 /** An operator may change a job from one of these states to the other. */
 export const openJobStates = ['running', 'paused'] as const satisfies readonly JobState[];
 
-/** How an endpoint fares, as the metrics count it. */
-export const endpointStates = ['ok', 'degraded', 'failing', 'gone', 'disabled'] as const;
-export type EndpointState = (typeof endpointStates)[number];
+/**
+ * How an endpoint fares:
+ *
+ * - degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did.
+ * - failing: it is paused after failures in a row.
+ * - gone: it is disabled because it answered 410.
+ * - disabled: it is disabled for another reason.
+ */
+export const endpointHealths = ['ok', 'degraded', 'failing', 'gone', 'disabled'] as const;
+export type EndpointHealth = (typeof endpointHealths)[number];
 
 /** What a delivery whose time has come waits for: a drainer, or its endpoint. */
 export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled'] as const;

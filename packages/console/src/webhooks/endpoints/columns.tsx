@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
-import { backlogText, EndpointHealth, healthOf } from '../../ui/endpoint-health.tsx';
+import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
 import { HoursChart, hoursText, OkShare, okShareOf } from '../../ui/hours.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
@@ -45,7 +45,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     width: 176,
     card: 'note',
     cell: (endpoint) => <EndpointHealth endpoint={endpoint} />,
-    value: healthOf,
+    value: ({ health }) => health,
   },
   {
     id: 'hours',

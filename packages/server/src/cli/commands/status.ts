@@ -181,9 +181,9 @@ function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: nu
           ? 'none'
           : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since}`,
     },
-    ...endpoints.map(({ enabled, disabled_reason, breaker, tenant, url, backlog }) => ({
+    ...endpoints.map(({ health, tenant, url, backlog }) => ({
       name: 'ENDPOINT',
-      text: `${enabled ? (breaker.state === 'closed' ? 'degraded' : 'failing') : disabled_reason === 'gone' ? 'gone' : 'disabled'} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
+      text: `${health} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
     })),
   ];
 }

@@ -9,6 +9,7 @@ export const endpointFields = [
   'url',
   'description',
   'event_types',
+  'health',
   'enabled',
   'disabled_reason',
   'disabled_at',
@@ -33,13 +34,13 @@ const disabledTexts = {
 
 /** Whether deliveries are sent to an endpoint now, and if not, why. */
 export function stateOf(
-  { enabled, disabled_reason, breaker }: Endpoint,
+  { enabled, disabled_reason, breaker, health }: Endpoint,
   nowMillis: number,
 ): string {
   if (!enabled) return disabledTexts[disabled_reason ?? 'operator'];
   switch (breaker.state) {
     case 'closed':
-      return 'enabled';
+      return health === 'degraded' ? 'degraded' : 'enabled';
     case 'probing':
       return 'probing';
     case 'open':

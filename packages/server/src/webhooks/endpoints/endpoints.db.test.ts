@@ -138,6 +138,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     url,
     description: null,
     event_types: ['*'],
+    health: 'ok',
     enabled: true,
     disabled_reason: null,
     disabled_at: null,

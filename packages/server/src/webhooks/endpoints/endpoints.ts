@@ -41,6 +41,7 @@ export function showEndpoint(row: queries.EndpointRow) {
     url: plain.url,
     description: plain.description,
     event_types: plain.event_types,
+    health: plain.health,
     enabled: plain.enabled,
     disabled_reason: plain.disabled_reason,
     disabled_at: plain.disabled_at,

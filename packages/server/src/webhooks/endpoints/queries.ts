@@ -1,7 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { BreakerState, DisabledReason } from '../values.ts';
+import { hourNow } from '../queries.ts';
+import type { BreakerState, DisabledReason, EndpointHealth } from '../values.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = {
@@ -10,6 +11,7 @@ export type EndpointRow = {
   url: string;
   description: string | null;
   event_types: string[];
+  health: EndpointHealth;
   enabled: boolean;
   disabled_reason: DisabledReason | null;
   disabled_at: string | null;
@@ -46,7 +48,7 @@ export type EndpointSettings = Pick<
 >;
 
 /** The tenants that the caller may touch; null means all. */
-type Reach = readonly string[] | null;
+export type Reach = readonly string[] | null;
 
 /**
  * How far the queued and pending deliveries of an endpoint are counted. The count goes along an index, but a list of
@@ -59,7 +61,28 @@ const backlog = sql`(select count(*) from (
     limit ${raw(String(mostCounted))}
   ) as waiting)`;
 
-const columns = sql`id, tenant, url, description, event_types, enabled, disabled_reason,
+const recentHours = sql`h.hour >= ${hourNow} - interval '1 hour'`;
+/** Whether more than one in twenty of some attempts failed; null: there were none. */
+const isUnsteady = sql`20 * sum(h.failed + h.abandoned) > nullif(sum(h.delivered + h.failed + h.abandoned), 0)`;
+
+/** The endpoints of which more than one in twenty attempts of this hour and the one before failed. */
+export const unsteadyIds = sql`array(
+  select h.endpoint_id from endpoint_hours h where ${recentHours} group by h.endpoint_id having ${isUnsteady})`;
+
+/**
+ * How an endpoint fares. One whose last attempt failed is degraded also when there was none for hours: it may wait for a
+ * far retry. Of a busy one, a single failure says nothing.
+ */
+export const health = sql`case
+  when not enabled then case when disabled_reason = 'gone' then 'gone' else 'disabled' end
+  when paused_until is not null then 'failing'
+  when coalesce((
+    select ${isUnsteady} from endpoint_hours h
+    where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id and ${recentHours}
+  ), failures_in_row > 0) then 'degraded'
+  else 'ok' end`;
+
+export const columns = sql`id, tenant, url, description, event_types, ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   disable_after_days, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end
@@ -111,102 +134,6 @@ export async function listEndpoints(
       and (${tenant}::text is null or (tenant, id) > (${tenant}, ${id}))
     order by tenant, id limit ${page.limit}`);
 }
-
-/** Endpoints that fail or are gone. It is written as the condition of the index that has only these. */
-const isTroubled = sql`deleted_at is null
-  and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`;
-const isFailing = sql`enabled and paused_until is not null`;
-
-type TroubledCounts = { failing: number; degraded: number; gone: number; disabled: number };
-
-/** How many endpoints fare ill, each counted once. Those that an operator has disabled do not count. */
-export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
-  const rows = await db.query<TroubledCounts>(sql`
-    select count(*) filter (where ${isFailing})::int as failing,
-      count(*) filter (where enabled and paused_until is null)::int as degraded,
-      count(*) filter (where not enabled and disabled_reason = 'gone')::int as gone,
-      count(*) filter (where not enabled and disabled_reason = 'failing')::int as disabled
-    from webhook_endpoints where ${isTroubled} and ${inReach(reach)}`);
-  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0 };
-}
-
-/** Lists these endpoints: first those that are paused, then those that are gone, then by failures in a row. */
-export async function listTroubled(
-  db: Queryable,
-  reach: Reach,
-  limit: number,
-): Promise<EndpointRow[]> {
-  return db.query<EndpointRow>(sql`
-    select ${columns} from webhook_endpoints
-    where id in (
-      select id from webhook_endpoints
-      where ${isTroubled} and (enabled or disabled_reason in ('gone', 'failing')) and ${inReach(reach)}
-      order by ${isFailing} desc, enabled, failures_in_row desc, id limit ${limit}
-    )
-    order by ${isFailing} desc, enabled, failures_in_row desc, webhook_endpoints.id`);
-}
-
-/**
- * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, and that is null
- * otherwise.
- */
-export type FailingEndpoint = {
-  id: string;
-  tenant: string;
-  url: string;
-  state: 'failing' | 'gone' | 'disabling' | 'disabled';
-  since: string;
-  until: string | null;
-};
-
-/** So many are told of; whoever has more has one reason for all of them. */
-const mostFailing = 1000;
-
-/** Without an attempt for a day, nobody knows whether an endpoint still fails: it must not be disabled for that. */
-const failedLately = sql`exists (
-  select from endpoint_hours h where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id
-    and h.hour > now() - interval '1 day' and h.failed + h.abandoned > 0
-)`;
-const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is not null`;
-const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
-
-/**
- * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
- * within a day; and those that are disabled because they are gone, or failed for long.
- */
-export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
-  return db.query<FailingEndpoint>(sql`
-    select id, tenant, url, state, ${instantText('since')} as since, ${instantText('until')} as until
-    from (
-      select id, tenant, url, failing_since as since, null::timestamptz as until, 'failing' as state
-      from webhook_endpoints
-      where ${isTroubled} and ${isFailingSince} and failing_since <= now() - interval '1 hour'
-      union all
-      select id, tenant, url, disabled_at, null,
-        case disabled_reason when 'gone' then 'gone' else 'disabled' end
-      from webhook_endpoints
-      where ${isTroubled} and not enabled and disabled_reason in ('gone', 'failing')
-      union all
-      select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
-      where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()
-        and ${failedLately}
-    ) as told order by id, state limit ${raw(String(mostFailing))}`);
-}
-
-/** Disables these endpoints if they have failed for as long as their settings say. Their deliveries wait. */
-export async function disableFailing(
-  db: Queryable,
-  ids: readonly string[],
-): Promise<EndpointRow[]> {
-  return db.query<EndpointRow>(sql`
-    update webhook_endpoints set enabled = false, disabled_reason = 'failing', disabled_at = now(),
-      disabled_by = null, updated_at = now()
-    where webhook_endpoints.id = any(${ids}::text[]) and ${isTroubled} and ${isFailingSince}
-      and ${disabledFrom} <= now() and ${failedLately}
-    returning ${columns}`);
-}
-
-const inReach = (reach: Reach) => sql`(${reach}::text[] is null or tenant = any(${reach}::text[]))`;
 
 export async function findEndpoint(
   db: Queryable,

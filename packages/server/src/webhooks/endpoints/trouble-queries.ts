@@ -1,0 +1,105 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
+
+/** Endpoints that may fail or are gone. It is written as the condition of the index that has only these. */
+const isTroubled = sql`deleted_at is null
+  and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`;
+
+/** The health of endpoints that need somebody, found without a look at all others. Those that an operator has disabled are none. */
+const troubled = (reach: Reach) => sql`(
+  select id, enabled, failures_in_row, health from (
+    select id, enabled, disabled_reason, failures_in_row, ${health} as health from webhook_endpoints
+    where ((${isTroubled}) or (deleted_at is null and id = any(${unsteadyIds})))
+      and (${reach}::text[] is null or tenant = any(${reach}::text[]))
+  ) as looked_at
+  where health in ('failing', 'degraded', 'gone') or (health = 'disabled' and disabled_reason = 'failing')
+) as troubled`;
+
+type TroubledCounts = { failing: number; degraded: number; gone: number; disabled: number };
+
+/** How many endpoints fare ill, each counted once. */
+export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
+  const rows = await db.query<TroubledCounts>(sql`
+    select count(*) filter (where health = 'failing')::int as failing,
+      count(*) filter (where health = 'degraded')::int as degraded,
+      count(*) filter (where health = 'gone')::int as gone,
+      count(*) filter (where health = 'disabled')::int as disabled
+    from ${troubled(reach)}`);
+  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0 };
+}
+
+/** Lists these endpoints: first those that are paused, then those that are disabled, then by failures in a row. */
+export async function listTroubled(
+  db: Queryable,
+  reach: Reach,
+  limit: number,
+): Promise<EndpointRow[]> {
+  const order = sql`health = 'failing' desc, enabled, failures_in_row desc, id`;
+  return db.query<EndpointRow>(sql`
+    select * from (
+      select ${columns} from webhook_endpoints
+      where webhook_endpoints.id in (select id from ${troubled(reach)} order by ${order} limit ${limit})
+    ) as shown order by ${order}`);
+}
+
+/**
+ * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, and that is null
+ * otherwise.
+ */
+export type FailingEndpoint = {
+  id: string;
+  tenant: string;
+  url: string;
+  state: 'failing' | 'gone' | 'disabling' | 'disabled';
+  since: string;
+  until: string | null;
+};
+
+/** So many are told of; whoever has more has one reason for all of them. */
+const mostFailing = 1000;
+
+/** Without an attempt for a day, nobody knows whether an endpoint still fails: it must not be disabled for that. */
+const failedLately = sql`exists (
+  select from endpoint_hours h where h.lane = webhook_endpoints.lane and h.endpoint_id = webhook_endpoints.id
+    and h.hour > now() - interval '1 day' and h.failed + h.abandoned > 0
+)`;
+const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is not null`;
+const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
+
+/**
+ * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
+ * within a day; and those that are disabled because they are gone, or failed for long.
+ */
+export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
+  return db.query<FailingEndpoint>(sql`
+    select id, tenant, url, state, ${instantText('since')} as since, ${instantText('until')} as until
+    from (
+      select id, tenant, url, failing_since as since, null::timestamptz as until, 'failing' as state
+      from webhook_endpoints
+      where ${isTroubled} and ${isFailingSince} and failing_since <= now() - interval '1 hour'
+      union all
+      select id, tenant, url, disabled_at, null,
+        case disabled_reason when 'gone' then 'gone' else 'disabled' end
+      from webhook_endpoints
+      where ${isTroubled} and not enabled and disabled_reason in ('gone', 'failing')
+      union all
+      select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
+      where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()
+        and ${failedLately}
+    ) as told order by id, state limit ${raw(String(mostFailing))}`);
+}
+
+/** Disables these endpoints if they have failed for as long as their settings say. Their deliveries wait. */
+export async function disableFailing(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<EndpointRow[]> {
+  return db.query<EndpointRow>(sql`
+    update webhook_endpoints set enabled = false, disabled_reason = 'failing', disabled_at = now(),
+      disabled_by = null, updated_at = now()
+    where webhook_endpoints.id = any(${ids}::text[]) and ${isTroubled} and ${isFailingSince}
+      and ${disabledFrom} <= now() and ${failedLately}
+    returning ${columns}`);
+}
