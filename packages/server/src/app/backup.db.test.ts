@@ -1,8 +1,21 @@
-import { mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { findLastBackup, type Manifest } from '../backup/index.ts';
@@ -66,7 +79,13 @@ const save = (more: { isIncremental?: boolean; keep?: number } = {}) =>
     keep: null,
     ...more,
   });
-const verify = () => verifyBackup(tools(), { from: place, id: undefined });
+/** The same for another database. */
+const saveOf = (db: TestDatabase, more: { keep?: number } = {}) =>
+  backUp(
+    { ...tools(), settings: loadSettings({ DATABASE_URL: db.url, SVC_DATA_DIR: service.dataDir }) },
+    { out: place, isIncremental: true, passphrase: null, isVerified: false, keep: null, ...more },
+  );
+const verify = () => verifyBackup(tools(), { from: place });
 
 test('a backup holds all records of both tiers, and proves them by their content', async () => {
   const made = await backUp(tools(), {
@@ -83,9 +102,8 @@ test('a backup holds all records of both tiers, and proves them by their content
   expect((await findLastBackup(service.db))?.verified_at).not.toBeNull();
   expect(await listPlace(tools(), place)).toEqual([expect.objectContaining({ id: made.id })]);
   // Segments are links where the place is on the same file system.
-  const [tenant = ''] = await readdir(join(place, 'objects/records'));
-  const [name = ''] = await readdir(join(place, 'objects/records', tenant));
-  expect((await stat(join(place, 'objects/records', tenant, name))).nlink).toBe(2);
+  const [object = ''] = await listObjects();
+  expect((await stat(join(place, object))).nlink).toBe(2);
 });
 
 test('an incremental backup reads neither objects nor months again that have not changed', async () => {
@@ -135,20 +153,20 @@ test('verify names the file in which a byte was changed, and the one that is gon
 
 test('a changed manifest is no manifest, and a folder without one holds no backup', async () => {
   const { id } = await save();
-  const path = join(place, 'backups', id, 'manifest.json');
+  const path = await manifestPath(id);
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace(/"count":\d/, '"count":9'));
   await expect(verify()).rejects.toMatchObject({ code: 'backup_damaged' });
   await writeFile(path, text);
   const empty = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
-  const none = { from: empty, id: undefined };
+  const none = { from: empty };
   await expect(verifyBackup(tools(), none)).rejects.toMatchObject({ code: 'backup_not_found' });
   await rm(empty, { recursive: true });
 });
 
 test('without one of its objects there is no backup, and the next one is whole', async () => {
   const object = await findObject();
-  const path = join(service.dataDir, 'cold', object.replace(/^objects\//, ''));
+  const path = join(service.dataDir, 'cold', object.slice(object.indexOf('records/')));
   await rm(join(place, 'objects'), { recursive: true });
   await rename(path, `${path}.away`);
   const ids = async () => (await listPlace(tools(), place)).map(({ id }) => id);
@@ -166,7 +184,8 @@ test('without one of its objects there is no backup, and the next one is whole',
 
 test('with --keep only the newest backups stay, and what they need', async () => {
   await save();
-  await writeFile(join(place, 'tables', 'left.gz'), 'of a killed run');
+  const [database = ''] = await readdir(join(place, 'tables'));
+  await writeFile(join(place, 'tables', database, 'left.gz'), 'of a killed run');
   const objects = await listObjects();
   const made = await save({ isIncremental: true, keep: 1 });
   expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
@@ -179,6 +198,62 @@ test('with --keep only the newest backups stay, and what they need', async () =>
   expect(left).toEqual([...new Set(needed.map(({ key }) => key))].sort());
   expect((await listObjects()).length).toBe(made.objects);
   expect(objects.length).toBeGreaterThanOrEqual(made.objects);
+});
+
+test('another database in the place keeps what it likes, and removes nothing that is not its own', async () => {
+  const own = await listPlace(tools(), place);
+  const other = await createTestDatabase();
+  const made = await saveOf(other, { keep: 1 });
+  expect(made.removed).toBe(0);
+  expect(await listPlace(tools(), place)).toMatchObject([{ id: made.id }, ...own]);
+  expect(made.database).not.toBe(own[0]?.database);
+  expect((await save({ keep: 1 })).removed).toBe(own.length);
+  const both = (await listPlace(tools(), place)).map(({ database }) => database);
+  expect(both).toEqual([own[0]?.database, made.database]);
+  // The newest of all is not what anybody means.
+  await expect(verify()).rejects.toMatchObject({ code: 'usage_invalid' });
+  const database = made.database ?? '';
+  const { report } = await verifyBackup(tools(), { from: place, database });
+  expect(report.problem_count).toBe(0);
+  for (const kind of ['backups', 'objects', 'tables']) {
+    await rm(join(place, kind, database), { recursive: true, force: true });
+  }
+  await other.drop();
+});
+
+test('a backup that names no database is read, and removed by nobody', async () => {
+  const [{ id, database } = { id: '', database: '' }] = await listPlace(tools(), place);
+  for (const kind of ['objects', 'tables']) {
+    for (const name of await readdir(join(place, kind, database ?? ''))) {
+      await cp(join(place, kind, database ?? '', name), join(place, kind, name), {
+        recursive: true,
+      });
+    }
+  }
+  const { database: _, ...manifest } = await readManifest(id);
+  const body = JSON.stringify({ ...manifest, id: 'old' }).replaceAll(
+    `tables/${database}/`,
+    'tables/',
+  );
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  await mkdir(join(place, 'backups/old'));
+  const path = join(place, 'backups/old/manifest.json');
+  await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
+  await save({ keep: 1 });
+  expect(await listPlace(tools(), place)).toMatchObject([
+    { id: 'old', database: null },
+    { database },
+  ]);
+  const { report } = await verifyBackup(tools(), { from: place, id: 'old' });
+  expect(report.problem_count).toBe(0);
+  await rm(join(place, 'backups/old'), { recursive: true });
+});
+
+test('a database that is a copy, or was set back, removes no backup that it does not know', async () => {
+  const [newest] = await listPlace(tools(), place);
+  await service.db.query(sql`delete from backups where id >= ${newest?.id}`);
+  await expect(save({ keep: 1 })).rejects.toMatchObject({ code: 'backup_foreign' });
+  expect(await listPlace(tools(), place)).toContainEqual(newest);
 });
 
 test('a place that cannot be a folder is named', async () => {
@@ -230,7 +305,8 @@ async function findObject(): Promise<string> {
   const [row] = await service.db.query<{ key: string }>(
     sql`select object_key as key from segments order by 1 limit 1`,
   );
-  return `objects/${row?.key}`;
+  const [database = ''] = await readdir(join(place, 'objects'));
+  return `objects/${database}/${row?.key}`;
 }
 
 const listObjects = () => listFiles('objects');
@@ -244,8 +320,13 @@ async function listFiles(folder: string): Promise<string[]> {
 }
 
 async function readManifest(id: string): Promise<Manifest> {
-  const text = await readFile(join(place, 'backups', id, 'manifest.json'), 'utf8');
+  const text = await readFile(await manifestPath(id), 'utf8');
   return JSON.parse(text).backup;
+}
+
+async function manifestPath(id: string): Promise<string> {
+  const [database = ''] = await readdir(join(place, 'backups'));
+  return join(place, 'backups', database, id, 'manifest.json');
 }
 
 function monthOf({ tables }: Manifest, month: string) {

@@ -3,7 +3,9 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
 import {
+  type BackupChoice,
   type BackupReport,
+  findBackup,
   listBackups,
   type Manifest,
   makePlaceFolder,
@@ -40,7 +42,10 @@ export type BackupTools = {
 };
 
 /** A backup, as the command line tells it. */
-export type BackupSummary = Pick<Manifest, 'id' | 'taken_at' | 'release' | 'size_bytes'> & {
+export type BackupSummary = Pick<
+  Manifest,
+  'id' | 'database' | 'taken_at' | 'release' | 'size_bytes'
+> & {
   readonly place: string;
   readonly records: number;
   readonly objects: number;
@@ -53,7 +58,7 @@ export type BackUpOptions = {
   /** Under what the secret key is encrypted; null leaves it out. */
   readonly passphrase: string | null;
   readonly isVerified: boolean;
-  /** So many backups stay in the place; null for all. */
+  /** So many backups of this database stay in the place; null for all. */
   readonly keep: number | null;
 };
 
@@ -96,12 +101,13 @@ export async function backUp(
 /** Reads a backup back and says what of it is not as it was written. It needs no database, and changes nothing. */
 export async function verifyBackup(
   tools: BackupTools,
-  { from, id }: { from: string; id: string | undefined },
+  { from, ...choice }: { from: string } & BackupChoice,
 ): Promise<BackupSummary & { report: BackupReport }> {
   const { signal } = tools;
   return withClosers(async (closers) => {
     const place = await openPlaceOf(from, tools, closers);
-    const manifest = await readManifest(place, id, signal);
+    const name = await findBackup(place, choice, signal);
+    const manifest = await readManifest(place, name, signal);
     const report = await verifyAt(place, manifest, tools, closers);
     return { ...summarize(place, manifest), report };
   });
@@ -113,8 +119,8 @@ export async function listPlace(tools: BackupTools, from: string): Promise<Backu
   return withClosers(async (closers) => {
     const place = await openPlaceOf(from, tools, closers);
     const found: BackupSummary[] = [];
-    for (const id of (await listBackups(place, signal)).reverse()) {
-      found.push(summarize(place, await readManifest(place, id, signal)));
+    for (const name of (await listBackups(place, signal)).reverse()) {
+      found.push(summarize(place, await readManifest(place, name, signal)));
     }
     return found;
   });
@@ -201,9 +207,10 @@ async function verifyAt(
 }
 
 export function summarize(place: Place, manifest: Manifest): BackupSummary {
-  const { id, taken_at, release, size_bytes } = manifest;
+  const { id, database, taken_at, release, size_bytes } = manifest;
   return {
     id,
+    database,
     place: place.location,
     taken_at,
     release,

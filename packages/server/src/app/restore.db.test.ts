@@ -73,7 +73,6 @@ const toolsFor = (env: Record<string, string>) => ({
 const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string> = {}) =>
   restoreBackup(toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir, ...env }), {
     from: place,
-    id: undefined,
     isDrill: false,
     isAdopting: false,
     findPassphrase: async () => passphrase,
@@ -143,6 +142,12 @@ test('a restored database has all rows, its own store and key, and an audit chai
     await readFile(join(service.dataDir, 'secret-key'), 'utf8'),
   );
   expect((await stat(key)).mode & 0o777).toBe(0o600);
+  // It is a database of its own, and leaves the backups of the other alone.
+  const out = { out: place, isIncremental: true, passphrase: null, isVerified: false, keep: 1 };
+  const settings = { DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir };
+  const made = await backUp(toolsFor(settings), out);
+  expect(made.removed).toBe(0);
+  await rm(join(place, 'backups', made.database ?? ''), { recursive: true });
   // What was restored once is not restored a second time.
   await expect(restore()).rejects.toMatchObject({ code: 'database_not_empty' });
 });
@@ -178,7 +183,7 @@ test('a half restored database serves nobody, and the next restore goes on', asy
 });
 
 test('a backup of a newer release is refused, and one under another passphrase', async () => {
-  const path = join(place, 'backups', id, 'manifest.json');
+  const path = await manifestPath();
   const text = await readFile(path, 'utf8');
   const manifest = JSON.parse(text).backup;
   manifest.migrations.push({ name: '9999-later.sql', checksum: 'c' });
@@ -233,8 +238,13 @@ test('a restore that adopts the store puts back what it lacks', async () => {
   await rm(cold, { recursive: true });
 });
 
+async function manifestPath(): Promise<string> {
+  const [database = ''] = await readdir(join(place, 'backups'));
+  return join(place, 'backups', database, id, 'manifest.json');
+}
+
 async function readManifest() {
-  const text = await readFile(join(place, 'backups', id, 'manifest.json'), 'utf8');
+  const text = await readFile(await manifestPath(), 'utf8');
   return JSON.parse(text).backup as {
     tables: { name: string; parts: { files: { key: string }[] }[] }[];
   };

@@ -3,6 +3,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
 import {
+  type BackupChoice,
+  findBackup,
   type Manifest,
   openKey,
   type Place,
@@ -30,9 +32,8 @@ import {
 import { type ColdTier, openColdTier } from './cold-tier.ts';
 import { openOwnDatabase } from './database.ts';
 
-export type RestoreOptions = {
+export type RestoreOptions = BackupChoice & {
   readonly from: string;
-  readonly id: string | undefined;
   /** Restores into a scratch folder with a PostgreSQL of its own, and removes it again. */
   readonly isDrill: boolean;
   /** Takes the store over, although it has gone on with another database. */
@@ -61,7 +62,8 @@ export async function restoreBackup(
 ): Promise<Restored> {
   return withClosers(async (closers) => {
     const place = await openPlaceOf(options.from, tools, closers);
-    const manifest = await readManifest(place, options.id, tools.signal);
+    const name = await findBackup(place, options, tools.signal);
+    const manifest = await readManifest(place, name, tools.signal);
     const settings = options.isDrill ? await makeScratch(tools, closers) : tools.settings;
     return restoreInto({ ...tools, settings }, { manifest, place, options, closers });
   });

@@ -1,6 +1,14 @@
 export { backupFigures } from './figures.ts';
 export type { Manifest } from './manifest.ts';
-export { listBackups, makePlaceFolder, openPlace, type Place, readManifest } from './place.ts';
+export {
+  type BackupChoice,
+  findBackup,
+  listBackups,
+  makePlaceFolder,
+  openPlace,
+  type Place,
+  readManifest,
+} from './place.ts';
 export { findLastBackup, isBackupOverdue, type LastBackup, noteVerified } from './queries.ts';
 export { restoreDatabase } from './restore.ts';
 export { type RestoredObjects, restoreObjects } from './restore-objects.ts';

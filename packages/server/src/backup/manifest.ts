@@ -44,6 +44,8 @@ export type SavedObject = {
 export type Manifest = {
   readonly format: typeof manifestFormat;
   readonly id: string;
+  /** Which database it is of: see `findDatabaseId`. Null in backups of releases that did not write it. */
+  readonly database: string | null;
   /** The moment that the backup shows, as an instant. */
   readonly taken_at: string;
   readonly release: string;
@@ -74,13 +76,24 @@ export function newManifest(parts: Omit<Manifest, 'format'>): Manifest {
   return { format: manifestFormat, ...parts };
 }
 
-export function manifestKey(id: string): string {
-  return `backups/${id}/manifest.json`;
+/** Which backup is meant. */
+export type BackupName = Pick<Manifest, 'id' | 'database'>;
+
+export function manifestKey({ id, database }: BackupName): string {
+  return `${folderOf('backups', database)}/${id}/manifest.json`;
 }
 
-/** The key of an object in a place. All backups there share the objects. */
-export function objectKey(key: string): string {
-  return `objects/${key}`;
+/** The key of an object in a place. All backups of a database share the objects. */
+export function objectKey(database: string | null, key: string): string {
+  return `${folderOf('objects', database)}/${key}`;
+}
+
+/**
+ * A folder of a place. Each database has its own: databases do not see each other's locks, so what the one has just
+ * brought, and no manifest names yet, would be nobody's to the other.
+ */
+export function folderOf(kind: 'backups' | 'objects' | 'tables', database: string | null): string {
+  return database === null ? kind : `${kind}/${database}`;
 }
 
 export function manifestText(manifest: Manifest): string {
@@ -97,7 +110,8 @@ export function parseManifest(text: string, where: string): Manifest {
     });
   }
   const manifest = JSON.parse(body) as Omit<Manifest, 'format'> & { format: number };
-  if (manifest.format === manifestFormat) return manifest as Manifest;
+  if (manifest.format === manifestFormat)
+    return { ...(manifest as Manifest), database: manifest.database ?? null };
   throw new AppError('backup_newer', {
     detail: `${where} has the form ${manifest.format}, which this release does not know. Use svcctl ${manifest.release} or newer.`,
   });

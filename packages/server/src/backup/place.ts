@@ -12,7 +12,13 @@ import {
   temporaryFolder,
 } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
-import { type Manifest, manifestKey, manifestText, parseManifest } from './manifest.ts';
+import {
+  type BackupName,
+  type Manifest,
+  manifestKey,
+  manifestText,
+  parseManifest,
+} from './manifest.ts';
 
 /** Where backups lie: a folder, or a bucket and a prefix. It is a store of objects whose errors speak of a place. */
 export type Place = ObjectStore;
@@ -68,33 +74,73 @@ export function toPlaceError(error: unknown): unknown {
 }
 
 /** The ids of the whole backups in a place, the oldest first. */
-export async function listBackups(place: Place, signal: AbortSignal): Promise<string[]> {
-  const ids: string[] = [];
+export async function listBackups(place: Place, signal: AbortSignal): Promise<BackupName[]> {
+  const names: BackupName[] = [];
   for await (const { key } of place.list('backups/', signal)) {
-    const [, id] = /^backups\/([^/]+)\/manifest\.json$/.exec(key) ?? [];
-    if (id !== undefined) ids.push(id);
+    const [, database = null, id] =
+      /^backups\/(?:([^/]+)\/)?([^/]+)\/manifest\.json$/.exec(key) ?? [];
+    if (id !== undefined) names.push({ id, database });
   }
   // Ids begin with the time.
-  return ids.sort();
+  return names.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Reads the manifest of a backup, by default of the newest. Throws `backup_not_found`, `backup_damaged`, `backup_newer`. */
-export async function readManifest(
+/** Those of one database, the oldest first. */
+export async function listOwnBackups(
   place: Place,
-  id: string | undefined,
+  database: string,
   signal: AbortSignal,
-): Promise<Manifest> {
-  const found = id ?? (await listBackups(place, signal)).at(-1);
-  if (found === undefined) {
+): Promise<BackupName[]> {
+  return (await listBackups(place, signal)).filter((each) => each.database === database);
+}
+
+/** Which backup is asked for: the newest, unless more is said. */
+export type BackupChoice = {
+  readonly id?: string | undefined;
+  readonly database?: string | undefined;
+};
+
+/**
+ * Finds the backup that is asked for. Throws `backup_not_found`, and `usage_invalid` where the newest is asked for and
+ * there are several databases.
+ */
+export async function findBackup(
+  place: Place,
+  { id, database }: BackupChoice,
+  signal: AbortSignal,
+): Promise<BackupName> {
+  const found = (await listBackups(place, signal)).filter(
+    (each) => (id ?? each.id) === each.id && (database ?? each.database) === each.database,
+  );
+  const last = found.at(-1);
+  if (last === undefined) {
+    const which = `${id === undefined ? '' : ` ${id}`}${database === undefined ? '' : ` of ${database}`}`;
+    const advice =
+      which === ''
+        ? 'Give the place that svcctl backup --out was given.'
+        : 'svcctl backup ls lists those that are there.';
     throw new AppError('backup_not_found', {
-      detail: `${place.location} holds no whole backup. Give the place that svcctl backup --out was given.`,
+      detail: `${place.location} holds no whole backup${which}. ${advice}`,
     });
   }
-  const key = manifestKey(found);
+  const databases = new Set(found.map((each) => each.database ?? 'unknown'));
+  if (databases.size === 1) return last;
+  throw new AppError('usage_invalid', {
+    detail: `${place.location} holds backups of several databases: ${[...databases].join(', ')}. Say which by --database or --id; svcctl backup ls lists them.`,
+  });
+}
+
+/** Reads the manifest of a backup. Throws `backup_not_found`, `backup_damaged`, `backup_newer`. */
+export async function readManifest(
+  place: Place,
+  name: BackupName,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const key = manifestKey(name);
   const bytes = await readAll(place, key, signal).catch((error: unknown) => {
-    if (!(error instanceof ObjectMissing || error instanceof RangeError)) throw error;
+    if (!(error instanceof ObjectMissing)) throw error;
     throw new AppError('backup_not_found', {
-      detail: `${place.location} holds no whole backup ${found}. svcctl backup ls lists those that are there.`,
+      detail: `${place.location} holds no whole backup ${name.id}. svcctl backup ls lists those that are there.`,
       cause: error,
     });
   });
@@ -126,8 +172,8 @@ export async function putManifest(
     await writeFile(path, manifestText(manifest), { mode: 0o600 }).catch((error: unknown) => {
       throw toPlaceError(fromFileSystem(error, `The manifest cannot be written to ${spoolDir}`));
     });
-    await place.put(manifestKey(manifest.id), path, signal);
-    await readManifest(place, manifest.id, signal);
+    await place.put(manifestKey(manifest), path, signal);
+    await readManifest(place, manifest, signal);
   } finally {
     await rm(path, { force: true });
   }

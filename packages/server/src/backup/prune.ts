@@ -1,30 +1,38 @@
-import { type Manifest, manifestKey, objectKey } from './manifest.ts';
-import { listBackups, type Place, readManifest } from './place.ts';
+import { folderOf, type Manifest, manifestKey, objectKey } from './manifest.ts';
+import { listOwnBackups, type Place, readManifest } from './place.ts';
 import { eachSavedObject, type ReadTools } from './read-files.ts';
 import { filesOf } from './save-tables.ts';
 
 /**
- * Removes all but the newest `keep` backups of a place, and then what no other backup there needs, also what killed runs
+ * Removes all but the newest `keep` backups of a database, and then what none of its others needs, also what killed runs
  * have left. Manifests go first: after a kill the next run removes the rest. The caller holds the lock of the place, so
  * that nobody brings what is removed here. Throws `backup_damaged`, before anything is removed, when a backup that stays
  * does not tell what it needs.
  */
-export async function prune(tools: ReadTools, keep: number): Promise<{ removed: number }> {
+export async function prune(
+  tools: ReadTools,
+  { database, keep }: { database: string; keep: number },
+): Promise<{ removed: number }> {
   const { place, signal } = tools;
-  const ids = await listBackups(place, signal);
-  const staying = await Promise.all(ids.slice(-keep).map((id) => readManifest(place, id, signal)));
+  const names = await listOwnBackups(place, database, signal);
+  const staying = await Promise.all(
+    names.slice(-keep).map((name) => readManifest(place, name, signal)),
+  );
   const needed = new Set<string>();
   for (const manifest of staying) await addNeeded(manifest, tools, needed);
-  const going = ids.slice(0, -keep);
-  for (const id of going) await place.remove(manifestKey(id), signal);
-  for (const prefix of ['objects/', 'tables/']) await removeOthers(place, prefix, needed, signal);
+  const going = names.slice(0, -keep);
+  for (const name of going) await place.remove(manifestKey(name), signal);
+  for (const kind of ['objects', 'tables'] as const) {
+    await removeOthers(place, `${folderOf(kind, database)}/`, needed, signal);
+  }
   return { removed: going.length };
 }
 
 async function addNeeded(manifest: Manifest, tools: ReadTools, needed: Set<string>): Promise<void> {
   const files = [...manifest.tables.flatMap(filesOf), ...manifest.objects.lists];
   for (const { key } of files) needed.add(key);
-  for await (const { key } of eachSavedObject(manifest, tools)) needed.add(objectKey(key));
+  for await (const { key } of eachSavedObject(manifest, tools))
+    needed.add(objectKey(manifest.database, key));
 }
 
 async function removeOthers(

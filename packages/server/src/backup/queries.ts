@@ -19,6 +19,29 @@ export type LastBackup = {
   readonly verified_at: string | null;
 };
 
+/**
+ * Names the database among all others: by the number of its server, its own there, and the time of the last restore. So
+ * a clone and a restored database have names of their own. A copy of the server's files keeps the name, as it must where
+ * a replica takes over.
+ */
+export async function findDatabaseId(db: Queryable): Promise<string> {
+  const [row] = await db.query<{ id: string }>(sql`
+    select left(encode(sha256(convert_to(concat_ws(' ', system_identifier,
+      (select oid from pg_database where datname = current_database()),
+      (select extract(epoch from max(started_at)) from restores)), 'UTF8')), 'hex'), 12) as id
+    from pg_control_system()`);
+  if (row === undefined) throw new Error('the database has no number');
+  return row.id;
+}
+
+/** Whether all backups that the database knows are older than this one. */
+export async function isOlderThan(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query<{ is_older: boolean }>(
+    sql`select coalesce(max(id) < ${id}, true) as is_older from backups`,
+  );
+  return rows[0]?.is_older ?? true;
+}
+
 /** Finds the newest backup that is whole; undefined when there is none. */
 export async function findLastBackup(db: Queryable): Promise<LastBackup | undefined> {
   const [last] = await db.query<LastBackup>(sql`

@@ -34,7 +34,7 @@ export async function restoreObjects(
     const found = await store.head(object.key, signal);
     if (found?.sizeBytes !== object.size_bytes) {
       if (mayWrite) {
-        await bring(object, tools);
+        await bring(object, { ...tools, key: objectKey(manifest.database, object.key) });
         brought += 1;
       } else missing += 1;
     }
@@ -57,9 +57,8 @@ export async function restoreObjects(
 
 async function bring(
   object: SavedObject,
-  { place, store, spoolDir, signal }: ReadTools & { readonly store: ObjectStore },
+  { place, store, key, spoolDir, signal }: ReadTools & { store: ObjectStore; key: string },
 ): Promise<void> {
-  const key = objectKey(object.key);
   const inPlace = place.pathOf(key);
   const path = inPlace ?? join(spoolDir, `restore-${process.pid}-${randomUUID()}`);
   const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };

@@ -32,18 +32,19 @@ export type ObjectSaver = {
 export function createObjectSaver(tools: {
   readonly source: ObjectStore;
   readonly place: Place;
+  readonly database: string;
   readonly spoolDir: string;
   readonly sizes: Map<string, number>;
   readonly trusted: ReadonlySet<string>;
   readonly onObject: (bytes: number) => void;
 }): ObjectSaver {
-  const { source, place, spoolDir, sizes, trusted } = tools;
+  const { source, place, database, spoolDir, sizes, trusted } = tools;
   /** What this run has brought or read already. */
   const done = new Set<string>();
   let newBytes = 0;
 
   async function bring(row: ObjectRow, signal: AbortSignal): Promise<void> {
-    const target = objectKey(row.key);
+    const target = objectKey(database, row.key);
     if (done.has(row.key)) return;
     const isThere =
       sizes.get(target) === row.size_bytes &&

@@ -1,7 +1,13 @@
 import { copyTable } from '../platform/postgres/copy-out.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { isSameTriple } from '../records/segments.ts';
-import type { Manifest, PackedFile, SavedTable, TablePart } from './manifest.ts';
+import {
+  folderOf,
+  type Manifest,
+  type PackedFile,
+  type SavedTable,
+  type TablePart,
+} from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
 import { type LiveTable, listMonths, sumMonth } from './queries.ts';
@@ -13,6 +19,7 @@ const connections = 3;
 
 type Options = {
   readonly place: Place;
+  readonly database: string;
   readonly spoolDir: string;
   readonly signal: AbortSignal;
   /** The backup whose files are taken for the months that have not changed; null for none. */
@@ -78,7 +85,7 @@ async function savePart(
     try {
       const { files, newBytes } = await packRows(copy, {
         ...options,
-        folder: `tables/${table.name}`,
+        folder: `${folderOf('tables', options.database)}/${table.name}`,
         // A row may refer to another one of its table, so all of them are loaded at once.
         fileBytes: table.refers_to.length > 0 ? Number.POSITIVE_INFINITY : options.fileBytes,
         onRows: (rows) => {

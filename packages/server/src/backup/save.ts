@@ -6,9 +6,9 @@ import type { Database } from '../platform/postgres/database.ts';
 import { listTables } from '../platform/postgres/migrate.ts';
 import { openSnapshot, type Snapshot } from '../platform/postgres/snapshot.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
-import { type Manifest, newManifest, type SavedObject } from './manifest.ts';
+import { folderOf, type Manifest, newManifest, type SavedObject } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
-import { listBackups, listSizes, type Place, putManifest, readManifest } from './place.ts';
+import { listOwnBackups, listSizes, type Place, putManifest, readManifest } from './place.ts';
 import { prune } from './prune.ts';
 import * as queries from './queries.ts';
 import { eachSavedObject } from './read-files.ts';
@@ -37,13 +37,13 @@ export type SaveTools = {
 };
 
 export type SaveOptions = {
-  /** Reads neither objects nor months of records again that are as they were in the newest backup of the place. */
+  /** Reads neither objects nor months of records again that are as they were in the database's newest backup there. */
   readonly isIncremental: boolean;
   readonly secretKey: SealedKey | null;
   readonly release: string;
   /** Rows of earlier backups are forgotten after so many days; 0 for never. */
   readonly historyDays: number;
-  /** So many backups stay in the place; null for all. */
+  /** So many backups of the database stay in the place; null for all. */
   readonly keep: number | null;
   /** How many bytes of rows begin a new file. */
   readonly fileBytes?: number | undefined;
@@ -79,14 +79,16 @@ async function saveAlone(tools: SaveTools, options: SaveOptions): Promise<Saved>
   const { db, place } = tools;
   const { isIncremental, historyDays, keep } = options;
   const id = newId();
+  const database = await queries.findDatabaseId(db);
+  if (keep !== null) await refuseForeign(tools, database);
   await queries.insertRun(db, { id, place: place.location, isIncremental });
   try {
-    const saved = await write(tools, options, id);
+    const saved = await write(tools, options, { id, database });
     const { taken_at: takenAt, records, size_bytes: sizeBytes } = saved.manifest;
     const { newBytes } = saved;
     await queries.finishRun(db, { id, takenAt, records: records.count, sizeBytes, newBytes });
     if (historyDays > 0) await queries.forgetRuns(db, historyDays);
-    const { removed } = keep === null ? { removed: 0 } : await prune(tools, keep);
+    const { removed } = keep === null ? { removed: 0 } : await prune(tools, { database, keep });
     return { ...saved, removed };
   } catch (error) {
     const { code, detail } = tellOf(error, tools.signal);
@@ -112,11 +114,11 @@ function newId(): string {
 async function write(
   tools: SaveTools,
   options: SaveOptions,
-  id: string,
+  { id, database }: { id: string; database: string },
 ): Promise<Omit<Saved, 'removed'>> {
   const { place, spoolDir, signal } = tools;
-  const former = options.isIncremental ? await findFormer(place, signal) : null;
-  const { snapshot, saver, objects } = await saveObjects(tools, options, former);
+  const former = options.isIncremental ? await findFormer(tools, database) : null;
+  const { snapshot, saver, objects } = await saveObjects(tools, options, { database, former });
   try {
     const [live, migrations, records] = await snapshot.read(async (connection) => [
       await queries.describeTables(connection, await listSavedTables()),
@@ -126,6 +128,7 @@ async function write(
     let rows = 0;
     const saved = await saveTables(snapshot, live, {
       ...tools,
+      database,
       former,
       isTrusting: options.isIncremental,
       fileBytes: options.fileBytes,
@@ -141,6 +144,7 @@ async function write(
     const files = [...saved.tables.flatMap(filesOf), ...objects.lists];
     const manifest = newManifest({
       id,
+      database,
       taken_at: snapshot.takenAt,
       release: options.release,
       migrations,
@@ -184,8 +188,23 @@ async function listSavedTables(): Promise<string[]> {
   return (await listTables()).filter((name) => !leftOut.includes(name));
 }
 
-async function findFormer(place: Place, signal: AbortSignal): Promise<Manifest | null> {
-  const newest = (await listBackups(place, signal)).at(-1);
+/**
+ * Throws `backup_foreign` when the newest backup of the database is one that it knows nothing of: then another copy of
+ * its files makes backups there, too, and each would remove the other's.
+ */
+async function refuseForeign({ db, place, signal }: SaveTools, database: string): Promise<void> {
+  const newest = (await listOwnBackups(place, database, signal)).at(-1);
+  if (newest === undefined || !(await queries.isOlderThan(db, newest.id))) return;
+  throw new AppError('backup_foreign', {
+    detail: `${place.location} holds the backup ${newest.id} of ${database}, which this database has not made: it is a copy of that one, or was set back. Give it a place of its own, or leave out --keep.`,
+  });
+}
+
+async function findFormer(
+  { place, signal }: SaveTools,
+  database: string,
+): Promise<Manifest | null> {
+  const newest = (await listOwnBackups(place, database, signal)).at(-1);
   return newest === undefined ? null : readManifest(place, newest, signal);
 }
 
@@ -196,14 +215,15 @@ async function findFormer(place: Place, signal: AbortSignal): Promise<Manifest |
 async function saveObjects(
   tools: SaveTools,
   { isIncremental }: SaveOptions,
-  former: Manifest | null,
+  { database, former }: { database: string; former: Manifest | null },
 ): Promise<{ snapshot: Snapshot; saver: ObjectSaver; objects: Manifest['objects'] }> {
   const { db, place, signal } = tools;
   const total = await queries.countObjects(db);
   let [done, bytes] = [0, 0];
   const saver = createObjectSaver({
     ...tools,
-    sizes: await listSizes(place, 'objects/', signal),
+    database,
+    sizes: await listSizes(place, `${folderOf('objects', database)}/`, signal),
     trusted: await listTrusted(tools, former),
     onObject(sizeBytes) {
       done += 1;
@@ -243,7 +263,8 @@ async function saveObjects(
           yield Buffer.from(page.map((row) => `${JSON.stringify(toSaved(row))}\n`).join(''));
         }
       }
-      const target = { ...tools, folder: 'tables/objects', isTrusting: isIncremental };
+      const folder = `${folderOf('tables', database)}/objects`;
+      const target = { ...tools, folder, isTrusting: isIncremental };
       const { files } = await packRows(lines(), { ...target, signal: holding });
       return { ...sums, lists: files };
     });

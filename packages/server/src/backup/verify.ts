@@ -73,7 +73,8 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
     for await (const page of inPages(eachSavedObject(manifest, tools))) {
       objects += page.length;
       await sideBySide(page, limits, async (object) => {
-        const found = await verifyObject(object, tools, add);
+        const key = objectKey(manifest.database, object.key);
+        const found = await verifyObject({ ...object, key }, tools, add);
         if (found !== null) cold.push(found);
         advance(object.size_bytes);
       });
@@ -124,13 +125,13 @@ async function verifyTable(
   return found;
 }
 
-/** Reads an object. Returns what its records are; null when it is no segment, or is damaged. */
+/** Reads an object of the place. Returns what its records are; null when it is no segment, or is damaged. */
 async function verifyObject(
   object: SavedObject,
   { place, duckdb, spoolDir, signal }: VerifyTools,
   add: (problem: BackupProblem) => void,
 ): Promise<Triple | null> {
-  const key = objectKey(object.key);
+  const { key } = object;
   const inPlace = place.pathOf(key);
   const path = inPlace ?? join(spoolDir, `verify-${process.pid}-${randomUUID()}.parquet`);
   const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };

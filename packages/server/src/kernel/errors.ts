@@ -154,6 +154,7 @@ export const errorCatalogue = {
   backup_damaged: row(0, 1, false, 'A part of the backup is missing or is not what was written.'),
   backup_newer: row(0, 1, false, 'The backup was made by a newer release of svcctl.'),
   backup_busy: row(0, 6, true, 'Another backup to this place is under way.'),
+  backup_foreign: row(0, 6, false, 'A copy of the database has made backups in this place.'),
   backup_place_unavailable: row(
     0,
     5,

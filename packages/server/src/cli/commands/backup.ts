@@ -18,6 +18,7 @@ const leastPassphrase = 12;
 
 const summaryFields = [
   'id',
+  'database',
   'place',
   'taken_at',
   'release',
@@ -39,10 +40,10 @@ type CreateOptions = {
 export function fillBackup(command: Command, context: Context, release: string): void {
   command
     .description(
-      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while\nthe service goes on. Backups in one place share what they have in common. The same command goes on\nwith what a killed one has left.',
+      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while\nthe service goes on. Its backups in one place share what they have in common. The same command\ngoes on with what a killed one has left.',
     )
     .option('--out <place>', `where backups lie: ${placeHelp}`)
-    .option('--incremental', 'take from the newest backup there what has not changed, unread')
+    .option('--incremental', 'take from its newest backup there what has not changed, unread')
     .option(
       '--with-key',
       'also the key of webhook secrets, under a passphrase: SVC_BACKUP_PASSPHRASE, or asked',
@@ -50,7 +51,7 @@ export function fillBackup(command: Command, context: Context, release: string):
     .option('--verify', 'read the backup back at the end')
     .option(
       '--keep <n>',
-      'remove all but the newest n backups there, and what only they need',
+      'remove all but the newest n backups of this database there, and what only they need',
       wholeNumber(1),
     )
     .option(jsonFlags, jsonHelp)
@@ -86,7 +87,9 @@ async function create(context: Context, release: string, options: CreateOptions)
   if (report !== null) assertRight(context, report);
 }
 
-type FromOptions = { id?: string; json?: JsonOption };
+type FromOptions = { id?: string; database?: string; json?: JsonOption };
+
+export const databaseHelp = 'the newest of this database, where there are several';
 
 export function addBackupVerify(backup: Command, context: Context, release: string): void {
   const command = backup
@@ -97,6 +100,7 @@ export function addBackupVerify(backup: Command, context: Context, release: stri
     )
     .argument('<from>', placeHelp)
     .option('--id <id>', 'which backup; the newest unless given')
+    .option('--database <id>', databaseHelp)
     .option(jsonFlags, jsonHelp)
     .action((from: string, options: FromOptions) => verify(context, release, { from, ...options }));
   withExamples(command, [
@@ -108,10 +112,10 @@ export function addBackupVerify(backup: Command, context: Context, release: stri
 async function verify(
   context: Context,
   release: string,
-  { from, id, json }: FromOptions & { from: string },
+  { json, ...which }: FromOptions & { from: string },
 ): Promise<void> {
   const { app, tools, progress } = await openTools(context, release);
-  const found = await app.verifyBackup(tools, { from, id }).finally(() => progress.clear());
+  const found = await app.verifyBackup(tools, which).finally(() => progress.clear());
   const fields = [...summaryFields, 'report'];
   if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
   else await printProblems(context, found.report);
@@ -122,7 +126,9 @@ export function addBackupLs(backup: Command, context: Context, release: string):
   const command = backup
     .command('ls')
     .summary('list the backups in a place, the newest first')
-    .description('Lists the whole backups in a place, the newest first.')
+    .description(
+      'Lists the whole backups in a place, the newest first, and whose they are, if of several databases.',
+    )
     .argument('<from>', placeHelp)
     .option(jsonFlags, jsonHelp)
     .action((from: string, { json }: FromOptions) => list(context, release, { from, json }));
@@ -134,11 +140,17 @@ async function list(
   release: string,
   { from, json }: { from: string; json: JsonOption },
 ): Promise<void> {
+  const { app, tools } = await openTools(context, release);
+  const found = await app.listPlace(tools, from);
+  const areSeveral = new Set(found.map(({ database }) => database)).size > 1;
   const printer = createRowPrinter<BackupSummary>(context, {
     fields: summaryFields,
     json,
     columns: [
       { title: 'ID', value: (row) => row.id },
+      ...(areSeveral
+        ? [{ title: 'DATABASE', value: (row: BackupSummary) => row.database ?? 'unknown' }]
+        : []),
       {
         title: 'TAKEN AT',
         value: (row) => row.taken_at,
@@ -157,8 +169,6 @@ async function list(
       { title: 'KEY', value: (row) => (row.has_secret_key ? 'yes' : 'no') },
     ],
   });
-  const { app, tools } = await openTools(context, release);
-  const found = await app.listPlace(tools, from);
   await printer.write(found.map((row) => JSON.stringify(row)));
   await printer.end();
 }

@@ -4,13 +4,14 @@ import type { Context } from '../context.ts';
 import { formatInstant, formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
-import { askPassphrase, describe, openTools, placeHelp } from './backup.ts';
+import { askPassphrase, databaseHelp, describe, openTools, placeHelp } from './backup.ts';
 
 type App = typeof import('../../app.ts');
 type Restored = Awaited<ReturnType<App['restoreBackup']>>;
 
 const fields = [
   'id',
+  'database',
   'place',
   'taken_at',
   'release',
@@ -24,7 +25,13 @@ const fields = [
   'verification',
 ] as const satisfies readonly (keyof Restored)[];
 
-type Options = { id?: string; drill?: boolean; adoptStore?: boolean; json?: JsonOption };
+type Options = {
+  id?: string;
+  database?: string;
+  drill?: boolean;
+  adoptStore?: boolean;
+  json?: JsonOption;
+};
 
 export function fillRestore(command: Command, context: Context, release: string): void {
   command
@@ -33,6 +40,7 @@ export function fillRestore(command: Command, context: Context, release: string)
     )
     .argument('<from>', placeHelp)
     .option('--id <id>', 'which backup; the newest unless given')
+    .option('--database <id>', databaseHelp)
     .option('--drill', 'only try it, and touch nothing')
     .option(
       '--adopt-store',
@@ -50,7 +58,7 @@ export function fillRestore(command: Command, context: Context, release: string)
 async function restore(
   context: Context,
   release: string,
-  { from, id, drill = false, adoptStore = false, json }: Options & { from: string },
+  { drill = false, adoptStore = false, json, ...which }: Options & { from: string },
 ): Promise<void> {
   if (drill && adoptStore) {
     throw new AppError('usage_invalid', {
@@ -64,7 +72,7 @@ async function restore(
     if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
     return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
   };
-  const options = { from, id, isDrill: drill, isAdopting: adoptStore, findPassphrase };
+  const options = { ...which, isDrill: drill, isAdopting: adoptStore, findPassphrase };
   const done = await app.restoreBackup(tools, options).finally(() => progress.clear());
   if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
   else await printProblems(context, done.verification);
