@@ -5,15 +5,13 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { seedDeliveries } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
+import { type OutcomeRow, planOnce, recordOutcomes } from './outcome-queries.ts';
 import {
   claimDeliveries,
   findWaitingAmong,
   findWaitingEndpoints,
   followDueIndex,
   isAnythingDue,
-  type OutcomeRow,
-  planOnce,
-  recordOutcomes,
 } from './queries.ts';
 import { isStatus, startWorld, type World } from './testing/world.ts';
 

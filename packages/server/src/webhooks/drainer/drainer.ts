@@ -3,25 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ClaimedRow, HeadStart, Lease } from '../claim.ts';
-import { discardOfEndpoint } from '../dead-letters/discard.ts';
 import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { deliverOnce, endOf } from './deliver.ts';
+import { DueSearch } from './due-search.ts';
 import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import { restAfter, scanMillis } from './pace.ts';
-import {
-  claimDeliveries,
-  claimRows,
-  type DueEndpoint,
-  findWaitingAmong,
-  findWaitingEndpoints,
-  followDueIndex,
-  isAnythingDue,
-  releaseDeliveries,
-} from './queries.ts';
+import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 import type { WatchAttempt } from './watch-attempts.ts';
 
@@ -55,9 +45,6 @@ const pauseMillis = 500;
  * margin is given back, because its lease could end before the attempt does.
  */
 const leaseMarginSeconds = 15;
-/** How many deliveries of a deleted endpoint one statement discards. */
-const discardSize = 1000;
-
 /** A claim that the scheduler has booked as in flight. */
 type Reserved = { claim: Claim; wakes: number; isProbe: boolean };
 
@@ -77,6 +64,7 @@ export class Drainer {
   private readonly db: Database;
   private readonly options: DrainerOptions;
   private readonly scheduler: Scheduler;
+  private readonly search: DueSearch;
   private readonly configs: EndpointConfigs;
   private readonly writer: OutcomeWriter;
   private readonly holder: LaneHolder;
@@ -86,18 +74,8 @@ export class Drainer {
    * head starts that have not begun.
    */
   private readonly attempts = new Set<Promise<void>>();
-  /** Endpoints that were named by a wake-up and have to be looked up in the database first. */
-  private readonly unknown = new Set<string>();
-  private mustScan = false;
   private isStopping = false;
   private claiming: Promise<void> | undefined;
-  private looking: Promise<void> | undefined;
-  private discarding: Promise<void> | undefined;
-  private scanTimer: NodeJS.Timeout | undefined;
-  /** When the next scan is due (monotonic), so that a later one does not replace a sooner one. */
-  private scanAt = Number.POSITIVE_INFINITY;
-  /** Before this time no scan starts, so that scans leave the database most of its time. */
-  private restUntil = 0;
   private rateTimer: NodeJS.Timeout | undefined;
   private gatherTimer: NodeJS.Timeout | undefined;
   private pumping: NodeJS.Immediate | undefined;
@@ -122,21 +100,25 @@ export class Drainer {
     this.holder = holdLanes(db, {
       log,
       leaseSeconds: this.leaseSeconds,
-      onGain: () => this.scan(),
+      onGain: () => void this.search.scan(),
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
-        if (payload === '*') this.scan();
+        if (payload === '*') void this.search.scan();
         else this.wake(payload.split(' '));
       },
     });
-    this.scheduleScan(scanMillis);
+    this.search = new DueSearch(db, {
+      lanes: () => this.holder.lanes,
+      scheduler: this.scheduler,
+      log,
+      onLooked: () => this.pump(),
+    });
   }
 
   /** Resolves when nothing is due but deliveries of paused endpoints, or early when `signal` is aborted. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      this.scan();
-      await this.looking;
+      await this.search.scan();
       const isBusy =
         this.scheduler.inFlight > 0 || this.writer.backlog > 0 || this.claiming !== undefined;
       if (!isBusy && !(await isAnythingDue(this.db))) return;
@@ -147,13 +129,12 @@ export class Drainer {
   /** Stops claiming, gives the lanes back, and waits until running attempts have ended and are written. */
   async stop(): Promise<void> {
     this.isStopping = true;
-    clearTimeout(this.scanTimer);
+    const searched = this.search.stop();
     clearTimeout(this.rateTimer);
     clearTimeout(this.gatherTimer);
-    await this.looking;
     await this.claiming;
     // Others can go on with the lanes at once. Rows that are still under way here are leased, so nobody claims them.
-    await Promise.all([this.holder.stop(), this.discarding]);
+    await Promise.all([this.holder.stop(), searched]);
     while (this.attempts.size > 0) await Promise.all(this.attempts);
     await this.writer.drain();
     await this.options.sender.close();
@@ -173,11 +154,12 @@ export class Drainer {
    */
   wake(endpointIds: readonly string[]): string[] {
     const others: string[] = [];
+    const unknown: string[] = [];
     for (const id of endpointIds) {
       if (this.isStopping || !this.holder.lanes.has(laneOf(id))) others.push(id);
-      else if (!this.scheduler.wake(id)) this.unknown.add(id);
+      else if (!this.scheduler.wake(id)) unknown.push(id);
     }
-    if (this.unknown.size > 0) this.look();
+    this.search.lookAt(unknown);
     this.pump();
     return others;
   }
@@ -210,108 +192,6 @@ export class Drainer {
       }),
     );
     return { rooms, lease, begin: (rows) => end(begin(rows)) };
-  }
-
-  private scan(): void {
-    if (monotonicMillis() < this.restUntil) {
-      this.scheduleScan(0);
-      return;
-    }
-    this.mustScan = true;
-    this.look();
-  }
-
-  /** Schedules a scan in so many milliseconds, unless one is scheduled to come sooner. */
-  private scheduleScan(millis: number): void {
-    const now = monotonicMillis();
-    const at = Math.max(now + millis, this.restUntil);
-    if (this.isStopping || at >= this.scanAt) return;
-    clearTimeout(this.scanTimer);
-    this.scanAt = at;
-    this.scanTimer = setTimeout(
-      () => {
-        this.scanAt = Number.POSITIVE_INFINITY;
-        this.scan();
-      },
-      Math.ceil(at - now),
-    );
-  }
-
-  /** Looks for what is due. Only one look runs at a time; one more afterwards serves all who asked meanwhile. */
-  private look(): void {
-    if (this.isStopping) return;
-    this.looking ??= this.lookOnce().finally(() => {
-      this.looking = undefined;
-      if (this.mustScan) {
-        this.mustScan = false;
-        this.scan();
-      }
-      if (this.unknown.size > 0) this.look();
-      this.pump();
-    });
-  }
-
-  /** One look: over all lanes, which also finds the endpoints that were named, or only at those. */
-  private async lookOnce(): Promise<void> {
-    const isScan = this.mustScan;
-    const names = [...this.unknown];
-    this.mustScan = false;
-    this.unknown.clear();
-    const { lanes } = this.holder;
-    // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
-    this.scheduler.forget((lane) => lanes.has(lane));
-    let soonest = scanMillis;
-    // Lanes that are gained later are scanned then.
-    if (lanes.size === 0) return this.scheduleScan(soonest);
-    const askedAt = monotonicMillis();
-    try {
-      // Not in the session of the claims: a scan of many endpoints would hold them up.
-      const found = await this.db.transaction(async (connection) => {
-        await followDueIndex(connection, 'transaction');
-        return isScan
-          ? findWaitingEndpoints(connection, [...lanes])
-          : findWaitingAmong(connection, names, [...lanes]);
-      });
-      for (const endpoint of found) {
-        if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
-        // What is being attempted here would only lead to a claim of nothing, and meanwhile to no head start.
-        else if (endpoint.has_free && !endpoint.is_deleted) this.take(endpoint, askedAt);
-      }
-      this.discard(found.filter((endpoint) => endpoint.is_deleted));
-    } catch (error) {
-      this.options.log.warn({ err: error }, 'the drainer could not look for what is due');
-    }
-    const now = monotonicMillis();
-    if (isScan) this.restUntil = now + restAfter(now - askedAt);
-    this.scheduleScan(soonest);
-  }
-
-  private take(endpoint: DueEndpoint, askedAt: number): void {
-    if (endpoint.enabled && this.holder.lanes.has(endpoint.lane)) {
-      this.scheduler.learn(factsOf(endpoint), askedAt);
-    }
-  }
-
-  /**
-   * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
-   * rest.
-   */
-  private discard(deleted: readonly DueEndpoint[]): void {
-    if (deleted.length === 0) return;
-    this.discarding ??= this.discardAll(deleted).finally(() => {
-      this.discarding = undefined;
-    });
-  }
-
-  private async discardAll(deleted: readonly DueEndpoint[]): Promise<void> {
-    try {
-      for (const { id } of deleted) {
-        if (this.isStopping) return;
-        await discardOfEndpoint(this.db, id, discardSize);
-      }
-    } catch (error) {
-      this.options.log.warn({ err: error }, 'rows of a deleted endpoint could not be discarded');
-    }
   }
 
   /** Claims rows as long as there are any. All attempts that end in one turn of the event loop lead to one claim. */
@@ -466,16 +346,4 @@ function monotonicMillis(): number {
 
 function isPaused(claim: Claim): boolean {
   return claim.onlyProbes;
-}
-
-function factsOf(endpoint: DueEndpoint) {
-  return {
-    id: endpoint.id,
-    lane: endpoint.lane,
-    tenant: endpoint.tenant,
-    breaker: { failuresInRow: endpoint.failures_in_row, pausesInRow: endpoint.pauses_in_row },
-    pausedMillis: endpoint.paused_ms,
-    ratePerSecond: endpoint.rate_limit,
-    hasProbe: endpoint.has_probe,
-  };
 }

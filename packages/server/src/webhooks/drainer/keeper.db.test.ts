@@ -3,14 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
-import {
-  claimDeliveries,
-  disableGone,
-  lockLanes,
-  type OutcomeRow,
-  recordOutcomes,
-  storeBreakers,
-} from './queries.ts';
+import { disableGone, type OutcomeRow, recordOutcomes, storeBreakers } from './outcome-queries.ts';
+import { claimDeliveries, lockLanes } from './queries.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

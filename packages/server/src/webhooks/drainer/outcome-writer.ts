@@ -10,7 +10,7 @@ import {
   planOnce,
   recordOutcomes,
   storeBreakers,
-} from './queries.ts';
+} from './outcome-queries.ts';
 import type { BreakerChange } from './scheduler.ts';
 
 /** An attempt that has ended and whose outcome is to be written. */

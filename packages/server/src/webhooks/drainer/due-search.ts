@@ -1,0 +1,176 @@
+import type { Log } from '../../platform/log.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { discardOfEndpoint } from '../dead-letters/discard.ts';
+import { restAfter, scanMillis } from './pace.ts';
+import {
+  type DueEndpoint,
+  findWaitingAmong,
+  findWaitingEndpoints,
+  followDueIndex,
+} from './queries.ts';
+import type { Scheduler } from './scheduler.ts';
+
+type Options = {
+  /** The lanes that this process works on now. */
+  readonly lanes: () => ReadonlySet<number>;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+  /** Is called when a look has ended, and the scheduler knows what it found. */
+  readonly onLooked: () => void;
+};
+
+/** How many deliveries of a deleted endpoint one statement discards. */
+const discardSize = 1000;
+
+/**
+ * Looks for endpoints that have deliveries due and tells the scheduler of them: in all lanes when the next delivery
+ * comes due, and at endpoints that a wake-up has named. All times are monotonic or the database's own.
+ */
+export class DueSearch {
+  private readonly db: Database;
+  private readonly options: Options;
+  /** Endpoints that are to be looked up. */
+  private readonly named = new Set<string>();
+  private mustScan = false;
+  private isStopping = false;
+  private looking: Promise<void> | undefined;
+  private discarding: Promise<void> | undefined;
+  private scanTimer: NodeJS.Timeout | undefined;
+  /** When the next scan is due (monotonic), so that a later one does not replace a sooner one. */
+  private scanAt = Number.POSITIVE_INFINITY;
+  /** Before this time no scan starts, so that scans leave the database most of its time. */
+  private restUntil = 0;
+
+  constructor(db: Database, options: Options) {
+    this.db = db;
+    this.options = options;
+    this.scheduleScan(scanMillis);
+  }
+
+  /** Looks at all lanes, or soon when it rests after the last scan. Resolves when the look under way has ended. */
+  async scan(): Promise<void> {
+    if (performance.now() < this.restUntil) {
+      this.scheduleScan(0);
+      return;
+    }
+    this.mustScan = true;
+    this.look();
+    await this.looking;
+  }
+
+  /** Looks at these endpoints, whose deliveries may be due. */
+  lookAt(endpointIds: readonly string[]): void {
+    for (const id of endpointIds) this.named.add(id);
+    if (this.named.size > 0) this.look();
+  }
+
+  /** Begins nothing more. Resolves when what is under way has ended. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    clearTimeout(this.scanTimer);
+    await this.looking;
+    await this.discarding;
+  }
+
+  /** Schedules a scan in so many milliseconds, unless one is scheduled to come sooner. */
+  private scheduleScan(millis: number): void {
+    const now = performance.now();
+    const at = Math.max(now + millis, this.restUntil);
+    if (this.isStopping || at >= this.scanAt) return;
+    clearTimeout(this.scanTimer);
+    this.scanAt = at;
+    this.scanTimer = setTimeout(
+      () => {
+        this.scanAt = Number.POSITIVE_INFINITY;
+        void this.scan();
+      },
+      Math.ceil(at - now),
+    );
+  }
+
+  /** Only one look runs at a time; one more afterwards serves all who asked meanwhile. */
+  private look(): void {
+    if (this.isStopping) return;
+    this.looking ??= this.lookOnce().finally(() => {
+      this.looking = undefined;
+      if (this.mustScan) {
+        this.mustScan = false;
+        void this.scan();
+      }
+      if (this.named.size > 0) this.look();
+      this.options.onLooked();
+    });
+  }
+
+  /** One look: over all lanes, which also finds the endpoints that were named, or only at those. */
+  private async lookOnce(): Promise<void> {
+    const { scheduler, log } = this.options;
+    const isScan = this.mustScan;
+    const names = [...this.named];
+    this.mustScan = false;
+    this.named.clear();
+    const lanes = this.options.lanes();
+    // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
+    scheduler.forget((lane) => lanes.has(lane));
+    let soonest = scanMillis;
+    // Lanes that are gained later are scanned then.
+    if (lanes.size === 0) return this.scheduleScan(soonest);
+    const askedAt = performance.now();
+    try {
+      // Not in the session of the claims: a scan of many endpoints would hold them up.
+      const found = await this.db.transaction(async (connection) => {
+        await followDueIndex(connection, 'transaction');
+        return isScan
+          ? findWaitingEndpoints(connection, [...lanes])
+          : findWaitingAmong(connection, names, [...lanes]);
+      });
+      for (const endpoint of found) {
+        if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
+        // What is being attempted here would only lead to a claim of nothing, and meanwhile to no head start.
+        else if (endpoint.has_free && !endpoint.is_deleted && endpoint.enabled) {
+          if (lanes.has(endpoint.lane)) scheduler.learn(factsOf(endpoint), askedAt);
+        }
+      }
+      this.discard(found.filter((endpoint) => endpoint.is_deleted));
+    } catch (error) {
+      log.warn({ err: error }, 'the drainer could not look for what is due');
+    }
+    const now = performance.now();
+    if (isScan) this.restUntil = now + restAfter(now - askedAt);
+    this.scheduleScan(soonest);
+  }
+
+  /**
+   * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
+   * rest.
+   */
+  private discard(deleted: readonly DueEndpoint[]): void {
+    if (deleted.length === 0) return;
+    this.discarding ??= this.discardAll(deleted).finally(() => {
+      this.discarding = undefined;
+    });
+  }
+
+  private async discardAll(deleted: readonly DueEndpoint[]): Promise<void> {
+    try {
+      for (const { id } of deleted) {
+        if (this.isStopping) return;
+        await discardOfEndpoint(this.db, id, discardSize);
+      }
+    } catch (error) {
+      this.options.log.warn({ err: error }, 'rows of a deleted endpoint could not be discarded');
+    }
+  }
+}
+
+function factsOf(endpoint: DueEndpoint) {
+  return {
+    id: endpoint.id,
+    lane: endpoint.lane,
+    tenant: endpoint.tenant,
+    breaker: { failuresInRow: endpoint.failures_in_row, pausesInRow: endpoint.pauses_in_row },
+    pausedMillis: endpoint.paused_ms,
+    ratePerSecond: endpoint.rate_limit,
+    hasProbe: endpoint.has_probe,
+  };
+}

@@ -1,0 +1,163 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { configVersion, countedByHour } from '../queries.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
+
+/**
+ * Whether the attempt `given` was the last one of the delivery `d`. Discarding takes the lease away, so a discarded
+ * delivery counts, too.
+ */
+const isLastAttempt = sql`(d.lease = given.lease or d.status = 'discarded')`;
+
+/** One attempt and what it makes of its delivery. */
+export type OutcomeRow = {
+  lane: number;
+  id: string;
+  lease: number;
+  status: DeliveryStatus;
+  attempts: number;
+  maxAttempts: number;
+  /** Seconds until the next attempt; null when there is none. */
+  delaySeconds: number | null;
+  heldBy: string | null;
+  failureClass: FailureClass | null;
+  error: string | null;
+  httpStatus: number | null;
+  target: string;
+  /** Milliseconds since the attempt began. */
+  agoMillis: number;
+  durationMillis: number;
+  response: Buffer | null;
+};
+
+/** Makes a session plan each statement once, and not for each set of values, until this is called again. */
+export async function planOnce(session: Queryable): Promise<void> {
+  await session.query(sql`set plan_cache_mode = force_generic_plan`);
+  await session.query(sql`discard plans`);
+}
+
+/**
+ * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
+ * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged.
+ * They are counted in their hour by the same statement. Returns the ids of the deliveries that were changed.
+ */
+export async function recordOutcomes(
+  db: Queryable,
+  rows: readonly OutcomeRow[],
+): Promise<Set<string>> {
+  const column = <T>(pick: (row: OutcomeRow) => T): T[] => rows.map(pick);
+  const changed = await db.query<{ id: string }>(sql`
+    with given as (
+      select * from unnest(
+        ${column((row) => row.lane)}::smallint[], ${column((row) => row.id)}::text[],
+        ${column((row) => row.lease)}::bigint[], ${column((row) => row.status)}::text[],
+        ${column((row) => row.attempts)}::int[], ${column((row) => row.maxAttempts)}::int[],
+        ${column((row) => row.delaySeconds)}::float8[], ${column((row) => row.heldBy)}::text[],
+        ${column((row) => row.failureClass)}::text[], ${column((row) => row.error)}::text[],
+        ${column((row) => row.httpStatus)}::int[], ${column((row) => row.target)}::text[],
+        ${column((row) => row.agoMillis)}::float8[], ${column((row) => row.durationMillis)}::int[],
+        ${column((row) => row.response)}::bytea[]
+      ) as given (lane, id, lease, status, attempts, max_attempts, delay_seconds, held_by,
+        failure_class, error, http_status, target, ago_ms, duration_ms, response)
+    ), logged as (
+      insert into delivery_attempts (lane, delivery_id, number, started_at, duration_ms, target,
+        status, failure_class, error, response)
+      select given.lane, given.id, given.attempts, now() - make_interval(secs => ago_ms / 1000),
+        duration_ms, given.target, http_status, given.failure_class, given.error, response
+      from given
+      join deliveries d on d.lane = given.lane and d.id = given.id
+        and ${isLastAttempt}
+      on conflict (lane, delivery_id, number) do nothing
+    ), changed as (
+    update deliveries d set
+      status = given.status, version = d.version + 1, attempts = given.attempts,
+      max_attempts = given.max_attempts,
+      next_attempt_at = now() + make_interval(secs => given.delay_seconds), held_by = given.held_by,
+      is_probe = false, lease = null, leased_until = null, target = given.target,
+      last_status = coalesce(given.http_status, d.last_status), failure_class = given.failure_class,
+      error = given.error, last_attempt_at = now(),
+      finished_at = case when given.delay_seconds is null then now() end
+    from given where d.lane = given.lane and d.id = given.id and d.lease = given.lease
+    returning d.id, d.lane, d.endpoint_id, d.status
+    ), ${countedByHour}
+    select id from changed`);
+  return new Set(changed.map((row) => row.id));
+}
+
+/** Whether this keeper still has the lane of the endpoint `e`. */
+const isKeptBy = (keeper: number) =>
+  sql`exists (select from lanes where lanes.lane = e.lane and lanes.keeper = ${keeper})`;
+
+/** Stores the new states of breakers. Endpoints whose lanes have another keeper by now are left out. */
+export async function storeBreakers(
+  db: Queryable,
+  keeper: number,
+  changes: readonly {
+    endpointId: string;
+    failuresInRow: number;
+    pausesInRow: number;
+    pauseSeconds: number | null;
+    isClosed: boolean;
+  }[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  await db.query(sql`
+    update webhook_endpoints e set
+      failures_in_row = given.failures, pauses_in_row = given.pauses,
+      -- Fewer failures than before: there was a success in between, in the same batch.
+      failing_since = case
+        when given.failures = 0 then null
+        when e.failures_in_row = 0 or given.failures < e.failures_in_row then now()
+        else coalesce(e.failing_since, now())
+      end,
+      paused_until = case
+        when given.is_closed then null
+        else coalesce(now() + make_interval(secs => given.pause_seconds), e.paused_until)
+      end
+    from unnest(
+      ${changes.map((change) => change.endpointId)}::text[],
+      ${changes.map((change) => change.failuresInRow)}::int[],
+      ${changes.map((change) => change.pausesInRow)}::int[],
+      ${changes.map((change) => change.pauseSeconds)}::float8[],
+      ${changes.map((change) => change.isClosed)}::boolean[]
+    ) as given (id, failures, pauses, pause_seconds, is_closed)
+    where e.id = given.id and ${isKeptBy(keeper)}`);
+}
+
+/** An attempt that was answered 410, with its lease and the version of its endpoint when the attempt began. */
+export type GoneAttempt = {
+  lane: number;
+  id: string;
+  lease: number;
+  endpointId: string;
+  configVersion: number;
+};
+
+/**
+ * Disables the endpoints whose receivers have said, by a 410, that they no longer exist; their other deliveries wait.
+ * Returns the ids of the endpoints that were disabled.
+ *
+ * It does not matter who keeps the lane by now, because an attempt may outlast a handover. The lease does matter,
+ * because a later attempt may have had another answer. The version matters, too: whoever has changed the endpoint
+ * meanwhile knows better than the old answer.
+ */
+export async function disableGone(
+  db: Queryable,
+  attempts: readonly GoneAttempt[],
+): Promise<string[]> {
+  if (attempts.length === 0) return [];
+  const rows = await db.query<{ id: string }>(sql`
+    update webhook_endpoints e set enabled = false, disabled_reason = 'gone', disabled_at = now(),
+      disabled_by = null, updated_at = now()
+    from unnest(
+      ${attempts.map((attempt) => attempt.lane)}::smallint[],
+      ${attempts.map((attempt) => attempt.id)}::text[],
+      ${attempts.map((attempt) => attempt.lease)}::bigint[],
+      ${attempts.map((attempt) => attempt.endpointId)}::text[],
+      ${attempts.map((attempt) => attempt.configVersion)}::bigint[]
+    ) as given (lane, id, lease, endpoint_id, config_version)
+    join deliveries d on d.lane = given.lane and d.id = given.id and ${isLastAttempt}
+    where e.id = given.endpoint_id and e.enabled and ${configVersion} = given.config_version
+    returning e.id`);
+  return rows.map((row) => row.id);
+}
