@@ -122,6 +122,17 @@ test('a transaction that its process leaves alone for long is undone, and its co
   expect(frozen).toEqual({ idle_in_transaction_session_timeout: '1min' });
 });
 
+test('an idle connection that breaks is told without what it holds', async () => {
+  const errors: Error[] = [];
+  const onError = (error: Error) => errors.push(error);
+  const own = openDatabase({ url: server.url, maxConnections: 1, onError });
+  await own.query(sql`select 1`);
+  own.cut();
+  await expect.poll(() => errors).toHaveLength(1);
+  expect(Object.keys(errors[0] ?? {})).toEqual([]);
+  await own.close();
+});
+
 test('a statement whose answer its process does not read is given up', async () => {
   const proxy = await startDatabaseProxy(server.url);
   const through = openDatabase({ url: proxy.url, maxConnections: 1, onError: () => {} });

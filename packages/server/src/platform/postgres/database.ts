@@ -159,8 +159,12 @@ export function openDatabase(options: {
     Client: OwnClient,
     verify: (client, settle) => void setUp(client).then(() => settle(), settle),
   });
-  // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed.
-  pool.on('error', options.onError);
+  // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed. It also hangs
+  // the whole connection on the error, with the text of all its statements: 20 KB that no log should hold.
+  pool.on('error', (error: Error & { client?: unknown }) => {
+    delete error.client;
+    options.onError(error);
+  });
 
   const database: Database = {
     pool,
