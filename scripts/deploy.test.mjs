@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { loadSettings, settingRows } from '../packages/server/src/config/setting
 import { root } from './program.mjs';
 
 const deploy = join(root, 'deploy');
+const program = join(root, 'packages', 'server', 'bin', 'svcctl.cjs');
 const settings = loadSettings({});
 const known = Object.values(settingRows).map(({ env }) => env);
 /** How long PostgreSQL may take to stop, after the service itself. */
@@ -83,9 +84,7 @@ describe.each(['compose.yaml', 'compose.one.yaml'])('%s', (name) => {
 });
 
 describe('svcctl.service', () => {
-  const text = readFileSync(join(deploy, 'svcctl.service'), 'utf8');
-  const lines = text.split('\n').filter((line) => /^\w+=/.test(line));
-  const unit = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+  const { text, unit } = readUnit('svcctl.service');
 
   test('gives svcctl settings that there are, and writes only where it may', () => {
     const names = [...text.matchAll(/\b(SVC_\w+)/g)].map(([, found]) => found);
@@ -102,13 +101,45 @@ describe('svcctl.service', () => {
     expect(unit).toMatchObject({ KillMode: 'mixed', RestartPreventExitStatus: '2' });
   });
 
+  test('is told by a program of its own that it is ready, however long its start takes', () => {
+    expect(unit).toMatchObject({ Type: 'notify', NotifyAccess: 'all' });
+    expect(unit.TimeoutStartSec).toBe('infinity');
+  });
+});
+
+describe('svcctl-backup', () => {
+  const { unit: service } = readUnit('svcctl.service');
+  const { unit: backup } = readUnit('svcctl-backup.service');
+
+  test('runs a command that there is, as the user and with the settings of the service', () => {
+    for (const name of ['User', 'Group', 'EnvironmentFile', 'WorkingDirectory', 'UMask']) {
+      expect(backup[name], name).toBe(service[name]);
+    }
+    expect(backup.Environment).toContain(service.Environment);
+    const words = backup.ExecStart.split(' ').slice(1);
+    const filled = words.map((word) => (word.endsWith('{KEEP}') ? '30' : word));
+    // Whatever is wrong with an option is said before anything else.
+    const { status, stderr } = spawnSync(process.execPath, [program, ...filled.slice(1)], {
+      encoding: 'utf8',
+      env: { ...process.env, SVC_NO_SUCH: '1' },
+    });
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: expect.stringContaining('SVC_NO_SUCH'),
+    });
+  });
+});
+
+describe('the units', () => {
   const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
-  test.runIf(hasSystemd)('is what systemd understands', () => {
+  test.runIf(hasSystemd)('are what systemd understands', () => {
     const folder = mkdtempSync(join(tmpdir(), 'svcctl-unit-'));
     try {
-      const path = join(folder, 'svcctl.service');
-      writeFileSync(path, text);
-      const { status, stderr } = spawnSync('systemd-analyze', ['verify', path], {
+      const names = readdirSync(deploy).filter((name) => /\.(service|timer)$/.test(name));
+      expect(names).toHaveLength(3);
+      for (const name of names) copyFileSync(join(deploy, name), join(folder, name));
+      const paths = names.map((name) => join(folder, name));
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...paths], {
         encoding: 'utf8',
       });
       expect({ status, stderr: stderr.replaceAll(/.*Special user.*\n/g, '') }).toEqual({
@@ -120,6 +151,16 @@ describe('svcctl.service', () => {
     }
   });
 });
+
+/** A unit's text and its settings; of those that stand there more than once, all, on one line. */
+function readUnit(name) {
+  const text = readFileSync(join(deploy, name), 'utf8');
+  const unit = {};
+  for (const [, key, value] of text.matchAll(/^(\w+)=(.*)$/gm)) {
+    unit[key] = key in unit ? `${unit[key]} ${value}` : value;
+  }
+  return { text, unit };
+}
 
 /** The instructions of a Dockerfile, each as its word and the rest of its line. */
 function readInstructions(path) {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import {
 } from './access/index.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
+import { makeDataDir } from './app/data-dir.ts';
 import { openOwnDatabase, withOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createOwnPresence } from './app/health.ts';
@@ -97,7 +97,7 @@ export async function startService(
   const cuts: Cuts = { requests() {}, attempts() {}, database() {} };
   const close = () => endInTime(closers, { millis: settings.shutdownSeconds * 1000, cuts, log });
   try {
-    await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+    await makeDataDir(settings);
     const db = await openOwnDatabase(settings, log, closers, signal);
     cuts.database = () => db.cut();
     const state: State = { cursorKey: null, secretBox: null };
@@ -246,7 +246,7 @@ export async function drainOnce(
   const closers: Closers = [];
   const sum = { delivered: 0, failed: 0 };
   try {
-    await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+    await makeDataDir(settings);
     const db = await openOwnDatabase(settings, log, closers, signal);
     await migrate(db, signal);
     const state: Pick<State, 'secretBox'> = { secretBox: null };

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
@@ -30,6 +30,7 @@ import {
   withClosers,
 } from './backup.ts';
 import { type ColdTier, openColdTier } from './cold-tier.ts';
+import { makeDataDir } from './data-dir.ts';
 import { openOwnDatabase } from './database.ts';
 
 export type RestoreOptions = BackupChoice & {
@@ -91,7 +92,7 @@ async function restoreInto(
 ): Promise<Restored> {
   const { settings, log, signal, onStep } = tools;
   const secret = await openSecret(manifest, options);
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  await makeDataDir(settings);
   if (secret !== null) await refuseOtherKey(settings, secret);
   const db = await openOwnDatabase(settings, log, closers, signal);
   await refuseCluster(db);

@@ -14,11 +14,12 @@ type StartedService = {
   readonly dataDir: string;
 };
 
-/** The text for a person who has just started the service: where it is, and three commands that work. */
+/** Where the service is that was just started; for a person at a terminal also three commands that work. */
 export function startText(io: Io, service: StartedService): string {
   const { roles, dataDir } = service;
+  const end = io.stdout.isTTY ? '\nCtrl-C stops it.\n' : '';
   if (!roles.includes('api')) {
-    return `svcctl runs as ${roles.join(', ')}; health and metrics are at ${service.url}\n\nCtrl-C stops it.\n`;
+    return `svcctl runs as ${roles.join(', ')}; health and metrics are at ${service.url}\n${end}`;
   }
   // When npm has started the service, svcctl is not in the PATH of the terminal.
   const svcctl = io.env.npm_lifecycle_event ? 'node_modules/.bin/svcctl' : 'svcctl';
@@ -39,18 +40,18 @@ export function startText(io: Io, service: StartedService): string {
     service.signInLink === null
       ? 'sign in with the token below, or start with --print-sign-in'
       : 'signs you in, once, within an hour';
-  return `svcctl runs at ${service.url}
+  const places = `svcctl runs at ${service.url}
 
   Console        ${console} (${how})
   API reference  ${service.publicUrl}/docs
   Admin token    ${join(service.adminTokenPath)}${made}
-
+`;
+  if (!io.stdout.isTTY) return places;
+  return `${places}
 Try, in another terminal in this folder:
 
   echo '${JSON.stringify(record)}' | ${prefix} records ingest -
   ${prefix} records ls
   ${prefix} analytics export --tenant demo --month ${now.slice(0, 7)} --format csv --out demo.csv
-
-Ctrl-C stops it.
-`;
+${end}`;
 }

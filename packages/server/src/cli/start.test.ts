@@ -33,7 +33,7 @@ test('the program starts without its commands, the service, the schemas and the 
 });
 
 test('the start says where the service is and what to try, in words that can be pasted', () => {
-  const io = { env: {}, cwd: '/srv', now: () => Date.UTC(2026, 2, 5, 12) } as never;
+  const io = { env: {}, cwd: '/srv', now: () => Date.UTC(2026, 2, 5, 12), stdout: { isTTY: true } };
   const service = {
     url: 'http://127.0.0.1:8080',
     publicUrl: 'http://127.0.0.1:8080',
@@ -43,7 +43,7 @@ test('the start says where the service is and what to try, in words that can be 
     roles: ['api'],
     dataDir: '/srv/data',
   };
-  const text = startText(io, service);
+  const text = startText(io as never, service);
   expect(text).toContain(
     'Console        http://127.0.0.1:8080/#/sign-in?code=abc (signs you in, once',
   );
@@ -51,10 +51,14 @@ test('the start says where the service is and what to try, in words that can be 
   expect(text).toContain('/srv/data/admin-token (made just now');
   expect(text).toContain('\n  svcctl records ls\n');
   expect(text).toContain('--tenant demo --month 2026-03 --format csv');
+  const logged = startText({ ...io, stdout: {} } as never, service);
+  expect(text.startsWith(logged)).toBe(true);
+  expect(logged).toMatch(/admin-token \(made just now[^\n]+\n$/);
 });
 
 test('under npm start the commands are those of this clone, elsewhere they name the data folder', () => {
-  const io = { env: { npm_lifecycle_event: 'start' }, cwd: '/clone', now: () => 0 } as never;
+  const env = { npm_lifecycle_event: 'start' };
+  const io = { env, cwd: '/clone', now: () => 0, stdout: { isTTY: true } } as never;
   const service = {
     url: 'http://x',
     publicUrl: 'https://svcctl.example',

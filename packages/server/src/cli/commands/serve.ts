@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import { withExamples } from '../help.ts';
 import { startText } from '../start-text.ts';
+import { tellSystemd } from '../tell-systemd.ts';
 
 export function fillServe(command: Command, context: Context): void {
   command
@@ -35,6 +36,9 @@ async function serve(context: Context, options: { printSignIn?: true }): Promise
     const isWanted = options.printSignIn || io.stdout.isTTY;
     const signInLink = isWanted ? await service.createSignInLink() : null;
     await context.out.write(startText(io, { ...settings, ...service, signInLink }));
+    await tellSystemd(io.env, `ready at ${service.url}`).catch((error: unknown) =>
+      log.warn({ err: error }, 'systemd could not be told that the service is ready'),
+    );
     await untilAborted(io.signal);
   } finally {
     const hurry = new AbortController();
