@@ -591,6 +591,7 @@ create table notify_targets (
   created_by text not null,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  briefed_at timestamp with time zone default now(),
   constraint notify_targets_pkey PRIMARY KEY (id)
 );
 
@@ -620,6 +621,7 @@ create table processes (
   disk_total_bytes bigint,
   store_state text,
   secret_keys text[] not null default '{}'::text[],
+  command text not null default 'serve'::text,
   constraint processes_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 

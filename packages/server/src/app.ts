@@ -44,7 +44,6 @@ import {
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { openTraces, type Traces } from './platform/traces.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
-import { repeat } from './platform/work/repeat.ts';
 import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
 import { createWakeUp, startForgetting } from './webhooks/index.ts';
 
@@ -109,7 +108,9 @@ export async function startService(
     const wakeUp = createWakeUp(db, (error) => log.warn({ err: error }, 'no drainer was woken'));
     const cold = await openColdTier(settings, { db, log }, closers);
     const keys = createKeys(db, { settings, state });
-    const presence = createOwnPresence(db, { settings, log, watch: cold.watch, keys });
+    const presence = createOwnPresence(db, {
+      ...{ settings, log, command: 'serve', watch: cold.watch, keys },
+    });
     // Only when all else has ended: until then it may hold what others wait for.
     closers.push(() => presence.stop());
     const waiting = createWaiting();
@@ -232,17 +233,17 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
 }
 
 /** Keys are rotated while this runs. A service looks at them with each beat. */
-const keysMillis = 5000;
 
 /**
  * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
  * Returns how many attempts succeeded and how many failed.
  */
 export async function drainOnce(
-  settings: Settings,
+  given: Settings,
   log: Log,
   signal: AbortSignal,
 ): Promise<{ delivered: number; failed: number }> {
+  const settings: Settings = { ...given, roles: ['drainer'] };
   const closers: Closers = [];
   const sum = { delivered: 0, failed: 0 };
   try {
@@ -252,20 +253,16 @@ export async function drainOnce(
     const state: Pick<State, 'secretBox'> = { secretBox: null };
     const keys = createKeys(db, { settings, state });
     await keys.refresh();
-    const look = async () => {
-      await keys.refresh();
-    };
-    const refreshing = repeat(look, {
-      everyMillis: keysMillis,
-      onError: (error) => log.warn({ err: error }, 'the keys could not be looked at'),
-    });
-    closers.push(() => refreshing.stop());
+    // It also keeps the keys as they are.
+    const presence = createOwnPresence(db, { settings, log, command: 'drain', keys });
+    closers.push(() => presence.stop());
+    await presence.start(null);
     const metrics = {
       observeAttempt(result: string) {
         sum[result === 'delivered' ? 'delivered' : 'failed'] += 1;
       },
     };
-    const traces = await openOwnTraces({ ...settings, roles: ['drainer'] }, log, closers);
+    const traces = await openOwnTraces(settings, log, closers);
     const drainer = startDelivery(db, { settings, log, state, metrics, traces });
     closers.push(() => drainer.stop());
     await drainer.untilIdle(signal);

@@ -15,7 +15,7 @@ export const kindTexts: Readonly<Record<NoticeKind, string>> = {
   verification_differs: 'a verification found differences',
   store_unusable: 'the store of cold data cannot be used',
   disk_nearly_full: 'a disk is nearly full',
-  backup_overdue: 'the last good backup is too old',
+  backup_overdue: 'a backup is overdue',
   endpoints_failing: 'an endpoint fails for an hour',
   endpoints_gone: 'an endpoint is gone (410)',
   endpoints_disabled: 'an endpoint was disabled for its failures',

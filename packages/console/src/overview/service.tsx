@@ -50,7 +50,7 @@ function FindingLine({ finding }: { finding: Finding }): ReactNode {
 }
 
 function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
-  const { host, pid, roles, state, version, since, seen_at: seenAt } = process;
+  const { host, pid, command, roles, state, version, since, seen_at: seenAt } = process;
   const seconds = Math.round(process.silent_seconds);
   const isLive = state === 'live';
   return (
@@ -63,7 +63,7 @@ function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
         <strong title={process.url ?? undefined}>
           {visibleText(host)}:{pid}
         </strong>
-        <span>{roles.join(', ')}</span>
+        <span>{command === 'serve' ? roles.join(', ') : `svcctl ${command}`}</span>
       </span>
       <span className={classes.version}>{visibleText(version)}</span>
       <span className={classes.since}>

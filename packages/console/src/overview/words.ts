@@ -1,27 +1,12 @@
 import type { RecordsOverview, Trouble, WorkRow } from '../api/types.ts';
-import type { TroubleKind, WorkKind } from '../api/values.ts';
+import { type TroubleKind, troubleTexts, type WorkKind } from '../api/values.ts';
 import { formatCount } from '../ui/format.ts';
 import { exportHref, panelHref } from '../ui/panel-place.ts';
-import { countOf } from '../ui/words.ts';
 
 /** What is wrong in a few words, and where it is mended. */
 export function describeTrouble({ kind, count, id }: Trouble): { text: string; href: string } {
   return { text: troubleTexts[kind](count), href: troublePlaces[kind](id ?? '') };
 }
-
-const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
-  verification_differs: (count) => `the last verification found ${countOf(count, 'difference')}`,
-  store_unusable: () => 'the store of cold data cannot be used',
-  disk_nearly_full: (count) => `${countOf(count, 'disk')} nearly full`,
-  backup_overdue: () => 'the last good backup is too old',
-  endpoints_failing: (count) => `${countOf(count, 'endpoint')} failing`,
-  endpoints_gone: (count) => `${countOf(count, 'endpoint')} gone (410)`,
-  endpoints_disabled: (count) => `${countOf(count, 'endpoint')} disabled after failures`,
-  deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
-  run_failed: (count) => `the last retention run failed (${countOf(count, 'move')})`,
-  verification_failed: () => 'the last verification could not be finished',
-  notices_undelivered: (count) => `notices do not reach ${countOf(count, 'target')}`,
-};
 
 const verificationHref = (id: string) => panelHref('/retention', { kind: 'verification', id });
 const runHref = (id: string) => `#/retention?view=journal&run=${encodeURIComponent(id)}`;

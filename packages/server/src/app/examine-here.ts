@@ -2,7 +2,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Finding } from '../health/contract.ts';
-import { examine, look } from '../health/index.ts';
+import { examine, look, severityOf } from '../health/index.ts';
 import type { CheckName, Severity } from '../health/values.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
@@ -26,7 +26,7 @@ export async function examineHere(
   settings: Settings,
   { log, isAlone }: { log: Log; isAlone: boolean },
 ): Promise<Finding[]> {
-  const ofFolder = [await lookAtFolder(settings.dataDir), await lookAtDisk(settings.dataDir)];
+  const ofFolder = [await lookAtFolder(settings.dataDir), await lookAtDisk(settings)];
   const { databaseUrl } = settings;
   if (databaseUrl === undefined) return [...ofFolder, await lookAtOwnPostgres(settings.dataDir)];
   const closers: (() => Promise<unknown>)[] = [];
@@ -81,14 +81,14 @@ async function lookAtFolder(dataDir: string): Promise<Finding> {
   return finding('data_folder', 'ok', `the data folder ${dataDir} can be read and written`);
 }
 
-async function lookAtDisk(dataDir: string): Promise<Finding> {
+async function lookAtDisk({ dataDir, notifyDiskPercent }: Settings): Promise<Finding> {
   try {
     const { bavail, bsize, blocks } = await statfs(dataDir);
     const [free, total] = [bavail * bsize, blocks * bsize];
-    const room = `${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(0)} GB`;
-    return free < Math.min(total * 0.1, 10 * gigabyte)
-      ? finding('own_disk', 'warning', `the disk of the data folder has ${room} left`, 'Make room.')
-      : finding('own_disk', 'ok', `the disk of the data folder has ${room} left`);
+    const found = `the disk of the data folder has ${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(0)} GB left`;
+    return 100 * free < notifyDiskPercent * total
+      ? finding('own_disk', severityOf('disk_nearly_full'), found, 'Make room.')
+      : finding('own_disk', 'ok', found);
   } catch (error) {
     return finding('own_disk', 'unchecked', `could not be checked: ${String(error)}`);
   }

@@ -1,4 +1,4 @@
-import { findLastBackup } from '../backup/index.ts';
+import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
 import { sharedSettingsOf } from '../config/shared-settings.ts';
@@ -8,6 +8,7 @@ import {
   type Presence,
   type Surroundings,
 } from '../health/index.ts';
+import type { ProcessCommand } from '../health/values.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -26,19 +27,28 @@ export function createOwnPresence(
   {
     settings,
     log,
+    command,
     watch,
     keys,
-  }: { settings: Settings; log: Log; watch: Pick<StoreWatch, 'state'>; keys: Keys },
+  }: {
+    settings: Settings;
+    log: Log;
+    command: ProcessCommand;
+    /** Without it the process does not use the store of cold data. */
+    watch?: Pick<StoreWatch, 'state'>;
+    keys: Keys;
+  },
 ): Presence {
   let known: readonly string[] = [];
   return createPresence(db, {
     about: {
       version: readRelease(),
+      command,
       roles: settings.roles,
       settings: sharedSettingsOf(settings),
       dataDir: settings.dataDir,
     },
-    storeState: () => watch.state().state,
+    storeState: () => watch?.state().state ?? null,
     async secretKeys() {
       try {
         known = await keys.refresh();
@@ -81,7 +91,9 @@ export function surroundingsOf(
     sampleCounters: () => findSampledDifferences(db),
     nextRun: (after) => schedule?.next(after) ?? null,
     verifyDays: settings.verifyDays,
-    findLastBackup: () => findLastBackup(db),
+    diskPercent: settings.notifyDiskPercent,
+    findOverdueBackup: async () =>
+      (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
   };
 }
 

@@ -57,7 +57,8 @@ export function addAllFigures(
       ),
   };
   const features = [
-    ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures, backupFigures],
+    ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures],
+    backupFigures(settings.backupMaxAgeHours),
   ];
   addFigures(
     registry,

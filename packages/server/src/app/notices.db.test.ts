@@ -402,19 +402,21 @@ test('a disk is told as nearly full when less than the share that is set was fre
   await service.db.query(sql`delete from processes where id in ('full', 'roomy', 'silent')`);
 });
 
-test('a backup is told as overdue when the last good one is too old, or there is none', async () => {
-  const strict = await startLooking(service, { ...env, SVC_BACKUP_MAX_AGE_HOURS: '24' });
+test('a backup is told as overdue when the last good one is too old, or older data has none', async () => {
   const target = await add({ kinds: ['backup_overdue'] });
-  await strict.look();
+  await process.look();
+  await service.db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body, created_at)
+    values ('inc_old', 'TX', 'a.b', now(), '{}', now() - interval '49 hours')`);
+  await process.look();
   await receiver.waitUntil(() => target.messages().length > 0);
   await service.db.query(sql`
     insert into backups (id, place, is_incremental, taken_at, finished_at)
-    values ('bak_1', '/b', false, now() - interval '23 hours', now())`);
-  await strict.look();
-  await strict.pass(900);
-  await strict.look();
+    values ('bak_1', '/b', false, now() - interval '47 hours', now())`);
+  await process.look();
+  await process.pass(900);
+  await process.look();
   await receiver.waitUntil(() => target.messages().length > 1);
   expect(target.told()).toEqual([['begun backup_overdue'], ['over backup_overdue']]);
-  await service.db.query(sql`delete from backups`);
-  await strict.stop();
+  for (const table of ['backups', 'incidents']) await service.db.pool.query(`delete from ${table}`);
 });

@@ -1,4 +1,5 @@
 import { auditLocally, createAudit } from '../access/index.ts';
+import { isBackupOverdue } from '../backup/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listEndedExports } from '../exports/index.ts';
 import { listFullDisks } from '../health/index.ts';
@@ -33,7 +34,7 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { isBackupLate, isStoreUnusable } from './overview.ts';
+import { isStoreUnusable } from './overview.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -133,7 +134,7 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
         // Endpoints and targets are told of one by one.
         webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0 },
         unreached: 0,
-        isBackupOverdue: await isBackupLate(db, settings),
+        isBackupOverdue: await isBackupOverdue(db, settings.backupMaxAgeHours),
         isStoreUnusable: isStoreUnusable(watch),
       });
       return [

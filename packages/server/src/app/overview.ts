@@ -81,16 +81,8 @@ async function readOwnTroubles(db: Queryable, settings: OwnSettings) {
   return {
     unreached: (await listUnreached(db)).length,
     fullDisks: (await listFullDisks(db, settings.notifyDiskPercent)).length,
-    isBackupOverdue: await isBackupLate(db, settings),
+    isBackupOverdue: await isBackupOverdue(db, settings.backupMaxAgeHours),
   };
-}
-
-/** Whether the last good backup is older than the settings allow. */
-export async function isBackupLate(
-  db: Queryable,
-  { backupMaxAgeHours }: Pick<Settings, 'backupMaxAgeHours'>,
-): Promise<boolean> {
-  return backupMaxAgeHours > 0 && (await isBackupOverdue(db, backupMaxAgeHours));
 }
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */

@@ -1,4 +1,4 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { Triple } from '../records/segments.ts';
 import type { RecordMonth, SavedSequence } from './manifest.ts';
@@ -51,14 +51,23 @@ export async function findLastBackup(db: Queryable): Promise<LastBackup | undefi
   return last;
 }
 
-/** Whether no whole backup shows a moment of the last so many hours. */
+/**
+ * Whether the last whole backup shows a moment more than so many hours ago, or there is none of records or incidents that
+ * are older than that. With 0 hours it never is.
+ */
 export async function isBackupOverdue(db: Queryable, hours: number): Promise<boolean> {
-  const rows = await db.query<{ is_overdue: boolean }>(sql`
-    select not exists (
-      select from backups where finished_at is not null and error_code is null
-        and taken_at > now() - make_interval(hours => ${hours})
-    ) as is_overdue`);
-  return rows[0]?.is_overdue ?? false;
+  if (hours === 0) return false;
+  const has = async (rows: Sql) => (await db.query(sql`select from ${rows} limit 1`)).length > 0;
+  const bound = sql`(now() - make_interval(hours => ${hours}))`;
+  const whole = sql`backups where finished_at is not null and error_code is null`;
+  if (await has(sql`${whole} and taken_at > ${bound}`)) return false;
+  return (
+    (await has(sql`${whole} and taken_at is not null`)) ||
+    (await has(sql`incidents where created_at < ${bound}`)) ||
+    // What there was at the end of a day, in all.
+    (await has(sql`stored_days
+      where tenant = '' and day < (${bound} at time zone 'UTC')::date and hot_count + cold_count > 0`))
+  );
 }
 
 /** Writes down that a backup begins. Those of this place that were killed before have failed. */

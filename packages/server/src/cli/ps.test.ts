@@ -12,6 +12,7 @@ afterAll(() => api.close());
 
 const live: ProcessRow = {
   ...{ id: 'prc_1', host: 'web-1', pid: 41, version: '0.1.0', node: 'v20.19.0' },
+  ...{ command: 'serve' },
   ...{ roles: ['api', 'exports'], url: 'http://10.0.0.1:8080', state: 'live' },
   ...{ since: '2026-03-05T09:00:00.000000Z', seen_at: '2026-03-05T10:59:57.000000Z' },
   ...{
@@ -28,6 +29,7 @@ const silent: ProcessRow = {
   ...{ id: 'prc_2', host: 'drain-1', pid: 7, roles: ['drainer'], url: null, state: 'silent' },
   ...{ silent_seconds: 44.6, disk_free_bytes: null, disk_total_bytes: null },
 };
+const drain: ProcessRow = { ...silent, id: 'prc_3', pid: 8, command: 'drain' };
 const status = { at: live.seen_at, process_id: 'prc_1', processes: [live, silent] };
 
 test('ps lists the processes, what they do and how they are', async () => {
@@ -40,8 +42,10 @@ test('ps lists the processes, what they do and how they are', async () => {
     drain-1    7  drainer      silent for 45 s  0.1.0    3 h ago  1 h ago                    –
     "
   `);
+  api.on('GET /status', json({ ...status, processes: [live, silent, drain] }));
   const piped = await run(['ps'], { env: api.env });
   expect(piped.stdout.split('\n')[1]).toMatch(/^drain-1\t7\tdrainer\tsilent\t/);
+  expect(piped.stdout.split('\n')[2]).toMatch(/^drain-1\t8\tsvcctl drain\tsilent\t/);
 });
 
 test('ps --json prints what the service told of each', async () => {

@@ -198,8 +198,19 @@ test('drain ends with 130 on Ctrl-C and leaves no row leased', async () => {
       timeout: 20_000,
     })
     .toBe('in_flight');
+  // It is a process like others while it runs, so that its settings are compared with theirs.
+  const drainers = async () => {
+    const { json } = await service.call('GET', '/status');
+    return json.processes.filter(({ command }: { command: string }) => command === 'drain');
+  };
+  expect(await drainers()).toMatchObject([
+    { roles: ['drainer'], state: 'live', url: null, store_state: null },
+  ]);
+  expect((await drainers())[0].settings).toMatchObject({ SVC_WEBHOOK_TIMEOUT_SECONDS: '2' });
+  expect(ok(await call('ps')).stdout).toMatch(/\tsvcctl drain\tlive\t/);
   interrupt.abort();
   expect(await draining).toMatchObject({ code: 130, stdout: '' });
+  expect(await drainers()).toEqual([]);
   expect((await jsonOf(`dlq show ${id} --json waiting`)).waiting.reason).toBe('schedule');
   receiver.end();
   await receiver.done;

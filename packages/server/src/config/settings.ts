@@ -351,10 +351,10 @@ export const settingRows = {
   ),
   backupMaxAgeHours: integer(
     'SVC_BACKUP_MAX_AGE_HOURS',
-    0,
+    48,
     0,
     100_000,
-    'Hours after which the last good backup is told as overdue; 0 = never.',
+    'Hours after which the last good backup is told as overdue, and so is older data of which there is none; 0 = never, where something else backs up.',
   ),
   notifyDeadLetters: integer(
     'SVC_NOTIFY_DEAD_LETTERS',

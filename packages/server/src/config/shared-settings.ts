@@ -13,6 +13,8 @@ const sharedSettings = {
   rateLimit: ['api'],
   tenantRateLimit: ['api'],
   notifyDeadLetters: ['api'],
+  notifyDiskPercent: ['api'],
+  backupMaxAgeHours: ['api'],
   smtpFrom: ['api'],
   deliveryDays: ['drainer'],
   historyDays: ['drainer', 'retention'],

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { storeStates } from '../kernel/values.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
-import { checkNames, processStates, severities } from './values.ts';
+import { checkNames, processCommands, processStates, severities } from './values.ts';
 
 const processSchema = Type.Object({
   id: Type.String(),
@@ -10,6 +10,7 @@ const processSchema = Type.Object({
   pid: Type.Integer(),
   version: Type.String({ description: 'of svcctl' }),
   node: Type.String({ description: 'version of Node.js' }),
+  command: oneOf(processCommands, 'drain: svcctl drain, which ends when nothing is due'),
   roles: Type.Array(Type.String()),
   url: nullable(Type.String({ description: 'where it listens; null: it does not' })),
   state: oneOf(

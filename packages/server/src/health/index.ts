@@ -1,3 +1,4 @@
+export { severityOf } from './doctor/check.ts';
 export { examine } from './doctor/examine.ts';
 export { type About, createPresence, type Presence } from './presence.ts';
 export { listFullDisks } from './queries.ts';

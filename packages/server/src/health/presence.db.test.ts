@@ -17,7 +17,13 @@ afterAll(() => service.stop());
 
 const present = (clock = systemClock) =>
   createPresence(service.db, {
-    about: { version: '9.9.9', roles: ['drainer'], settings: {}, dataDir: service.dataDir },
+    about: {
+      version: '9.9.9',
+      command: 'serve',
+      roles: ['drainer'],
+      settings: {},
+      dataDir: service.dataDir,
+    },
     secretKeys: async () => ['1a2b3c4d'],
     storeState: () => 'own',
     clock,

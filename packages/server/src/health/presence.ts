@@ -3,15 +3,17 @@ import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
+import type { StoreState } from '../kernel/values.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import { forgetProcesses, removeProcess, writeBeat } from './queries.ts';
-import { beatSeconds } from './values.ts';
+import { beatSeconds, type ProcessCommand } from './values.ts';
 
 /** What a process tells the others of itself. */
 export type About = {
   readonly version: string;
+  readonly command: ProcessCommand;
   readonly roles: readonly string[];
   /** Those of its settings that all processes on a database should share; nothing secret. */
   readonly settings: Readonly<Record<string, string>>;
@@ -44,7 +46,8 @@ export function createPresence(
   db: Database,
   parts: {
     about: About;
-    storeState: () => string;
+    /** How it sees the store of cold data; null when it does not use it. */
+    storeState: () => StoreState | null;
     /** Looks which keys of webhook secrets there are now, the one that seals first. */
     secretKeys: () => Promise<readonly string[]>;
     clock: Clock;
@@ -60,7 +63,7 @@ export function createPresence(
   let listensAt: string | null = null;
 
   async function beat(): Promise<void> {
-    const { version, roles, settings } = about;
+    const { version, command, roles, settings } = about;
     const disk = await measureDisk();
     const keys = await secretKeys();
     const startedAt = performance.now();
@@ -68,6 +71,7 @@ export function createPresence(
     const databaseMillis = await writeBeat(db, {
       ...{ id, host: hostname(), pid: process.pid, version, node: process.version },
       ...{
+        command,
         roles,
         url: listensAt,
         settings,

@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag';
+import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import type { ProcessCommand } from './values.ts';
 
 /** What a process says of itself with each beat. */
 export type Beat = {
@@ -9,6 +11,7 @@ export type Beat = {
   readonly pid: number;
   readonly version: string;
   readonly node: string;
+  readonly command: ProcessCommand;
   readonly roles: readonly string[];
   readonly url: string | null;
   readonly settings: Readonly<Record<string, string>>;
@@ -17,7 +20,7 @@ export type Beat = {
   readonly clockAheadMillis: number | null;
   readonly diskFreeBytes: number | null;
   readonly diskTotalBytes: number | null;
-  readonly storeState: string | null;
+  readonly storeState: StoreState | null;
 };
 
 /**
@@ -26,9 +29,9 @@ export type Beat = {
  */
 export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
   const [row] = await db.query<{ now_millis: number }>(sql`
-    insert into processes (id, host, pid, version, node, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
+    insert into processes (id, host, pid, version, node, command, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
       disk_total_bytes, store_state)
-    values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.node}, ${beat.roles}, ${beat.url},
+    values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.node}, ${beat.command}, ${beat.roles}, ${beat.url},
       ${JSON.stringify(beat.settings)}, ${beat.secretKeys}, ${beat.clockAheadMillis}, ${beat.diskFreeBytes}, ${beat.diskTotalBytes},
       ${beat.storeState})
     on conflict (id) do update set seen_at = now(), url = excluded.url, secret_keys = excluded.secret_keys, clock_ahead_millis = excluded.clock_ahead_millis,
@@ -62,13 +65,13 @@ export type StoredProcess = Omit<
   readonly clock_ahead_ms: number | null;
   readonly disk_free_bytes: number | null;
   readonly disk_total_bytes: number | null;
-  readonly store_state: string | null;
+  readonly store_state: StoreState | null;
 };
 
 /** All processes that are known, the oldest first. */
 export async function listStoredProcesses(db: Queryable): Promise<StoredProcess[]> {
   return db.query<StoredProcess>(sql`
-    select id, host, pid, version, node, roles, url, settings, secret_keys, ${instantText('since')} as since,
+    select id, host, pid, version, node, command, roles, url, settings, secret_keys, ${instantText('since')} as since,
       ${instantText('seen_at')} as seen_at,
       greatest(0, extract(epoch from now() - seen_at))::double precision as silent_seconds,
       clock_ahead_millis as clock_ahead_ms, disk_free_bytes, disk_total_bytes, store_state

@@ -66,12 +66,11 @@ export async function look(
 /** The processes on this database, with what their last beat means now. */
 export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
   const rows = await listStoredProcesses(db);
-  return rows.map(({ store_state, ...row }) => ({
+  return rows.map((row) => ({
     ...row,
     roles: [...row.roles],
     secret_keys: [...row.secret_keys],
     state: processStateOf(row.silent_seconds),
-    store_state: store_state as StoreState | null,
   }));
 }
 

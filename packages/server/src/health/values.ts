@@ -10,6 +10,10 @@
 export const processStates = ['live', 'silent', 'gone'] as const;
 export type ProcessState = (typeof processStates)[number];
 
+/** What a process runs: `svcctl drain` is there for as long as something is due. */
+export const processCommands = ['serve', 'drain'] as const;
+export type ProcessCommand = (typeof processCommands)[number];
+
 /** How often a process says that it lives. */
 export const beatSeconds = 10;
 /** Three beats missing: a process that is only busy misses one. */

@@ -57,7 +57,8 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
   }),
   backup_overdue: () => ({
     title: 'The last good backup is older than SVC_BACKUP_MAX_AGE_HOURS allows, or there is none',
-    advice: 'Look at svcctl backup ls, and at what should run svcctl backup.',
+    advice:
+      'Look at what should run svcctl backup. Where something else backs up, say so once: SVC_BACKUP_MAX_AGE_HOURS=0.',
     place: '#/',
   }),
   endpoints_failing: (count) => ({

@@ -12,6 +12,7 @@ const fields = [
   'pid',
   'version',
   'node',
+  'command',
   'roles',
   'url',
   'state',
@@ -44,7 +45,10 @@ async function listProcesses(context: Context, { json }: { json?: JsonOption }):
     columns: [
       { title: 'HOST', isElastic: true, value: (row) => row.host },
       { title: 'PID', align: 'right', value: (row) => row.pid },
-      { title: 'ROLES', value: (row) => row.roles.join(',') },
+      {
+        title: 'ROLES',
+        value: ({ command, roles }) => (command === 'drain' ? 'svcctl drain' : roles.join(',')),
+      },
       { title: 'STATE', value: (row) => row.state, shown: stateText },
       { title: 'VERSION', givesWay: 4, value: (row) => row.version },
       {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
-import type { Overview, Trouble } from '../../overview/contract.ts';
-import type { TroubleKind } from '../../overview/values.ts';
+import type { Overview } from '../../overview/contract.ts';
+import { troubleTexts } from '../../overview/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -96,7 +96,10 @@ async function print(context: Context, overview: Overview): Promise<void> {
 /** The overview in lines, as far as the token may see it. */
 export function linesOf(overview: Overview, nowMillis: number): Line[] {
   const { troubles, records, retention, webhooks, work } = overview;
-  const all = troubles.length === 0 ? 'all is well' : troubles.map(troubleText).join(' · ');
+  const all =
+    troubles.length === 0
+      ? 'all is well'
+      : troubles.map(({ kind, count }) => troubleTexts[kind](count)).join(' · ');
   return [
     { name: 'STATUS', text: all },
     ...(records === null ? [] : recordLines(records)),
@@ -106,25 +109,6 @@ export function linesOf(overview: Overview, nowMillis: number): Line[] {
       : [{ name: 'LAST VERIFICATION', text: verificationText(retention, nowMillis) }]),
     ...work.map((each) => ({ name: each.kind.toUpperCase(), text: workText(each) })),
   ];
-}
-
-const troubleTexts: Readonly<Record<TroubleKind, (count: number) => string>> = {
-  verification_differs: (count) =>
-    `the last verification found ${formatNumberOf(count, 'difference')}`,
-  store_unusable: () => 'the store of cold data cannot be used',
-  disk_nearly_full: (count) => `${formatNumberOf(count, 'disk')} nearly full`,
-  backup_overdue: () => 'the last good backup is too old',
-  endpoints_failing: (count) => `${formatNumberOf(count, 'endpoint')} failing`,
-  endpoints_gone: (count) => `${formatNumberOf(count, 'endpoint')} gone (410)`,
-  endpoints_disabled: (count) => `${formatNumberOf(count, 'endpoint')} disabled after failures`,
-  deliveries_abandoned: (count) => `${formatCount(count)} abandoned`,
-  run_failed: (count) => `the last retention run failed (${formatNumberOf(count, 'move')})`,
-  verification_failed: () => 'the last verification could not be finished',
-  notices_undelivered: (count) => `notices do not reach ${formatNumberOf(count, 'target')}`,
-};
-
-function troubleText({ kind, count }: Trouble): string {
-  return troubleTexts[kind](count);
 }
 
 function recordLines(records: NonNullable<Overview['records']>): Line[] {

@@ -1,3 +1,4 @@
+import { type NoticeKind, noticeRules } from '../../notices/values.ts';
 import type { Trouble } from '../../overview/contract.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
@@ -23,8 +24,10 @@ export type Examined = {
   readonly nextRun: (afterMillis: number) => number | null;
   /** In how many days all cold data is verified; 0: only on request. */
   readonly verifyDays: number;
-  /** When the state that the last good backup shows was taken; undefined when there is none. */
-  readonly findLastBackup: () => Promise<{ taken_at: string; place: string } | undefined>;
+  /** A disk with less than this free is nearly full. */
+  readonly diskPercent: number;
+  /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */
+  readonly findOverdueBackup: () => Promise<{ taken_at: string; place: string } | undefined | null>;
 };
 
 /** One thing that is wrong: a sentence, and how bad it is where that differs from its check. */
@@ -44,6 +47,11 @@ export type Check = {
   /** Whether it reads next to nothing: such checks are part of GET /status. */
   readonly isQuick?: true;
 };
+
+/** How bad it is what notices tell, too. */
+export function severityOf(kind: NoticeKind): 'warning' | 'problem' {
+  return noticeRules[kind].severity === 'critical' ? 'problem' : 'warning';
+}
 
 /** A process as sentences name it. */
 export function nameOf({ host, pid }: Pick<ProcessRow, 'host' | 'pid'>): string {

@@ -1,5 +1,6 @@
 import type { ProcessRow } from '../contract.ts';
-import { type Check, type Examined, nameOf, numberOf, type Wrong } from './check.ts';
+import { listFullDisks } from '../queries.ts';
+import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
 import { countConnectionsOf } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
@@ -19,7 +20,9 @@ export const processChecks: readonly Check[] = [
     name: 'roles',
     severity: 'problem',
     run({ processes }) {
-      const taken = new Set(processes.filter(isLive).flatMap(({ roles }) => roles));
+      // svcctl drain ends by itself, and then nobody drains.
+      const stays = processes.filter((row) => isLive(row) && row.command === 'serve');
+      const taken = new Set(stays.flatMap(({ roles }) => roles));
       return Object.entries(roleWork)
         .filter(([role]) => !taken.has(role))
         .map(([role, work]) => ({ found: `no live process has the role ${role}: ${work}` }));
@@ -66,17 +69,11 @@ export const processChecks: readonly Check[] = [
   },
   {
     name: 'disks',
-    severity: 'warning',
-    run: ({ processes }) =>
-      processes.filter(isLive).flatMap((row): Wrong[] => {
-        const { disk_free_bytes: free, disk_total_bytes: total } = row;
-        if (free === null || total === null) return [];
-        const isLow = free < Math.min(total * 0.1, 10 * gigabyte);
-        if (!isLow) return [];
-        const isNone = free < Math.min(total * 0.03, 2 * gigabyte);
-        const found = `the disk of ${nameOf(row)} has ${(free / gigabyte).toFixed(1)} of ${(total / gigabyte).toFixed(0)} GB left`;
-        return [{ found, severity: isNone ? 'problem' : 'warning' }];
-      }),
+    severity: severityOf('disk_nearly_full'),
+    run: async ({ db, diskPercent }) =>
+      (await listFullDisks(db, diskPercent)).map(({ host, free_percent }) => ({
+        found: `the disk of ${host} with the data folder has ${free_percent} % of its room left`,
+      })),
     well: 'every disk with a data folder has room',
     remedy:
       'Make room on the disk with its data folder: exports spill there, segments pass through it, and the built-in PostgreSQL lives on it.',
@@ -93,7 +90,6 @@ const roleWork = {
 
 const skewSeconds = 2;
 const badSkewSeconds = 60;
-const gigabyte = 1e9;
 /** One that went longer ago is told by `svcctl ps` alone. */
 const recentSeconds = 3600;
 
@@ -104,7 +100,8 @@ async function findAbsent({ db, processes }: Examined): Promise<Wrong[]> {
     // Two machines may have a process of the same number: then nobody knows whose connections they are.
     const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
     const held = isUnique.length > 0 ? null : await countConnectionsOf(db, row.pid);
-    const since = `${nameOf(row)} (${row.roles.join(', ')}) has been silent for ${Math.round(row.silent_seconds)} s`;
+    const what = row.command === 'serve' ? row.roles.join(', ') : `svcctl ${row.command}`;
+    const since = `${nameOf(row)} (${what}) has been silent for ${Math.round(row.silent_seconds)} s`;
     if (held !== null && held.connections > 0) {
       const locks = held.locks > 0 ? `, ${numberOf(held.locks, 'lock')} among what they hold` : '';
       wrong.push({

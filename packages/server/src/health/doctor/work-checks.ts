@@ -1,6 +1,5 @@
-import type { Trouble } from '../../overview/contract.ts';
-import type { TroubleKind } from '../../overview/values.ts';
-import { type Check, type Examined, nameOf, numberOf, type Wrong } from './check.ts';
+import { troubleTexts } from '../../overview/values.ts';
+import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
 import { countStuckLeases, readOverdue } from './queries.ts';
 
 /** What the service is there for: records, cold data, webhooks, backups. */
@@ -27,11 +26,11 @@ export const workChecks: readonly Check[] = [
   {
     name: 'troubles',
     severity: 'problem',
-    async run({ findTroubles }) {
-      // The store has a check of its own, which says more.
-      const troubles = (await findTroubles()).filter(({ kind }) => kind !== 'store_unusable');
-      return troubles.map(toWrong);
-    },
+    run: async ({ findTroubles }) =>
+      (await findTroubles()).map(({ kind, count }) => ({
+        found: troubleTexts[kind](count),
+        severity: severityOf(kind),
+      })),
     well: 'OVERVIEW tells no trouble',
     remedy: 'See it on OVERVIEW, or in svcctl status, whose lines lead to where it is mended.',
   },
@@ -65,17 +64,17 @@ export const workChecks: readonly Check[] = [
   },
   {
     name: 'backups',
-    severity: 'warning',
-    async run({ findLastBackup }): Promise<Wrong[]> {
-      const last = await findLastBackup();
+    severity: severityOf('backup_overdue'),
+    async run({ findOverdueBackup }): Promise<Wrong[]> {
+      const last = await findOverdueBackup();
+      if (last === null) return [];
       if (last === undefined) return [{ found: 'there is no backup that svcctl has made' }];
       const days = (Date.now() - Date.parse(last.taken_at)) / 86_400_000;
-      if (days < 2) return [];
-      const found = `the last good backup is ${Math.floor(days)} days old (${last.place})`;
-      return [{ found, severity: days < 14 ? 'warning' : 'problem' }];
+      return [{ found: `the last good backup is ${Math.floor(days)} days old (${last.place})` }];
     },
-    well: 'there is a good backup of the last two days',
-    remedy: 'Make one, and have it made each day; docs/operations.md says how.',
+    well: 'no backup is overdue',
+    remedy:
+      'Make one, and have it made each day; docs/operations.md says how. Where something else backs up, say so once: SVC_BACKUP_MAX_AGE_HOURS=0.',
   },
 ];
 
@@ -83,42 +82,6 @@ const lookedAt = 20_000;
 
 function isUnusable(state: string | null): boolean {
   return state === 'elsewhere' || state === 'unclaimed' || state === 'unavailable';
-}
-
-/** What each trouble of OVERVIEW is here. */
-const troubleRows = {
-  verification_differs: [
-    'problem',
-    (count) => `the last verification found ${numberOf(count, 'difference')}`,
-  ],
-  store_unusable: ['problem', () => 'the store of cold data cannot be used'],
-  // Both have a check of their own; doctor asks for neither here.
-  disk_nearly_full: ['warning', (count) => `${numberOf(count, 'disk')} nearly full`],
-  backup_overdue: ['warning', () => 'the last good backup is too old'],
-  endpoints_failing: ['warning', (count) => `${numberOf(count, 'endpoint')} failing`],
-  endpoints_disabled: [
-    'warning',
-    (count) => `${numberOf(count, 'endpoint')} disabled after days of failures`,
-  ],
-  endpoints_gone: ['warning', (count) => `${numberOf(count, 'endpoint')} gone (410)`],
-  deliveries_abandoned: [
-    'warning',
-    (count) => `${numberOf(count, 'delivery', 'deliveries')} abandoned`,
-  ],
-  run_failed: ['problem', (count) => `the last retention run failed (${numberOf(count, 'move')})`],
-  verification_failed: ['problem', () => 'the last verification could not be finished'],
-  notices_undelivered: [
-    'warning',
-    (count) => `notices do not reach ${numberOf(count, 'target')} (svcctl notify ls)`,
-  ],
-} as const satisfies Record<
-  TroubleKind,
-  readonly ['warning' | 'problem', (count: number) => string]
->;
-
-function toWrong({ kind, count }: Trouble): Wrong {
-  const [severity, text] = troubleRows[kind];
-  return { found: text(count), severity };
 }
 
 /** A minute of the schedule that has passed without its run, runs that nobody takes up, cold data not verified. */
