@@ -371,6 +371,43 @@ test('an endpoint with a success after that was told is not disabled', async () 
   expect(await endpoint(id)).toMatchObject({ enabled: true });
 });
 
+test('a target that is added or enabled meanwhile is told of what is open, once, and nobody else again', async () => {
+  const first = await add();
+  const id = await failFor(service.db, 3610);
+  await process.look();
+  await receiver.waitUntil(() => first.messages().length > 0);
+  // It is held back for five minutes.
+  const abandoned = await seedEndpoint(service.db, { tenant: 'TX' });
+  await seedDeliveries(service.db, abandoned, 3, { status: 'abandoned' });
+  const second = await add();
+  const choosy = await add({ kinds: ['run_failed'] });
+  const off = await add();
+  const switchOff = (enabled: boolean) =>
+    service.call('PATCH', `/notify/targets/${off.id}`, { body: { enabled } });
+  await switchOff(false);
+  await process.look();
+  await receiver.waitUntil(() => second.messages().length > 0);
+  await process.look();
+  expect([first, second, choosy, off].map((target) => target.told())).toEqual([
+    ...Array(2).fill([[`begun endpoints_failing ${id}`]]),
+    ...[[], []],
+  ]);
+  await process.pass(300);
+  await process.look();
+  await receiver.waitUntil(() => first.messages().length + second.messages().length === 4);
+  expect([first.told()[1], second.told()[1]]).toEqual(
+    Array(2).fill(['begun deliveries_abandoned']),
+  );
+  await switchOff(true);
+  await process.look();
+  await receiver.waitUntil(() => off.messages().length > 0);
+  await process.look();
+  expect(off.told().map((told) => told.toSorted())).toEqual([
+    ['begun deliveries_abandoned', `begun endpoints_failing ${id}`],
+  ]);
+  expect([first, second, choosy].map(({ messages }) => messages().length)).toEqual([2, 2, 0]);
+});
+
 test('a disk is told as nearly full when less than the share that is set was free for five minutes', async () => {
   const strict = await startLooking(service, { ...env, SVC_NOTIFY_DISK_PERCENT: '10' });
   const target = await add({ kinds: ['disk_nearly_full'] });

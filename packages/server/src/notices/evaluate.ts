@@ -34,7 +34,7 @@ export async function evaluate(
         await find.events(connection, await queries.findLastEvent(connection)),
       )),
     ];
-    if (told.length > 0) await tell(connection, told);
+    await tell(connection, told);
     if (historyDays > 0) await queries.forgetOldNotices(connection, historyDays);
     return true;
   });
@@ -85,9 +85,7 @@ async function storeTroubles(
       const telling = tellings.get(change.id);
       return telling ? [toItem(change, telling)] : [];
     }),
-    ...ended.flatMap(({ id, severity, ...row }) =>
-      tellings.get(id) === 'over' ? [toItem({ id, severity, found: row }, 'over')] : [],
-    ),
+    ...ended.flatMap((row) => (tellings.get(row.id) === 'over' ? [toldItem(row, 'over')] : [])),
   ];
 }
 
@@ -109,14 +107,27 @@ function toItem(
   return { id, telling, severity, ...rest };
 }
 
+function toldItem({ id, severity, ...found }: queries.ToldRow, telling: Telling): queries.Item {
+  return toItem({ id, severity, found }, telling);
+}
+
 /** So many notices stand in one message; of the others it says how many there are. */
 const mostItems = 50;
 
-/** Queues one message for each target that wants to know of some of this. */
+/**
+ * Queues one message for each target that wants to know of some of this. Those that are new are told of what was open
+ * before as well.
+ */
 async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void> {
-  const sorted = items.toSorted((a, b) => rank(b) - rank(a));
+  const fresh = await queries.briefTargets(db);
+  const open = fresh.size === 0 ? [] : await queries.listTold(db);
+  if (items.length + open.length === 0) return;
+  const all = [...items, ...open.map((row) => toldItem(row, 'begun'))].toSorted(
+    (a, b) => rank(b) - rank(a),
+  );
+  const news = all.filter((item) => items.includes(item));
   const sends = (await queries.listTargets(db)).flatMap((target) => {
-    const wanted = sorted.filter((item) => isWanted(target, item));
+    const wanted = (fresh.has(target.id) ? all : news).filter((item) => isWanted(target, item));
     if (wanted.length === 0) return [];
     const more = Math.max(0, wanted.length - mostItems);
     return [{ id: newId('nts'), targetId: target.id, items: wanted.slice(0, mostItems), more }];

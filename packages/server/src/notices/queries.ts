@@ -80,15 +80,29 @@ export async function markMissing(db: Queryable, ids: readonly string[]): Promis
 }
 
 /** A notice in the words in which it was told last. */
-export type EndedRow = Found & { id: string; severity: Severity };
+export type ToldRow = Found & { id: string; severity: Severity };
 
-export async function endTroubles(db: Queryable, ids: readonly string[]): Promise<EndedRow[]> {
+const toldColumns = sql`id, kind, subject, ref, severity, tenant, title, advice, place,
+  ${instantText('since')} as since`;
+
+export async function endTroubles(db: Queryable, ids: readonly string[]): Promise<ToldRow[]> {
   if (ids.length === 0) return [];
-  return db.query<EndedRow>(sql`
+  return db.query<ToldRow>(sql`
     update notices set ended_at = missing_since
-    where id = any(${ids}::text[]) and ended_at is null
-    returning id, kind, subject, ref, severity, tenant, title, advice, place,
-      ${instantText('since')} as since`);
+    where id = any(${ids}::text[]) and ended_at is null returning ${toldColumns}`);
+}
+
+/** Lists the troubles that are open and were told before this transaction. */
+export async function listTold(db: Queryable): Promise<ToldRow[]> {
+  return db.query<ToldRow>(sql`
+    select ${toldColumns} from notices where ended_at is null and told_at < now() order by since, id`);
+}
+
+/** Notes that targets which were added or enabled are told of what is open, and returns their ids. */
+export async function briefTargets(db: Queryable): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>(sql`
+    update notify_targets set briefed_at = now() where briefed_at is null and enabled returning id`);
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function forgetTroubles(db: Queryable, ids: readonly string[]): Promise<void> {
@@ -156,9 +170,9 @@ export type NewTarget = Pick<
 
 export async function insertTarget(db: Queryable, target: NewTarget): Promise<void> {
   await db.query(sql`
-    insert into notify_targets (id, kind, address, secret, kinds, min_severity, created_by)
+    insert into notify_targets (id, kind, address, secret, kinds, min_severity, created_by, briefed_at)
     values (${target.id}, ${target.kind}, ${target.address}, ${target.secret}, ${target.kinds},
-      ${target.min_severity}, ${target.created_by})`);
+      ${target.min_severity}, ${target.created_by}, null)`);
 }
 
 /** Locks a target until the end of the transaction. */
@@ -178,7 +192,7 @@ export async function updateTarget(
 ): Promise<void> {
   await db.query(sql`
     update notify_targets set kinds = ${kinds}, min_severity = ${min_severity}, enabled = ${enabled},
-      updated_at = now()
+      briefed_at = case when enabled or not ${enabled} then briefed_at end, updated_at = now()
     where id = ${id}`);
 }
 
