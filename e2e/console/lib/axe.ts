@@ -2,27 +2,51 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
+import { keepScreen } from './browser.ts';
 
 /** The script that a page needs before it can be searched. */
 export function readAxe(): Promise<string> {
   return readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 }
 
-const rules = {
-  'label-content-name-mismatch': { enabled: true },
-  'target-size': { enabled: true },
+/** The themes differ in nothing but their colours, so one of them is searched by all rules, which takes twice as long. */
+const themes = {
+  light: {
+    rules: {
+      'label-content-name-mismatch': { enabled: true },
+      'target-size': { enabled: true },
+    },
+  },
+  dark: { runOnly: ['color-contrast', 'link-in-text-block'] },
 };
 
-/** What axe finds wrong, and texts that are too small to read: one line for each element. */
-export async function listFindings(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate<axe.AxeResults>(
-    `axe.run(document, { rules: ${JSON.stringify(rules)} })`,
-  );
-  const found = violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')}: ${failureSummary}`),
-  );
-  return [...found, ...(await page.evaluate<string[]>(smallTexts))];
+/**
+ * What axe finds wrong with the page as it is now, in both themes, and texts that are too small to read: one line for
+ * each element. With `screen` a picture of each theme is kept under that name.
+ */
+export async function listFindings(page: Page, screen?: string): Promise<string[]> {
+  const found = await page.evaluate<string[]>(smallTexts);
+  for (const theme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.locator(`html[data-mantine-color-scheme="${theme}"]`).waitFor();
+    await page.evaluate(transitionsEnd);
+    if (screen !== undefined) await keepScreen(page, `${screen}-${theme}`);
+    const options = { ...themes[theme], resultTypes: ['violations'] };
+    const { violations } = await page.evaluate<axe.AxeResults>(
+      `axe.run(document, ${JSON.stringify(options)})`,
+    );
+    for (const { id, nodes } of violations) {
+      const where = nodes.map((node) => `${node.target.join(' ')}: ${node.failureSummary}`);
+      found.push(...where.map((text) => `${theme} ${id} ${text}`));
+    }
+  }
+  return found;
 }
+
+/** A colour that is on its way to another one is of neither theme. */
+const transitionsEnd = `Promise.allSettled(
+  document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished),
+).then(() => undefined)`;
 
 /** The texts of the page that are smaller than 11 px. One of 0 px is hidden on purpose. */
 const smallTexts = `(() => {
