@@ -47,8 +47,10 @@ function speakOfPlace(store: ObjectStore): Place {
       throw toPlaceError(error);
     }
   };
+  const { copyFrom } = store;
   return {
     ...store,
+    ...(copyFrom && { copyFrom: (...given) => speak(copyFrom(...given)) }),
     put: (...given) => speak(store.put(...given)),
     get: (...given) => speak(store.get(...given)),
     head: (...given) => speak(store.head(...given)),

@@ -1,8 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
+import { copyObject } from './copy-object.ts';
 import { type Manifest, objectKey, type SavedObject } from './manifest.ts';
 import { damaged, eachSavedObject, type ReadTools } from './read-files.ts';
 import type { Step } from './save.ts';
@@ -57,20 +54,13 @@ export async function restoreObjects(
 
 async function bring(
   object: SavedObject,
-  { place, store, key, spoolDir, signal }: ReadTools & { store: ObjectStore; key: string },
+  { place, store, key, ...tools }: ReadTools & { store: ObjectStore; key: string },
 ): Promise<void> {
-  const inPlace = place.pathOf(key);
-  const path = inPlace ?? join(spoolDir, `restore-${process.pid}-${randomUUID()}`);
-  const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };
+  const from = { store: place, key };
   try {
-    if (inPlace === null) await place.get(key, path, signal);
-    await checkObject(path, ref, { signal });
-    // No object is ever written to, so that the store may link to the file of the backup instead of copying it.
-    await store.put(object.key, path, signal, { mayTake: true });
+    await copyObject({ from, to: { store, key: object.key }, object }, tools);
   } catch (error) {
     if (!isObjectFault(error)) throw error;
     throw damaged(place, key, 'is missing or is not what was written', error);
-  } finally {
-    if (inPlace === null) await rm(path, { force: true });
   }
 }

@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import { checkObject } from '../platform/objects/check-object.ts';
 import { isObjectFault, type ObjectStore } from '../platform/objects/objects.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { copyObject } from './copy-object.ts';
 import { objectKey } from './manifest.ts';
 import { isIntact, type Place } from './place.ts';
 import { eachObject, type ObjectRow } from './queries.ts';
@@ -27,7 +24,7 @@ export type ObjectSaver = {
 
 /**
  * `sizes` says what the place holds, by key, and `trusted` which objects of it, as texts of `trustText`, need not be read
- * to know that they are what they should be. An object enters a place only after its SHA-256 was compared.
+ * to know that they are what they should be. Any other object was read in this run, and its SHA-256 compared.
  */
 export function createObjectSaver(tools: {
   readonly source: ObjectStore;
@@ -50,25 +47,13 @@ export function createObjectSaver(tools: {
       sizes.get(target) === row.size_bytes &&
       (trusted.has(trustText(row)) || (await isIntact(place, { ...row, key: target }, signal)));
     if (!isThere) {
-      await copy(row, target, signal);
+      const from = { store: source, key: row.key };
+      const to = { store: place, key: target };
+      await copyObject({ from, to, object: row }, { spoolDir, signal });
       sizes.set(target, row.size_bytes);
       newBytes += row.size_bytes;
     }
     done.add(row.key);
-  }
-
-  async function copy(row: ObjectRow, target: string, signal: AbortSignal): Promise<void> {
-    const ref = { key: row.key, sizeBytes: row.size_bytes, sha256: Buffer.from(row.sha256, 'hex') };
-    const inPlace = source.pathOf(row.key);
-    const path = inPlace ?? join(spoolDir, `object-${process.pid}-${randomUUID()}`);
-    try {
-      if (inPlace === null) await source.get(row.key, path, signal);
-      await checkObject(path, ref, { signal });
-      // An object is never written to, so that the place may link to it instead of copying it.
-      await place.put(target, path, signal, { mayTake: true });
-    } finally {
-      if (inPlace === null) await rm(path, { force: true });
-    }
   }
 
   return {

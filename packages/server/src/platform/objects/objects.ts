@@ -1,4 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
+import type { S3Place } from './s3-url.ts';
 
 /** Says what an object must be. It is compared with the object whenever that is opened. */
 export type ObjectRef = {
@@ -62,6 +63,17 @@ export type ObjectStore = {
     signal?: AbortSignal,
     stretch?: ByteStretch & { readonly sizeBytes: number },
   ): Promise<void>;
+  /**
+   * Has the server copy an object of another store. Answers false where that lies elsewhere, or the server refuses. It
+   * proves nothing of the object. Only stores in S3 have this.
+   */
+  readonly copyFrom?: (
+    source: ObjectStore,
+    keys: { readonly from: string; readonly to: string },
+    signal?: AbortSignal,
+  ) => Promise<boolean>;
+  /** Which bucket it is. Only stores in S3 have this. */
+  readonly s3?: S3Place;
   /** Returns the size of an object, or null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   /** Lists all objects whose key begins with the prefix, in any order. They are asked for page by page. */

@@ -9,6 +9,7 @@ import {
   targetOf,
   usualLimits,
 } from './s3-client.ts';
+import { copyOnServer } from './s3-copy.ts';
 import { fromS3, isMissingKey } from './s3-errors.ts';
 import { listPage, listUploadsPage, type UploadMarker } from './s3-list.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
@@ -81,6 +82,12 @@ export async function createS3Store(
     get: (key, target, signal, stretch) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
         get(store, { key, target, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
+      ),
+    s3: place,
+    copyFrom: async ({ s3: other }, { from, to }, signal) =>
+      other !== undefined &&
+      guarded(`The object ${from} cannot be copied to ${location}`, signal, () =>
+        copyOnServer(store, { from: { place: other, key: from }, key: to, signal }),
       ),
     head: (key, signal) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own) =>
