@@ -1,12 +1,12 @@
-// npm run chaos [-- webhooks|retention|exports|rolling] [--rounds N | --quick]: builds what has changed, then kills the
-// service and PostgreSQL under load and counts what was lost or doubled. A full run writes its table into the docs.
+// npm run chaos [-- webhooks|retention|exports|backup|rolling] [--rounds N | --quick]: builds what has changed, then kills
+// the service and PostgreSQL under load and counts what was lost or doubled. A full run writes its table into the docs.
 // With --from REF, rolling replaces processes of that commit by those of this tree, and these by those again.
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-const wholeRuns = { webhooks: 50, retention: 100, exports: 25, rolling: 10 };
+const wholeRuns = { webhooks: 50, retention: 100, exports: 25, backup: 24, rolling: 10 };
 const usage =
-  'usage: npm run chaos [-- webhooks|retention|exports|rolling] [--rounds N | --quick] [--from REF]';
+  'usage: npm run chaos [-- webhooks|retention|exports|backup|rolling] [--rounds N | --quick] [--from REF]';
 
 try {
   const { names, rounds, isQuick, from } = readArguments(process.argv.slice(2));

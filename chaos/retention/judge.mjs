@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatDigest, sumDigests } from '../../packages/server/dist/kernel/digest.js';
+import { eachRecord } from '../lib/records.mjs';
 import { until } from '../lib/wait.mjs';
 import { digestOf } from './load.mjs';
 
@@ -79,15 +80,10 @@ async function read(world, path) {
 async function walk(world, tenant) {
   const seen = new Set();
   const digests = [];
-  let cursor = '';
-  do {
-    const page = await read(world, `/enrichment/records?tenant=${tenant}&limit=500${cursor}`);
-    for (const record of page.data) {
-      digests.push(digestOf(record));
-      seen.add(record.event_id);
-    }
-    cursor = page.next_cursor === null ? '' : `&cursor=${encodeURIComponent(page.next_cursor)}`;
-  } while (cursor !== '');
+  for await (const record of eachRecord(world, tenant)) {
+    digests.push(digestOf(record));
+    seen.add(record.event_id);
+  }
   const count = seen.size === digests.length ? seen.size : -digests.length;
   return { count, digest: formatDigest(sumDigests(digests)) };
 }

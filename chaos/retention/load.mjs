@@ -4,8 +4,7 @@ import { recordDigest } from '../../packages/server/dist/kernel/digest.js';
 
 const tenants = ['AK', 'AZ', 'CA', 'CO', 'FL', 'GA', 'NY', 'TX'];
 const writers = 3;
-const batchRecords = 400;
-const pauseMs = 60;
+const usual = { batchRecords: 400, pauseMillis: 60 };
 const dayMillis = 86_400_000;
 const firstDay = Date.UTC(2001, 0, 1);
 /** Days that are written to; before `keptFrom` a policy deletes them, of the first tenant only. */
@@ -13,10 +12,12 @@ const dayCount = 40;
 
 /**
  * Clients that store records of any day, old days among them, and one that asks for runs and erasures.
- * What is not acknowledged is sent again until it is. `expected` knows what must be there in the end.
+ * What is not acknowledged is sent again until it is. `expected` knows what must be there in the end, and `sent` also
+ * what may be there before it is acknowledged.
  */
-export function startLoad(world) {
+export function startLoad(world, { batchRecords, pauseMillis } = usual) {
   const expected = new Map();
+  const sent = new Map();
   const erased = new Set();
   const faults = [];
   const sum = {
@@ -41,7 +42,7 @@ export function startLoad(world) {
         faults.push(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.json)}`);
         return null;
       }
-      await delay(pauseMs);
+      await delay(pauseMillis);
     }
   };
 
@@ -50,6 +51,7 @@ export function startLoad(world) {
       lastRecord += 1;
       return makeRecord(lastRecord);
     });
+    for (const record of fresh) sent.set(record.event_id, record);
     const old = [...expected.values()].slice(-5000);
     const again = old.length === 0 ? [] : [pick(old), pick(old)];
     const clash = old.length === 0 ? [] : [{ ...pick(old), kind: 'another' }];
@@ -70,7 +72,7 @@ export function startLoad(world) {
   const clients = Array.from({ length: writers }, async () => {
     while (isRunning) {
       await writeBatch();
-      await delay(randomInt(pauseMs * 2));
+      await delay(randomInt(pauseMillis * 2));
     }
   });
   clients.push(
@@ -87,6 +89,7 @@ export function startLoad(world) {
   );
   return {
     expected,
+    sent,
     erased,
     faults,
     sum,

@@ -132,7 +132,7 @@ async function awaitState(world, state) {
 }
 
 /** Runs retention until it finds nothing more to do. */
-async function settle(world) {
+export async function settle(world) {
   for (;;) {
     const run = await finishRun(world);
     const [{ open }] = await world.database.rows(

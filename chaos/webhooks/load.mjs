@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const clientCount = 8;
-const pauseMs = 40;
+const usual = { clientCount: 8, pauseMillis: 40 };
 
 /**
  * Clients that report one incident after the other. What is not acknowledged is sent again under the
  * same key until it is, as a careful client would.
  */
-export function startLoad(cluster, tenants) {
+export function startLoad(cluster, tenants, { clientCount, pauseMillis } = usual) {
   const acknowledged = [];
   const faults = [];
   let refused = 0;
@@ -32,14 +31,14 @@ export function startLoad(cluster, tenants) {
         faults.push(`${answer.status} ${JSON.stringify(answer.json)}`);
         return;
       }
-      await delay(pauseMs);
+      await delay(pauseMillis);
     }
   };
   const clients = Array.from({ length: clientCount }, async () => {
     while (isRunning) {
       sent += 1;
       await report(sent);
-      await delay(Math.random() * pauseMs * 2);
+      await delay(Math.random() * pauseMillis * 2);
     }
   });
   return {

@@ -57,8 +57,8 @@ export function runChaos({ rounds, writesDocs }) {
 }
 
 /** Two endpoints a tenant. The second of every other one fails until the end, so that its rows are abandoned. */
-async function createEndpoints(cluster, receiver) {
-  for (const [at, tenant] of tenants.entries()) {
+export async function createEndpoints(cluster, receiver, ofTenants = tenants) {
+  for (const [at, tenant] of ofTenants.entries()) {
     for (const path of ['/steady', at % 2 === 0 ? '/steady' : '/failing']) {
       const answer = await cluster.call('POST', '/webhook/endpoints', {
         tenant,
@@ -151,7 +151,7 @@ async function goesOn({ receiver, load }) {
 }
 
 /** The receivers are well again, an operator retries what has failed, and the rest is waiting. */
-async function comeToRest({ cluster, receiver }) {
+export async function comeToRest({ cluster, receiver }) {
   receiver.heal();
   await probeEndpoints(cluster);
   const answer = await cluster.call('POST', '/webhook/dlq/retry', {});

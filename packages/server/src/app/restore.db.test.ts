@@ -132,6 +132,7 @@ test('a restored database has all rows, its own store and key, and an audit chai
   const chain = await service.db.query(auditSql);
   const restored = await restore();
   expect(restored).toMatchObject({ id, records: 130, objects_brought: 2, secret_key: 'fits' });
+  expect(restored.deliveries_open).toBe(1);
   expect(restored.verification).toMatchObject({ state: 'completed', problem_count: 0 });
   expect(await contentOf(target.db)).toEqual(before);
   const own = await target.db.query<{ action: string }>(auditSql);

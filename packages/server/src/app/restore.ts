@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { auditLocally } from '../access/index.ts';
 import {
   type BackupChoice,
+  countOpenDeliveries,
   findBackup,
   type Manifest,
   openKey,
@@ -48,6 +49,8 @@ export type Restored = BackupSummary & {
   readonly objects_brought: number;
   /** Objects that the store lacks, and that were not put there because it is another database's. */
   readonly objects_missing: number;
+  /** Deliveries that a drainer will attempt, also those that the original has made since the backup. */
+  readonly deliveries_open: number;
   /** Whether the key that is here opens the secrets of the endpoints. */
   readonly secret_key: 'fits' | 'missing';
   readonly verification: VerificationRow;
@@ -126,6 +129,7 @@ async function restoreInto(
     ...summarize(place, manifest),
     objects_brought: objects.brought,
     objects_missing: objects.missing,
+    deliveries_open: await countOpenDeliveries(db),
     secret_key: (await hasKey(db, settings)) ? 'fits' : 'missing',
     verification: await verifyNow(verifying, { requestedBy: 'svcctl restore', signal }),
   };

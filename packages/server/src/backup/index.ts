@@ -12,6 +12,7 @@ export {
 export { findLastBackup, isBackupOverdue, type LastBackup, noteVerified } from './queries.ts';
 export { restoreDatabase } from './restore.ts';
 export { type RestoredObjects, restoreObjects } from './restore-objects.ts';
+export { countOpenDeliveries } from './restore-queries.ts';
 export { type Saved, type Step, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

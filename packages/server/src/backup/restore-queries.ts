@@ -94,6 +94,14 @@ export async function endRestore(
   await db.query(sql`update restores set finished_at = now() where backup_id = ${backup.id}`);
 }
 
+/** How many deliveries a drainer will attempt. */
+export async function countOpenDeliveries(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    sql`select count(*) as count from deliveries where next_attempt_at is not null`,
+  );
+  return row?.count ?? 0;
+}
+
 /** Gathers what the planner needs to know: a restored table is planned for as an empty one until then. */
 export async function analyze({ client }: Connection, tables: readonly string[]): Promise<void> {
   const names = tables.map((table) => pg.escapeIdentifier(table)).join(', ');

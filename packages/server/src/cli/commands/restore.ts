@@ -21,6 +21,7 @@ const fields = [
   'has_secret_key',
   'objects_brought',
   'objects_missing',
+  'deliveries_open',
   'secret_key',
   'verification',
 ] as const satisfies readonly (keyof Restored)[];
@@ -93,6 +94,11 @@ async function restore(
 }
 
 function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
+  if (done.deliveries_open > 0 && !isDrill) {
+    context.note(
+      `The queue holds ${formatNumberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
+    );
+  }
   if (done.objects_missing > 0) {
     context.note(
       `The store lacks ${formatNumberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
