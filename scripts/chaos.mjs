@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-const wholeRuns = { webhooks: 50, retention: 100, exports: 25, backup: 24, rolling: 10 };
+const wholeRuns = { webhooks: 50, retention: 100, exports: 25, backup: 16, rolling: 10 };
 const usage =
   'usage: npm run chaos [-- webhooks|retention|exports|backup|rolling] [--rounds N | --quick] [--from REF]';
 

@@ -15,86 +15,43 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { createTestDatabase } from '../../test/database.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { findLastBackup, type Manifest } from '../backup/index.ts';
-import { loadSettings } from '../config/settings.ts';
-import { createLog } from '../platform/log.ts';
 import { tryLock } from '../platform/postgres/locks.ts';
 import { listDueRemovals } from '../retention/mover/queries.ts';
-import { backUp, listPlace, verifyBackup } from './backup.ts';
+import { type BackUpOptions, backUp, listPlace, verifyBackup } from './backup.ts';
+import {
+  ingest,
+  manifestOf,
+  manifestPath,
+  optionsFor,
+  toolsFor,
+  untilMoved,
+} from './testing/backups.ts';
 
 let service: TestService;
 let place: string;
 beforeAll(async () => {
   service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
   place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
-  await ingest('2001-03', 60, 'v');
-  await ingest('2001-04', 40, 'x');
-  await untilMoved('2001-04-01');
-  await ingest('2001-04', 30, 'y');
+  await ingest(service, { month: '2001-03', count: 60, text: 'v' });
+  await ingest(service, { month: '2001-04', count: 40, text: 'x' });
+  await untilMoved(service, '2001-04-01');
+  await ingest(service, { month: '2001-04', count: 30, text: 'y' });
 });
 afterAll(async () => {
   await service.stop();
   await rm(place, { recursive: true, force: true });
 });
 
-async function ingest(month: string, count: number, text: string): Promise<void> {
-  const records = Array.from({ length: count }, (_, n) => ({
-    tenant: n % 3 === 0 ? 'T' : 'U',
-    store: 'A',
-    event_id: `${text}\\-${n}`,
-    occurred_at: `${month}-0${(n % 7) + 1}T00:00:00.${n + 1}Z`,
-    kind: n % 2 === 0 ? '\\N' : null,
-    confidence: 0.5,
-    enrichment: { n, text: `${text}\t\\ \n"é"` },
-  }));
-  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
-  expect(json.accepted).toBe(count);
-}
-
-/** Moves the days before one into segments. */
-async function untilMoved(before: string): Promise<void> {
-  const run = await service.call('POST', '/retention/run', { body: { before } });
-  const state = async () =>
-    (await service.call('GET', `/retention/runs/${run.json.id}`)).json.state;
-  await vi.waitUntil(async () => (await state()) === 'completed', { timeout: 40_000 });
-}
-
-const tools = () => ({
-  settings: loadSettings({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir }),
-  log: createLog('silent'),
-  signal: new AbortController().signal,
-  cwd: tmpdir(),
-  release: '0.1.0',
-  onStep: () => {},
-});
-const save = (more: { isIncremental?: boolean; keep?: number } = {}) =>
-  backUp(tools(), {
-    out: place,
-    isIncremental: false,
-    passphrase: null,
-    isVerified: false,
-    keep: null,
-    ...more,
-  });
-/** The same for another database. */
-const saveOf = (db: TestDatabase, more: { keep?: number } = {}) =>
-  backUp(
-    { ...tools(), settings: loadSettings({ DATABASE_URL: db.url, SVC_DATA_DIR: service.dataDir }) },
-    { out: place, isIncremental: true, passphrase: null, isVerified: false, keep: null, ...more },
-  );
+const tools = () => toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
+const save = (more: Partial<BackUpOptions> = {}) => backUp(tools(), optionsFor(place, more));
 const verify = () => verifyBackup(tools(), { from: place });
 
 test('a backup holds all records of both tiers, and proves them by their content', async () => {
-  const made = await backUp(tools(), {
-    out: place,
-    isIncremental: false,
-    passphrase: null,
-    isVerified: true,
-    keep: null,
-  });
+  const made = await save({ isVerified: true });
   expect(made).toMatchObject({ records: 130, objects: 2, report: { problem_count: 0 } });
   expect(made.report?.cold.count).toBe(60);
   expect(made.report?.hot.count).toBe(70);
@@ -111,8 +68,8 @@ test('an incremental backup reads neither objects nor months again that have not
   const objects = await listObjects();
   const [object] = objects;
   const linkedAt = (await stat(join(place, object ?? ''))).ctimeMs;
-  await ingest('2001-03', 20, 'z');
-  await untilMoved('2001-04-01');
+  await ingest(service, { month: '2001-03', count: 20, text: 'z' });
+  await untilMoved(service, '2001-04-01');
   // The same rows in another order would make another file.
   await service.db.query(sql`
     update enrichment_records set kind = kind where event_id like '%-0' and occurred_at >= '2001-04-01Z'`);
@@ -121,7 +78,7 @@ test('an incremental backup reads neither objects nor months again that have not
   expect((await listObjects()).length).toBeGreaterThan(objects.length);
   // A new link would have changed the file's time of change.
   expect((await stat(join(place, object ?? ''))).ctimeMs).toBe(linkedAt);
-  const [old, fresh] = [await readManifest(before.id), await readManifest(made.id)];
+  const [old, fresh] = [await manifestOf(place, before.id), await manifestOf(place, made.id)];
   expect(monthOf(fresh, '2001-04')).toEqual(monthOf(old, '2001-04'));
   expect(monthOf(fresh, '2001-04')).toBeDefined();
   expect((await verify()).report.problem_count).toBe(0);
@@ -138,7 +95,7 @@ test('a backup without --incremental reads what is there, and writes damaged obj
 
 test('verify names the file in which a byte was changed, and the one that is gone', async () => {
   const { id } = await save();
-  const { tables } = await readManifest(id);
+  const { tables } = await manifestOf(place, id);
   const keyOf = (name: string): string =>
     tables.find((table) => table.name === name)?.parts[0]?.files[0]?.key ?? '';
   const [changed, gone] = [keyOf('enrichment_records'), keyOf('access_tokens')];
@@ -153,7 +110,7 @@ test('verify names the file in which a byte was changed, and the one that is gon
 
 test('a changed manifest is no manifest, and a folder without one holds no backup', async () => {
   const { id } = await save();
-  const path = await manifestPath(id);
+  const path = await manifestPath(place, id);
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace(/"count":\d/, '"count":9'));
   await expect(verify()).rejects.toMatchObject({ code: 'backup_damaged' });
@@ -190,7 +147,7 @@ test('with --keep only the newest backups stay, and what they need', async () =>
   const made = await save({ isIncremental: true, keep: 1 });
   expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
   expect((await verify()).report.problem_count).toBe(0);
-  const { tables, objects: listed } = await readManifest(made.id);
+  const { tables, objects: listed } = await manifestOf(place, made.id);
   const needed = tables
     .flatMap(({ parts }) => parts.flatMap(({ files }) => files))
     .concat(listed.lists);
@@ -203,7 +160,8 @@ test('with --keep only the newest backups stay, and what they need', async () =>
 test('another database in the place keeps what it likes, and removes nothing that is not its own', async () => {
   const own = await listPlace(tools(), place);
   const other = await createTestDatabase();
-  const made = await saveOf(other, { keep: 1 });
+  const others = toolsFor({ DATABASE_URL: other.url, SVC_DATA_DIR: service.dataDir });
+  const made = await backUp(others, optionsFor(place, { keep: 1 }));
   expect(made.removed).toBe(0);
   expect(await listPlace(tools(), place)).toMatchObject([{ id: made.id }, ...own]);
   expect(made.database).not.toBe(own[0]?.database);
@@ -230,7 +188,7 @@ test('a backup that names no database is read, and removed by nobody', async () 
       });
     }
   }
-  const { database: _, ...manifest } = await readManifest(id);
+  const { database: _, ...manifest } = await manifestOf(place, id);
   const body = JSON.stringify({ ...manifest, id: 'old' }).replaceAll(
     `tables/${database}/`,
     'tables/',
@@ -259,8 +217,7 @@ test('a database that is a copy, or was set back, removes no backup that it does
 test('a place that cannot be a folder is named', async () => {
   const out = join(place, 'file');
   await writeFile(out, '');
-  const options = { isIncremental: false, passphrase: null, isVerified: false, keep: null };
-  await expect(backUp(tools(), { out, ...options })).rejects.toMatchObject({
+  await expect(backUp(tools(), optionsFor(out))).rejects.toMatchObject({
     code: 'backup_place_unavailable',
     detail: expect.stringContaining(out),
   });
@@ -287,11 +244,11 @@ test('while a backup copies objects, none is listed for removal', async () => {
 
 test('a bucket is as good a place, and one that refuses is named', async () => {
   const s3 = await startS3();
-  const inBucket = { out: s3.urlOf('backups'), isIncremental: false, passphrase: null, keep: null };
+  const inBucket = optionsFor(s3.urlOf('backups'));
   const made = await backUp(tools(), { ...inBucket, isVerified: true });
   expect(made).toMatchObject({ records: 150, report: { problem_count: 0 } });
   s3.behave((method) => (method === 'PUT' ? 'deny' : 'pass'));
-  await expect(backUp(tools(), { ...inBucket, isVerified: false })).rejects.toMatchObject({
+  await expect(backUp(tools(), inBucket)).rejects.toMatchObject({
     code: 'backup_place_unavailable',
     detail: expect.stringContaining('s3://'),
   });
@@ -317,16 +274,6 @@ async function listFiles(folder: string): Promise<string[]> {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(place.length + 1))
     .sort();
-}
-
-async function readManifest(id: string): Promise<Manifest> {
-  const text = await readFile(await manifestPath(id), 'utf8');
-  return JSON.parse(text).backup;
-}
-
-async function manifestPath(id: string): Promise<string> {
-  const [database = ''] = await readdir(join(place, 'backups'));
-  return join(place, 'backups', database, id, 'manifest.json');
 }
 
 function monthOf({ tables }: Manifest, month: string) {

@@ -4,18 +4,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { runOn } from '../../test/citus.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
-import { loadSettings } from '../config/settings.ts';
 import { randomText } from '../kernel/ids.ts';
-import { createLog } from '../platform/log.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import { type Database, openDatabase } from '../platform/postgres/database.ts';
 import { listTables, migrate } from '../platform/postgres/migrate.ts';
 import { backUp } from './backup.ts';
 import { type RestoreOptions, restoreBackup } from './restore.ts';
+import {
+  ingest,
+  manifestOf,
+  manifestPath,
+  optionsFor,
+  toolsFor,
+  untilMoved,
+} from './testing/backups.ts';
 
 const passphrase = 'correct horse battery staple';
 let service: TestService;
@@ -24,9 +30,9 @@ let id: string;
 beforeAll(async () => {
   service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
   place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
-  await ingest('2001-03', 60);
-  await untilMoved('2001-04-01');
-  await ingest('2001-04', 70);
+  await ingest(service, { month: '2001-03', count: 60 });
+  await untilMoved(service, '2001-04-01');
+  await ingest(service, { month: '2001-04', count: 70 });
   const child = await service.makeToken({ preset: 'admin' });
   const token = { token: child.token, body: { name: 'grandchild', preset: 'pipeline' } };
   expect((await service.call('POST', '/tokens', token)).status).toBe(201);
@@ -34,10 +40,8 @@ beforeAll(async () => {
   expect((await service.call('POST', '/webhook/endpoints', { body: endpoint })).status).toBe(201);
   const incident = { tenant: 'T', type: 'incident.created', data: {} };
   expect((await service.call('POST', '/incidents', { body: incident })).status).toBe(202);
-  const out = { out: place, isIncremental: false, passphrase, isVerified: false, keep: null };
-  id = (
-    await backUp(toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir }), out)
-  ).id;
+  const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
+  id = (await backUp(tools, optionsFor(place, { passphrase }))).id;
 });
 afterAll(async () => {
   await service.stop();
@@ -62,14 +66,6 @@ afterEach(async () => {
 
 const admin = () => Object.assign(new URL(inject('postgresUrl')), { pathname: '/postgres' }).href;
 
-const toolsFor = (env: Record<string, string>) => ({
-  settings: loadSettings(env),
-  log: createLog('silent'),
-  signal: new AbortController().signal,
-  cwd: tmpdir(),
-  release: '0.1.0',
-  onStep: () => {},
-});
 const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string> = {}) =>
   restoreBackup(toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir, ...env }), {
     from: place,
@@ -78,28 +74,6 @@ const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string>
     findPassphrase: async () => passphrase,
     ...more,
   });
-
-async function ingest(month: string, count: number): Promise<void> {
-  const records = Array.from({ length: count }, (_, n) => ({
-    tenant: n % 3 === 0 ? 'T' : 'U',
-    store: 'A',
-    event_id: `${month}\\-${n}`,
-    occurred_at: `${month}-0${(n % 7) + 1}T00:00:00.${n + 1}Z`,
-    kind: n % 2 === 0 ? '\\N' : null,
-    confidence: 0.5,
-    enrichment: { n, text: '\t\\ \n"é"' },
-  }));
-  const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
-  expect(json.accepted).toBe(count);
-}
-
-/** Moves the days before one into segments. */
-async function untilMoved(before: string): Promise<void> {
-  const run = await service.call('POST', '/retention/run', { body: { before } });
-  const state = async () =>
-    (await service.call('GET', `/retention/runs/${run.json.id}`)).json.state;
-  await vi.waitUntil(async () => (await state()) === 'completed', { timeout: 40_000 });
-}
 
 /** What a restore adds to by itself, or leaves out on purpose. */
 const notCompared = [
@@ -144,9 +118,8 @@ test('a restored database has all rows, its own store and key, and an audit chai
   );
   expect((await stat(key)).mode & 0o777).toBe(0o600);
   // It is a database of its own, and leaves the backups of the other alone.
-  const out = { out: place, isIncremental: true, passphrase: null, isVerified: false, keep: 1 };
-  const settings = { DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir };
-  const made = await backUp(toolsFor(settings), out);
+  const tools = toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir });
+  const made = await backUp(tools, optionsFor(place, { keep: 1 }));
   expect(made.removed).toBe(0);
   await rm(join(place, 'backups', made.database ?? ''), { recursive: true });
   // What was restored once is not restored a second time.
@@ -162,7 +135,7 @@ test('a database that holds anything is refused, and stays as it was', async () 
 });
 
 test('a half restored database serves nobody, and the next restore goes on', async () => {
-  const { tables } = await readManifest();
+  const { tables } = await manifestOf(place, id);
   const file = tables.find(({ name }) => name === 'enrichment_records')?.parts[0]?.files[0];
   const path = join(place, file?.key ?? '');
   const bytes = await readFile(path);
@@ -184,7 +157,7 @@ test('a half restored database serves nobody, and the next restore goes on', asy
 });
 
 test('a backup of a newer release is refused, and one under another passphrase', async () => {
-  const path = await manifestPath();
+  const path = await manifestPath(place, id);
   const text = await readFile(path, 'utf8');
   const manifest = JSON.parse(text).backup;
   manifest.migrations.push({ name: '9999-later.sql', checksum: 'c' });
@@ -238,15 +211,3 @@ test('a restore that adopts the store puts back what it lacks', async () => {
   expect(await fence.look()).toMatchObject({ state: 'own' });
   await rm(cold, { recursive: true });
 });
-
-async function manifestPath(): Promise<string> {
-  const [database = ''] = await readdir(join(place, 'backups'));
-  return join(place, 'backups', database, id, 'manifest.json');
-}
-
-async function readManifest() {
-  const text = await readFile(await manifestPath(), 'utf8');
-  return JSON.parse(text).backup as {
-    tables: { name: string; parts: { files: { key: string }[] }[] }[];
-  };
-}
