@@ -38,6 +38,7 @@ export const views = [
   },
   { name: 'exports', place: '/exports' },
   { name: 'exports-drawer', place: '/exports', prepare: openRow },
+  { name: 'exports-remove', place: '/exports', prepare: ask(/^REMOVE FILE/, openRow) },
   { name: 'retention', place: '/retention' },
   { name: 'retention-tenant', place: '/retention', prepare: openRow },
   { name: 'retention-policy', place: '/retention?panel=tenant/*' },
@@ -56,8 +57,10 @@ export const views = [
   { name: 'incidents-panel', place: '/incidents?deliveries=failed', prepare: openRow },
   { name: 'endpoints', place: '/endpoints' },
   { name: 'endpoints-drawer', place: '/endpoints', prepare: openRow },
+  { name: 'endpoints-delete', place: '/endpoints', prepare: ask(/^Delete/, openRow) },
   { name: 'endpoints-new', place: '/endpoints?panel=endpoint/new' },
   { name: 'access', place: '/access' },
+  { name: 'access-revoke', place: '/access', prepare: ask(/^REVOKE/) },
   { name: 'access-new', place: '/access?panel=new-token' },
   { name: 'access-sessions', place: '/access?view=sessions' },
   { name: 'access-audit', place: '/access?view=audit' },
@@ -82,6 +85,15 @@ async function openRow(page) {
 async function eraseEvent(page) {
   await openRow(page);
   await press('ERASE…', 'aside[data-drawer] dl')(page);
+}
+
+/** The question that a button asks first, after `before`. */
+function ask(name, before = async () => {}) {
+  return async (page) => {
+    await before(page);
+    await page.getByRole('button', { name }).first().click();
+    await page.getByRole('dialog').waitFor();
+  };
 }
 
 function press(name, shown) {

@@ -1,13 +1,13 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { ApiError, api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { MadeTarget, NewTarget } from '../api/types.ts';
 import { type NoticeKind, noticeKinds, type Severity, type TargetKind } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import classes from '../ui/form.module.css';
-import { reasonOf } from '../ui/outage.ts';
+import { faultsOf } from '../ui/form-faults.ts';
 import { Panel } from '../ui/panel.tsx';
 import { addressOf, kindTexts } from './notice-words.ts';
 import { noticesKey } from './use-notices.ts';
@@ -64,7 +64,10 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
     setValues((before) => ({ ...before, ...change }));
     make.reset();
   };
-  const faults = faultsOf(make.error);
+  const faults = faultsOf(make.error, ['kind', 'kinds', 'address'], {
+    url: 'address',
+    to: 'address',
+  });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!make.isPending) make.mutate();
@@ -126,25 +129,6 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
       </div>
     </form>
   );
-}
-
-/** These codes name no field, but are about the URL. */
-const urlCodes = ['target_invalid', 'target_blocked'];
-
-/** The faults by the field that they are about; `''` collects the rest. */
-function faultsOf(error: Error | null): Record<string, string> {
-  if (error === null || isStepUp(error)) return {};
-  if (!(error instanceof ApiError)) return { '': reasonOf(error) };
-  if (urlCodes.includes(error.code)) return { address: error.detail };
-  if (error.errors.length === 0) return { '': reasonOf(error) };
-  const fields: Readonly<Record<string, string>> = { url: 'address', to: 'address' };
-  const byField: Record<string, string> = {};
-  for (const { path, message } of error.errors) {
-    const [, first = ''] = path.split('/');
-    const name = ['kind', 'kinds'].includes(first) ? first : (fields[first] ?? '');
-    byField[name] = [byField[name], message].filter(Boolean).join(' ');
-  }
-  return byField;
 }
 
 function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }): ReactNode {

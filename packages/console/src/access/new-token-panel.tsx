@@ -1,13 +1,13 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { ApiError, api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import classes from '../ui/form.module.css';
-import { reasonOf } from '../ui/outage.ts';
+import { faultsOf } from '../ui/form-faults.ts';
 import { Panel } from '../ui/panel.tsx';
 import { accessKey } from './use-access.ts';
 
@@ -29,6 +29,7 @@ export function NewTokenPanel({ onClose }: { onClose: () => void }): ReactNode {
   );
 }
 
+const fields = ['name', 'preset', 'scopes', 'tenants', 'expires_at'];
 const ownScopes = 'own';
 const expiries = [
   { value: '7', label: 'in 7 days' },
@@ -83,7 +84,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
     setValues((before) => ({ ...before, ...change }));
     make.reset();
   };
-  const faults = faultsOf(make.error);
+  const faults = faultsOf(make.error, fields);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!make.isPending) make.mutate();
@@ -150,20 +151,6 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
       </div>
     </form>
   );
-}
-
-/** The faults by the field that they are about; `''` collects the rest. */
-function faultsOf(error: Error | null): Record<string, string> {
-  if (error === null || isStepUp(error)) return {};
-  if (!(error instanceof ApiError) || error.errors.length === 0) return { '': reasonOf(error) };
-  const names = ['name', 'preset', 'scopes', 'tenants', 'expires_at'];
-  const byField: Record<string, string> = {};
-  for (const { path, message } of error.errors) {
-    const [, first = ''] = path.split('/');
-    const name = names.includes(first) ? first : '';
-    byField[name] = [byField[name], message].filter(Boolean).join(' ');
-  }
-  return byField;
 }
 
 function Made({ token, onClose }: { token: MadeToken; onClose: () => void }): ReactNode {

@@ -1,9 +1,9 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
-import formClasses from '../ui/form.module.css';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty, List } from '../ui/list.tsx';
@@ -93,7 +93,7 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
           isWaiting={notices.isPlaceholderData}
         />
       </List>
-      <RemoveDialog target={asked} onClose={close} />
+      {asked !== null && <RemoveDialog target={asked} onClose={close} />}
     </>
   );
 }
@@ -252,49 +252,28 @@ const noticeColumns: readonly Column<Notice>[] = [
 ];
 
 /** Asks before a target is removed. */
-function RemoveDialog(props: {
-  /** Null closes the dialog. */
-  target: NotifyTarget | null;
-  onClose: () => void;
-}): ReactNode {
+function RemoveDialog(props: { target: NotifyTarget; onClose: () => void }): ReactNode {
   const { target, onClose } = props;
+  const address = addressOf(target);
   const client = useQueryClient();
   const remove = useMutation({
-    mutationFn: ({ id }: NotifyTarget) => api.delete(`/notify/targets/${encodeURIComponent(id)}`),
-    onSuccess: (_answer, removed) => {
-      onClose();
-      notify({ text: `Removed: ${addressOf(removed)}` });
-    },
-    onError: (error, kept) => {
-      onClose();
-      if (!isStepUp(error)) notify({ text: `Not removed: ${addressOf(kept)}. ${reasonOf(error)}` });
+    mutationFn: () => api.delete(`/notify/targets/${encodeURIComponent(target.id)}`),
+    onSuccess: () => notify({ text: `Removed: ${address}` }),
+    onError: (error) => {
+      if (!isStepUp(error)) notify({ text: `Not removed: ${address}. ${reasonOf(error)}` });
     },
     onSettled: () => client.invalidateQueries({ queryKey: noticesKey }),
   });
   return (
-    <Modal
-      opened={target !== null}
-      onClose={onClose}
-      lockScroll={false}
-      centered
+    <ConfirmDialog
       title="Tell this target nothing more?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      answer="Remove"
+      onYes={() => remove.mutate()}
+      onClose={onClose}
     >
-      <p className={formClasses.filterText}>
-        <strong>{target === null ? '' : addressOf(target)}</strong> is told of nothing any more,
-        also not of what waits to be sent.
+      <p>
+        <strong>{address}</strong> is told of nothing any more, also not of what waits to be sent.
       </p>
-      <div className={formClasses.answers}>
-        <Button onClick={onClose}>Keep it</Button>
-        <Button
-          variant="filled"
-          color="red.9"
-          loading={remove.isPending}
-          onClick={() => target !== null && remove.mutate(target)}
-        >
-          Remove
-        </Button>
-      </div>
-    </Modal>
+    </ConfirmDialog>
   );
 }

@@ -1,9 +1,9 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { AccessToken } from '../api/types.ts';
-import formClasses from '../ui/form.module.css';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty, List } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
@@ -62,7 +62,9 @@ export function TokensView(props: {
           isWaiting={list.isPlaceholderData}
         />
       </List>
-      <RevokeDialog token={asked} tokens={list.data?.data ?? []} onClose={close} />
+      {asked !== null && (
+        <RevokeDialog token={asked} tokens={list.data?.data ?? []} onClose={close} />
+      )}
     </>
   );
 }
@@ -175,56 +177,38 @@ function actionColumn(
 
 /** Asks before a token is revoked, and says which others go with it. */
 function RevokeDialog(props: {
-  /** Null closes the dialog. */
-  token: AccessToken | null;
+  token: AccessToken;
   tokens: readonly AccessToken[];
   onClose: () => void;
 }): ReactNode {
-  const { token, onClose } = props;
+  const { name, id } = props.token;
   const client = useQueryClient();
   const revoke = useMutation({
-    mutationFn: ({ id }: AccessToken) => api.delete(`/tokens/${encodeURIComponent(id)}`),
-    onSuccess: (_answer, { name }) => {
-      onClose();
-      notify({ text: `Revoked: ${name}` });
-    },
-    onError: (error, { name }) => {
-      onClose();
+    mutationFn: () => api.delete(`/tokens/${encodeURIComponent(id)}`),
+    onSuccess: () => notify({ text: `Revoked: ${name}` }),
+    onError: (error) => {
       if (!isStepUp(error)) notify({ text: `Not revoked: ${name}. ${reasonOf(error)}` });
     },
     onSettled: () => client.invalidateQueries({ queryKey: accessKey }),
   });
-  const others = token === null ? [] : revokedWith(token, props.tokens);
+  const others = revokedWith(props.token, props.tokens);
   return (
-    <Modal
-      opened={token !== null}
-      onClose={onClose}
-      lockScroll={false}
-      centered
+    <ConfirmDialog
       title="Revoke this token?"
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      answer="Revoke"
+      onYes={() => revoke.mutate()}
+      onClose={props.onClose}
     >
-      <p className={formClasses.filterText}>
-        <strong>{token?.name}</strong> stops working at once, in every process, and its console
-        sessions end. This cannot be undone.
+      <p>
+        <strong>{name}</strong> stops working at once, in every process, and its console sessions
+        end. This cannot be undone.
       </p>
       {others.length > 0 && (
         <p>
           With it {others.length === 1 ? 'goes the token' : `go ${others.length} tokens`} that it
-          made: {others.map(({ name }) => name).join(', ')}.
+          made: {others.map((other) => other.name).join(', ')}.
         </p>
       )}
-      <div className={formClasses.answers}>
-        <Button onClick={onClose}>Keep it</Button>
-        <Button
-          variant="filled"
-          color="red.9"
-          loading={revoke.isPending}
-          onClick={() => token !== null && revoke.mutate(token)}
-        >
-          Revoke
-        </Button>
-      </div>
-    </Modal>
+    </ConfirmDialog>
   );
 }

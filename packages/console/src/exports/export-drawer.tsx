@@ -1,7 +1,8 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { ExportJob } from '../api/types.ts';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { CliBlock, CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
@@ -263,36 +264,24 @@ function RemoveFileButton({ job }: { job: ExportJob }): ReactNode {
     onError: (error) => notify({ text: `Not removed: ${job.file_name}. ${reasonOf(error)}` }),
     onSettled: () => client.invalidateQueries({ queryKey: exportsKey }),
   });
-  const go = () => {
-    setAsking(false);
-    remove.mutate();
-  };
   return (
     <>
       <Button onClick={() => setAsking(true)} loading={remove.isPending} className={classes.danger}>
         REMOVE FILE …
       </Button>
-      <Modal
-        opened={isAsking}
-        onClose={() => setAsking(false)}
-        lockScroll={false}
-        centered
-        title="Remove this file?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        <p className={classes.question}>
-          {job.file_name} can then not be downloaded any more. Its records, this entry and its
-          manifest stay.
-        </p>
-        <div className={classes.answers}>
-          <Button onClick={() => setAsking(false)} data-autofocus>
-            Keep it
-          </Button>
-          <Button color="red.9" variant="filled" onClick={go}>
-            Remove
-          </Button>
-        </div>
-      </Modal>
+      {isAsking && (
+        <ConfirmDialog
+          title="Remove this file?"
+          answer="Remove"
+          onYes={() => remove.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            {job.file_name} can then not be downloaded any more. Its records, this entry and its
+            manifest stay.
+          </p>
+        </ConfirmDialog>
+      )}
     </>
   );
 }

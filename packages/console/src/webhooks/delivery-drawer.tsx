@@ -1,8 +1,9 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import { formatInstant, visibleText } from '../ui/format.ts';
@@ -248,35 +249,21 @@ function PurgeButton({ id }: { id: string }): ReactNode {
     },
     onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
   });
-  const go = () => {
-    setAsking(false);
-    purge.mutate();
-  };
   return (
     <>
       <Button onClick={() => setAsking(true)} loading={purge.isPending} className={classes.danger}>
         PURGE …
       </Button>
-      <Modal
-        opened={isAsking}
-        onClose={() => setAsking(false)}
-        lockScroll={false}
-        centered
-        title={`Discard ${shortId(id)}?`}
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        <p className={classes.question}>
-          It will never be delivered, and no retry brings it back. Its history stays.
-        </p>
-        <div className={classes.answers}>
-          <Button onClick={() => setAsking(false)} data-autofocus>
-            Keep it
-          </Button>
-          <Button color="red.9" variant="filled" onClick={go}>
-            Discard
-          </Button>
-        </div>
-      </Modal>
+      {isAsking && (
+        <ConfirmDialog
+          title={`Discard ${shortId(id)}?`}
+          answer="Discard"
+          onYes={() => purge.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          <p>It will never be delivered, and no retry brings it back. Its history stays.</p>
+        </ConfirmDialog>
+      )}
     </>
   );
 }

@@ -1,14 +1,13 @@
-import { Button, Modal, Radio } from '@mantine/core';
+import { Button, Radio } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
-import formClasses from '../../ui/form.module.css';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
-import { reasonOf } from '../../ui/outage.ts';
 import type { Column } from '../../ui/table/column.ts';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
@@ -176,37 +175,20 @@ function untagColumn(onUntag: (tag: Tag) => void): Column<Tag> {
 
 /** The question before a tag is removed: how many records lose it. */
 function UntagQuestion({ tag, onClose }: { tag: Tag; onClose: () => void }): ReactNode {
-  const remove = useDeleteTag(onClose);
+  const remove = useDeleteTag(tag);
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      centered
-      lockScroll={false}
+    <ConfirmDialog
       title={`Untag ${windowText(tag.from, tag.to)} of ${tag.store ?? tag.tenant}?`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      keep="Keep the tag"
+      answer="UNTAG"
+      onYes={() => remove.mutate()}
+      onClose={onClose}
     >
       <p>
         <strong>{countOf(tag.count, 'record')}</strong> are no {datasetWords[tag.dataset]} data by
         this tag any more. The records stay, and so do versions that were frozen with it.
       </p>
-      <p className={classes.fault} role="alert">
-        {remove.error === null ? '' : reasonOf(remove.error)}
-      </p>
-      <div className={formClasses.answers}>
-        <Button onClick={onClose} data-autofocus>
-          Keep the tag
-        </Button>
-        <Button
-          variant="filled"
-          color="red.9"
-          loading={remove.isPending}
-          onClick={() => remove.mutate(tag)}
-        >
-          UNTAG
-        </Button>
-      </div>
-    </Modal>
+    </ConfirmDialog>
   );
 }
 

@@ -45,15 +45,14 @@ export function useCreateTag(onDone: () => void) {
 }
 
 /** Removes a tag, and shows a message when it is gone. */
-export function useDeleteTag(onDone: () => void) {
+export function useDeleteTag(tag: Tag) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (tag: Tag) => api.delete(tagPath(tag.id)),
-    onSuccess: (_, tag) => {
-      notify({ text: `Untagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.` });
-      onDone();
-    },
-    onSettled: (_answer, _error, { tenant }) => refreshCoverage(client, tenant),
+    mutationFn: () => api.delete(tagPath(tag.id)),
+    onSuccess: () =>
+      notify({ text: `Untagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.` }),
+    onError: (error) => notify({ text: `Not untagged. ${reasonOf(error)}` }),
+    onSettled: () => refreshCoverage(client, tag.tenant),
   });
 }
 

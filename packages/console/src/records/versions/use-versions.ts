@@ -1,6 +1,7 @@
 import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
-import { api } from '../../api/client.ts';
+import { api, isStepUp } from '../../api/client.ts';
 import type { DatasetVersion, NewVersion } from '../../api/types.ts';
+import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { versionPath, versionsKey, versionsPath } from './read-versions.ts';
 
@@ -19,14 +20,17 @@ export function useFreeze(onDone: (version: DatasetVersion) => void) {
 }
 
 /** Deletes a version; its records stay. */
-export function useDeleteVersion(onDone: () => void) {
+export function useDeleteVersion(version: DatasetVersion, onDone: () => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (version: DatasetVersion) => api.delete(versionPath(version.id)),
-    onSuccess: (_, version) => {
+    mutationFn: () => api.delete(versionPath(version.id)),
+    onSuccess: () => {
       notify({ text: `Deleted the version ${version.name}. Its records stay.` });
       onDone();
       client.removeQueries({ queryKey: [...versionsKey, 'one', version.id] });
+    },
+    onError: (error) => {
+      if (!isStepUp(error)) notify({ text: `Not deleted: ${version.name}. ${reasonOf(error)}` });
     },
     onSettled: () => refresh(client),
   });

@@ -1,16 +1,14 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { isStepUp } from '../../api/client.ts';
 import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
-import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import lineClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
-import { reasonOf } from '../../ui/outage.ts';
 import { Panel } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
@@ -225,37 +223,19 @@ function DeleteQuestion(props: {
   onDeleted: () => void;
   onClose: () => void;
 }): ReactNode {
-  const { version, onClose } = props;
-  const remove = useDeleteVersion(props.onDeleted);
+  const { version } = props;
+  const remove = useDeleteVersion(version, props.onDeleted);
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      centered
-      lockScroll={false}
+    <ConfirmDialog
       title={`Delete the version ${version.name}?`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      answer="DELETE"
+      onYes={() => remove.mutate()}
+      onClose={props.onClose}
     >
       <p>
         It cannot be exported any more, and retention need not keep its{' '}
         {countOf(version.count, 'record')}. Records and tags stay.
       </p>
-      <p className={tagClasses.fault} role="alert">
-        {remove.error === null || isStepUp(remove.error) ? '' : reasonOf(remove.error)}
-      </p>
-      <div className={formClasses.answers}>
-        <Button onClick={onClose} data-autofocus>
-          Keep it
-        </Button>
-        <Button
-          variant="filled"
-          color="red.9"
-          loading={remove.isPending}
-          onClick={() => remove.mutate(version)}
-        >
-          DELETE
-        </Button>
-      </div>
-    </Modal>
+    </ConfirmDialog>
   );
 }

@@ -1,9 +1,11 @@
-import { Button, Modal, NumberInput, Switch } from '@mantine/core';
+import { Button, NumberInput, Switch } from '@mantine/core';
 import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { ApiError, api, isStepUp } from '../../api/client.ts';
+import { api, isStepUp } from '../../api/client.ts';
 import type { DatasetRow, Page, RetentionPolicy } from '../../api/types.ts';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import formClasses from '../../ui/form.module.css';
+import { faultsOf } from '../../ui/form-faults.ts';
 import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
@@ -41,14 +43,14 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
     value: values[name],
     onChange: (value: number | string) => set({ [name]: typeof value === 'number' ? value : '' }),
   });
-  const faults = faultsOf(save.error);
+  const faults = faultsOf(save.error, ['hot_days', 'delete_days']);
   return (
     <form className={formClasses.form} aria-label="Retention policy" onSubmit={form.submit}>
       <div className={classes.fields}>
         <NumberInput
           label="Hot for, days"
           description="Older whole days become cold"
-          error={faults['/hot_days']}
+          error={faults.hot_days}
           required
           withAsterisk={false}
           {...days('hotDays', 0)}
@@ -57,7 +59,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
           label="Deleted after, days"
           description="Older whole days go for good; empty: never"
           placeholder="never"
-          error={faults['/delete_days']}
+          error={faults.delete_days}
           {...days('deleteDays', 1)}
         />
       </div>
@@ -81,12 +83,14 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
           Save policy
         </Button>
       </div>
-      <PolicyQuestion
-        tenant={policy.tenant}
-        values={form.isAsking ? values : null}
-        onYes={form.confirm}
-        onClose={form.keep}
-      />
+      {form.isAsking && values.deleteDays !== '' && (
+        <PolicyQuestion
+          tenant={policy.tenant}
+          deleteDays={values.deleteDays}
+          onYes={() => save.mutate()}
+          onClose={form.keep}
+        />
+      )}
     </form>
   );
 }
@@ -122,11 +126,7 @@ function usePolicyForm(policy: RetentionPolicy) {
     if (isGraver(policy, values)) setAsking(true);
     else save.mutate();
   };
-  const confirm = () => {
-    setAsking(false);
-    save.mutate();
-  };
-  return { values, set, save, submit, confirm, isAsking, keep: () => setAsking(false) };
+  return { values, set, save, submit, isAsking, keep: () => setAsking(false) };
 }
 
 function nameOf(tenant: string): string {
@@ -151,52 +151,24 @@ function BackToDefault({ tenant }: { tenant: string }): ReactNode {
   );
 }
 
-/**
- * The faults by the names of the fields, as the service calls them; '' collects those that belong to no field. There is
- * none when the person closed the question for the token.
- */
-function faultsOf(error: Error | null): Partial<Record<string, string>> {
-  if (error === null || isStepUp(error)) return {};
-  if (error instanceof ApiError && error.errors.length > 0) {
-    return Object.fromEntries(
-      error.errors.map(({ path, message }) => [fields.includes(path) ? path : '', message]),
-    );
-  }
-  return { '': reasonOf(error) };
-}
-
-const fields = ['/hot_days', '/delete_days'];
-
 /** The question before a policy is saved that deletes more: how many records would go. */
 function PolicyQuestion(props: {
   tenant: string;
-  /** The values to be confirmed; null closes the question. */
-  values: PolicyValues | null;
+  deleteDays: number;
   onYes: () => void;
   onClose: () => void;
 }): ReactNode {
-  const { tenant, values, onClose } = props;
+  const { tenant, deleteDays, ...answers } = props;
   const isDefault = tenant === '*';
-  const deleteDays = values === null || values.deleteDays === '' ? null : values.deleteDays;
   return (
-    <Modal
-      opened={values !== null}
-      onClose={onClose}
-      lockScroll={false}
-      centered
+    <ConfirmDialog
       title={isDefault ? 'Delete by default?' : `Delete records of ${tenant} by this policy?`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      keep="Keep it as it is"
+      answer={`Delete after ${formatCount(deleteDays)} days`}
+      {...answers}
     >
-      {deleteDays !== null && <Effect tenant={tenant} deleteDays={deleteDays} />}
-      <div className={formClasses.answers}>
-        <Button onClick={onClose} data-autofocus>
-          Keep it as it is
-        </Button>
-        <Button color="red.9" variant="filled" onClick={props.onYes}>
-          Delete after {deleteDays === null ? '' : formatCount(deleteDays)} days
-        </Button>
-      </div>
-    </Modal>
+      <Effect tenant={tenant} deleteDays={deleteDays} />
+    </ConfirmDialog>
   );
 }
 

@@ -1,12 +1,12 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
-import classes from '../../ui/form.module.css';
 import { formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
 import deliveryClasses from '../../ui/lines.module.css';
@@ -205,31 +205,43 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       >
         Delete …
       </Button>
-      <Ask
-        isAsked={question === 'enable'}
-        title="Enable this endpoint?"
-        text={`${backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`}
-        answer="Enable and deliver"
-        onYes={() => enable.mutate()}
-        other={{ answer: 'Enable and discard', onYes: () => discard.mutate() }}
-        onClose={close}
-      />
-      <Ask
-        isAsked={question === 'rotate'}
-        title="Give it a new secret?"
-        text="For 24 hours deliveries are signed with the old secret as well. The new one shows once."
-        answer="Rotate secret"
-        onYes={() => rotate.mutate()}
-        onClose={close}
-      />
-      <Ask
-        isAsked={question === 'delete'}
-        title="Delete this endpoint?"
-        text={`What was not delivered to ${endpoint.url} is discarded. This cannot be undone.`}
-        answer="Delete"
-        onYes={() => remove.mutate()}
-        onClose={close}
-      />
+      {question === 'enable' && (
+        <ConfirmDialog
+          title="Enable this endpoint?"
+          keep="Keep it as it is"
+          answer="Enable and discard"
+          onYes={() => discard.mutate()}
+          safe={{ answer: 'Enable and deliver', onYes: () => enable.mutate() }}
+          onClose={close}
+        >
+          <p>
+            {backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its
+            rate and its receiver allow, unless you discard them: that cannot be undone.
+          </p>
+        </ConfirmDialog>
+      )}
+      {question === 'rotate' && (
+        <ConfirmDialog
+          title="Give it a new secret?"
+          answer="Rotate secret"
+          onYes={() => rotate.mutate()}
+          onClose={close}
+        >
+          <p>
+            For 24 hours deliveries are signed with the old secret as well. The new one shows once.
+          </p>
+        </ConfirmDialog>
+      )}
+      {question === 'delete' && (
+        <ConfirmDialog
+          title="Delete this endpoint?"
+          answer="Delete"
+          onYes={() => remove.mutate()}
+          onClose={close}
+        >
+          <p>What was not delivered to {endpoint.url} is discarded. This cannot be undone.</p>
+        </ConfirmDialog>
+      )}
     </div>
   );
 }
@@ -256,51 +268,4 @@ function useAction<T>(
         predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,
       }),
   });
-}
-
-/** A question before an action. The answer that changes nothing has the focus. */
-function Ask(props: {
-  isAsked: boolean;
-  title: string;
-  text: string;
-  answer: string;
-  onYes: () => void;
-  /** A second answer; if there is one, it is the destructive one. */
-  other?: { answer: string; onYes: () => void };
-  onClose: () => void;
-}): ReactNode {
-  const { other } = props;
-  const choose = (act: () => void) => () => {
-    props.onClose();
-    act();
-  };
-  return (
-    <Modal
-      opened={props.isAsked}
-      onClose={props.onClose}
-      lockScroll={false}
-      centered
-      title={props.title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
-      <p className={deliveryClasses.question}>{props.text}</p>
-      <div className={classes.answers}>
-        <Button onClick={props.onClose} data-autofocus>
-          Keep it as it is
-        </Button>
-        {other !== undefined && (
-          <Button color="red.9" variant="filled" onClick={choose(other.onYes)}>
-            {other.answer}
-          </Button>
-        )}
-        <Button
-          {...(other === undefined ? { color: 'red' } : {})}
-          variant="filled"
-          onClick={choose(props.onYes)}
-        >
-          {props.answer}
-        </Button>
-      </div>
-    </Modal>
-  );
 }

@@ -1,17 +1,11 @@
 import { Button, Modal, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { ApiError, api } from '../../api/client.ts';
-import type {
-  Endpoint,
-  EndpointChange,
-  EndpointWithSecret,
-  InputFault,
-  NewEndpoint,
-} from '../../api/types.ts';
+import { api } from '../../api/client.ts';
+import type { Endpoint, EndpointChange, EndpointWithSecret, NewEndpoint } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import classes from '../../ui/form.module.css';
-import { reasonOf } from '../../ui/outage.ts';
+import { faultsOf } from '../../ui/form-faults.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
 
@@ -79,7 +73,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       setValues(now);
     },
   });
-  const faults = faultsOf(save.error);
+  const faults = faultsOf(save.error, Object.keys(values));
   const field = (name: FieldName, props: FieldProps) => (
     <TextInput
       key={name}
@@ -119,16 +113,6 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       </div>
     </form>
   );
-}
-
-/** These codes name no field, but are about the URL. */
-const urlCodes = ['target_invalid', 'target_blocked'];
-
-function faultsOf(error: Error | null): Partial<Record<FieldName | '', string>> {
-  if (error === null) return {};
-  if (error instanceof ApiError && error.errors.length > 0) return faultsByField(error.errors);
-  if (error instanceof ApiError && urlCodes.includes(error.code)) return { url: error.detail };
-  return { '': reasonOf(error) };
 }
 
 /** The fields of the form as typed. */
@@ -190,20 +174,6 @@ function parsed(values: FormValues) {
     disable_after_days:
       values.disable_after_days === '' ? null : numeral(values.disable_after_days),
   };
-}
-
-/** The faults by the field that they are about; `''` collects the rest. */
-export function faultsByField(
-  faults: readonly InputFault[],
-): Partial<Record<FieldName | '', string>> {
-  const names = Object.keys(valuesOf(undefined));
-  const byField: Record<string, string> = {};
-  for (const { path, message } of faults) {
-    const [, first = ''] = path.split('/');
-    const name = names.includes(first) ? first : '';
-    byField[name] = [byField[name], message].filter(Boolean).join(' ');
-  }
-  return byField;
 }
 
 function words(text: string): string[] {

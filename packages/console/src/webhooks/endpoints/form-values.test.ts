@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultsByField, toChange, toNewEndpoint, valuesOf } from './endpoint-form.tsx';
+import { toChange, toNewEndpoint, valuesOf } from './endpoint-form.tsx';
 
 const filled = {
   ...valuesOf(undefined, 'TX'),
@@ -27,16 +27,4 @@ test('a change holds only what differs, and null where a default comes back', ()
 
 test('what is no number is sent as it was typed, for the service to refuse', () => {
   expect(toNewEndpoint({ ...filled, retry_schedule: 'soon' }).retry_schedule).toEqual(['soon']);
-});
-
-test('faults stand at their fields, and what has none stands by itself', () => {
-  const fault = (path: string, message: string) => ({ path, code: 'x', message });
-  expect(
-    faultsByField([
-      fault('/url', 'No.'),
-      fault('/event_types/0', 'One.'),
-      fault('/event_types/1', 'Two.'),
-      fault('/other', 'Else.'),
-    ]),
-  ).toEqual({ url: 'No.', event_types: 'One. Two.', '': 'Else.' });
 });

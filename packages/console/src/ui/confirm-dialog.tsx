@@ -1,0 +1,64 @@
+import { Button, Modal } from '@mantine/core';
+import { type ReactNode, useEffect, useState } from 'react';
+import classes from './form.module.css';
+
+/**
+ * Asks before what cannot be undone. The answer that changes nothing has the focus; any answer closes the question, and
+ * the focus goes back to where it was. It is there only while it asks.
+ */
+export function ConfirmDialog(props: {
+  title: string;
+  /** What becomes of what, in paragraphs. */
+  children: ReactNode;
+  /** What the button says that changes nothing. */
+  keep?: string;
+  /** What the button says that does it. */
+  answer: string;
+  onYes: () => void;
+  /** An answer that goes on without doing it. */
+  safe?: { answer: string; onYes: () => void };
+  onClose: () => void;
+}): ReactNode {
+  const { keep = 'Keep it', answer, onYes, safe, onClose } = props;
+  useFocusBack();
+  const choose = (act: () => void) => () => {
+    onClose();
+    act();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      lockScroll={false}
+      centered
+      title={props.title}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <div className={classes.question}>{props.children}</div>
+      <div className={classes.answers}>
+        <Button onClick={onClose} data-autofocus>
+          {keep}
+        </Button>
+        <Button variant="filled" color="red.9" onClick={choose(onYes)}>
+          {answer}
+        </Button>
+        {safe !== undefined && (
+          <Button variant="filled" onClick={choose(safe.onYes)}>
+            {safe.answer}
+          </Button>
+        )}
+      </div>
+    </Modal>
+  );
+}
+
+/** Mantine returns the focus when a dialog closes, but not when it is removed. */
+function useFocusBack(): void {
+  const [before] = useState(() => document.activeElement);
+  useEffect(
+    () => () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    },
+    [before],
+  );
+}
