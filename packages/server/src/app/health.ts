@@ -86,6 +86,7 @@ export function surroundingsOf(
   const schedule = parseSchedule(settings.retentionSchedule);
   return {
     listSlow: () => db.listSlow(),
+    storeClockAheadMillis: () => cold.store.clockAheadMillis?.() ?? null,
     findStoreProblem: () => findStoreProblem(cold),
     findTroubles: () => readTroubles(db),
     sampleCounters: () => findSampledDifferences(db),

@@ -14,6 +14,8 @@ export type Examined = {
   readonly knownMigrations: readonly string[];
   /** The statements of this process that took long. */
   readonly listSlow: () => readonly SlowStatement[];
+  /** How far the clock of this machine is ahead of that of the store of cold data; null when that tells none. */
+  readonly storeClockAheadMillis: () => number | null;
   /** What is wrong with the store of cold data; null when nothing is. */
   readonly findStoreProblem: () => Promise<string | null>;
   /** What OVERVIEW tells as wrong. */

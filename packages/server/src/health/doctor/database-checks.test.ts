@@ -17,6 +17,7 @@ test('the table of locks is told when it is small for the months, or filling up'
   ]);
   // Twice the months and 256 more is enough in any case, as docs/operations.md has it.
   expect(judgeLocks({ ...table, months: 160, per_transaction: 576 })).toEqual([]);
+  expect(judgeLocks({ ...table, months: 160, per_transaction: 575 })).toHaveLength(1);
   expect(severities(judgeLocks({ ...table, used: 3201 }))).toEqual(['problem']);
 });
 

@@ -55,14 +55,19 @@ export const processChecks: readonly Check[] = [
   {
     name: 'clocks',
     severity: 'warning',
-    run: ({ processes }) =>
-      processes.filter(isLive).flatMap((row): Wrong[] => {
-        const seconds = (row.clock_ahead_ms ?? 0) / 1000;
-        if (Math.abs(seconds) < skewSeconds) return [];
-        const found = `the clock of ${nameOf(row)} is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database’s`;
-        return [{ found, severity: Math.abs(seconds) < badSkewSeconds ? 'warning' : 'problem' }];
-      }),
-    well: 'all clocks are within 2 s of the database’s',
+    run: ({ processes, storeClockAheadMillis }) => [
+      ...processes
+        .filter(isLive)
+        .flatMap((row) =>
+          judgeClock(`the clock of ${nameOf(row)}`, 'the database’s', row.clock_ahead_ms),
+        ),
+      ...judgeClock(
+        'the clock of the machine that looks',
+        'that of the store of cold data',
+        storeClockAheadMillis(),
+      ),
+    ],
+    well: 'all clocks are within 2 s of the database’s and the store’s',
     remedy:
       'Have both machines keep time (chrony, NTP). Receivers refuse webhooks whose time is minutes off, and the first and last days of a window shift.',
     isQuick: true,
@@ -87,6 +92,14 @@ const roleWork = {
   retention: 'nothing moves to the cold tier, is deleted by policy or verified',
   exports: 'export jobs wait',
 } as const;
+
+export function judgeClock(clock: string, other: string, aheadMillis: number | null): Wrong[] {
+  const seconds = (aheadMillis ?? 0) / 1000;
+  const off = Math.abs(seconds);
+  if (off < skewSeconds) return [];
+  const found = `${clock} is ${off.toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} ${other}`;
+  return [{ found, severity: off < badSkewSeconds ? 'warning' : 'problem' }];
+}
 
 const skewSeconds = 2;
 const badSkewSeconds = 60;

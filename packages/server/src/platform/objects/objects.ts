@@ -37,6 +37,11 @@ export type ObjectStore = {
   /** Where the store is, for people to read: a folder or `s3://bucket/prefix`. */
   readonly location: string;
   /**
+   * How many milliseconds the clock of this machine was ahead of the store's at its last answer; null before the first.
+   * Only remote stores have this.
+   */
+  readonly clockAheadMillis?: () => number | null;
+  /**
    * Stores a local file under a key. When it returns, the object is whole and durable; nobody sees it before. An object
    * that already has this key is replaced. `mayTake` allows the store to make the file itself the object, so its owner
    * may only remove it from then on and never write to it.

@@ -55,6 +55,31 @@ export function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Cl
   });
 }
 
+/** An answer that took longer says little about the difference of two clocks. */
+const clockMillis = 1000;
+
+/** Reads from each answer of S3, a refusal too, how far the clock of this machine is ahead of the store's. */
+export function watchClock(client: S3Client): () => number | null {
+  let aheadMillis: number | null = null;
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const startedAt = performance.now();
+      const result = await next(args);
+      const tookMillis = performance.now() - startedAt;
+      const { headers } = result.response as { headers?: Readonly<Record<string, string>> };
+      // It tells whole seconds.
+      const toldMillis = Date.parse(headers?.date ?? '') + 500;
+      if (tookMillis < clockMillis && Number.isFinite(toldMillis)) {
+        aheadMillis = Math.round(Date.now() - tookMillis / 2 - toldMillis);
+      }
+      return result;
+    },
+    // Before the SDK makes an error of a refusal.
+    { step: 'deserialize', priority: 'low', name: 'watchClock' },
+  );
+  return () => aheadMillis;
+}
+
 /** Returns the bucket and the full key of an object. Throws a RangeError for keys that no object has. */
 export function targetOf({ place }: S3Store, key: string): { Bucket: string; Key: string } {
   assertObjectKey(key);

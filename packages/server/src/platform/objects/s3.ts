@@ -8,6 +8,7 @@ import {
   type S3Store,
   targetOf,
   usualLimits,
+  watchClock,
 } from './s3-client.ts';
 import { copyOnServer } from './s3-copy.ts';
 import { fromS3, isMissingKey } from './s3-errors.ts';
@@ -51,6 +52,7 @@ export async function createS3Store(
   };
   return {
     location,
+    clockAheadMillis: watchClock(client),
     async put(key, path, signal) {
       await guarded(`The object ${key} cannot be written to ${location}`, signal, async () => {
         const { size } = await stat(path);
