@@ -16,12 +16,17 @@ export type OriginOptions = {
 /** Adds what is below the origin and needs no token: health, the reference and the OpenAPI document. */
 export function addOriginRoutes(http: HttpServer, options: OriginOptions): void {
   const { fastify } = http;
-  const openApi = buildOpenApi(http.contracts, { version: options.version });
-  const page = renderReferencePage(openApi, {
-    errors: options.errors,
-    faultCodes,
-    rejectCodes: options.rejectCodes,
-  });
+  // Made for the first who asks, and kept: at every start it would take a tenth of its time, and making it again for
+  // each request would let a flood of requests cost much time.
+  const describeApi = once(() => buildOpenApi(http.contracts, { version: options.version }));
+  const openApiText = once(() => JSON.stringify(describeApi()));
+  const page = once(() =>
+    renderReferencePage(describeApi(), {
+      errors: options.errors,
+      faultCodes,
+      rejectCodes: options.rejectCodes,
+    }),
+  );
 
   fastify.get('/healthz', async () => ({ status: 'ok' }));
   fastify.get('/readyz', async () => {
@@ -32,21 +37,27 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     }));
     return { status: 'ready', ...(warnings.length > 0 && { warnings }) };
   });
-  // The text is made once. Making it again for each request would let a flood of requests cost much time.
-  const openApiText = JSON.stringify(openApi);
   fastify.get(`${basePath}/openapi.json`, async (_request, reply) => {
     reply.type('application/json; charset=utf-8');
-    return openApiText;
+    return openApiText();
   });
   fastify.get('/docs', async (_request, reply) => {
     reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', referencePagePolicy)
       .header('x-content-type-options', 'nosniff');
-    return page;
+    return page();
   });
   fastify.get('/docs/style.css', async (_request, reply) => {
     reply.type('text/css; charset=utf-8');
     return referenceCss;
   });
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
