@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from './product.mjs';
+import { migrate, openDatabase, startEmbeddedPostgres } from './product.mjs';
 
 /**
  * The embedded PostgreSQL as `svcctl serve` starts it. Both sides of every pair run on it; each section
- * has a database of its own. `binDir` has other programs than those of the package.
+ * has a database of its own, whose tables are there, because to make them takes a service a second of its start.
+ * `binDir` has other programs than those of the package.
  *
  * @param {any} scope
  * @param {string} dir
@@ -16,11 +17,17 @@ export async function startPostgres(scope, dir, options = {}) {
   };
   const server = await startEmbeddedPostgres({ dataDir: join(dir, 'server'), log, ...options });
   scope.defer(() => server.stop());
+  const made = openDatabase({ url: server.url, maxConnections: 2, onError: () => {} });
+  await migrate(made);
+  await made.close();
+  const admin = new URL(server.url);
+  admin.pathname = '/postgres';
   return {
     async createDatabase(own, name) {
-      await withClient(server.url, (client) => client.query(`create database ${name}`));
+      const template = 'template svcctl strategy file_copy';
+      await withClient(admin.href, (client) => client.query(`create database ${name} ${template}`));
       own.defer(() =>
-        withClient(server.url, (client) => client.query(`drop database ${name} with (force)`)),
+        withClient(admin.href, (client) => client.query(`drop database ${name} with (force)`)),
       );
       const url = new URL(server.url);
       url.pathname = `/${name}`;

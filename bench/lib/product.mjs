@@ -11,6 +11,7 @@ export { createDuckDb } from '../../packages/server/dist/platform/duckdb.js';
 export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
 export { openDatabase } from '../../packages/server/dist/platform/postgres/database.js';
 export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';
+export { migrate } from '../../packages/server/dist/platform/postgres/migrate.js';
 export {
   listDatasets,
   listLeafDays,
