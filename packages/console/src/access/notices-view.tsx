@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { visibleText } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty, List } from '../ui/list.tsx';
@@ -218,8 +219,8 @@ const noticeColumns: readonly Column<Notice>[] = [
     isMain: true,
     card: 'title',
     cell: ({ title, advice, place }, tabIndex) => (
-      <a href={place} tabIndex={tabIndex} title={advice}>
-        <CutText text={title} />
+      <a href={place} tabIndex={tabIndex} title={`${title}. ${advice}`}>
+        {visibleText(title)}
       </a>
     ),
     value: ({ title }) => title,
