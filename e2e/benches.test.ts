@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { findRealS3 } from '../packages/server/test/real-s3.mjs';
 import { startS3 } from '../packages/server/test/s3.ts';
 
@@ -27,7 +27,11 @@ test.each(benches)(
     const args = [script, name, '--smallest'];
     const s3 = name === 's3' && findRealS3() === null ? await startS3() : undefined;
     // Where there is no real server, s3rver stands in.
-    const env = s3 === undefined ? process.env : { ...process.env, SVC_TEST_S3: withKeys(s3.url) };
+    const env = {
+      ...process.env,
+      SVC_BENCH_CLUSTER: inject('preparedCluster'),
+      ...(s3 !== undefined && { SVC_TEST_S3: withKeys(s3.url) }),
+    };
     const { stdout } = await run(process.execPath, args, { maxBuffer: 2 ** 24, env });
     await s3?.close();
     expect(stdout.match(/^### /gm)?.length).toBeGreaterThanOrEqual(sections);

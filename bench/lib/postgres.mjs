@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { migrate, openDatabase, startEmbeddedPostgres } from './product.mjs';
@@ -5,7 +7,7 @@ import { migrate, openDatabase, startEmbeddedPostgres } from './product.mjs';
 /**
  * The embedded PostgreSQL as `svcctl serve` starts it. Both sides of every pair run on it; each section
  * has a database of its own, whose tables are there, because to make them takes a service a second of its start.
- * `binDir` has other programs than those of the package.
+ * `binDir` has other programs than those of the package. `SVC_BENCH_CLUSTER` is a stopped cluster to begin with.
  *
  * @param {any} scope
  * @param {string} dir
@@ -15,7 +17,13 @@ export async function startPostgres(scope, dir, options = {}) {
   const log = (level, message, fields) => {
     if (level !== 'info') process.stderr.write(`postgres: ${message} ${JSON.stringify(fields)}\n`);
   };
-  const server = await startEmbeddedPostgres({ dataDir: join(dir, 'server'), log, ...options });
+  const dataDir = join(dir, 'server');
+  const { SVC_BENCH_CLUSTER: prepared } = process.env;
+  if (prepared !== undefined) {
+    mkdirSync(dataDir);
+    execFileSync('cp', ['-a', prepared, join(dataDir, 'postgres')]);
+  }
+  const server = await startEmbeddedPostgres({ dataDir, log, ...options });
   scope.defer(() => server.stop());
   const made = openDatabase({ url: server.url, maxConnections: 2, onError: () => {} });
   await migrate(made);
