@@ -16,6 +16,7 @@ import {
 import { installPackage, type Package, readManifest } from './lib/package.ts';
 import { makeLeaf } from './lib/records.ts';
 import { runRetention, verifyAll } from './lib/retention.ts';
+import { waitFor } from './lib/wait-for.ts';
 import { addEndpoint, report, untilDelivery, webhookSettings } from './lib/webhooks.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -50,17 +51,19 @@ test('the package holds what is needed to run, and neither sources nor tests', a
       'package/README.md',
       'package/CHANGELOG.md',
       'package/THIRD-PARTY-LICENSES.txt',
+      'package/demo/data/flights.parquet',
     ]),
   );
   const known =
-    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy)\/|\.(md|json|txt)$/;
+    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy|demo)\/|\.(md|json|txt)$/;
   expect(files.filter((name) => !known.test(name))).toEqual([]);
   expect(files.filter((name) => /\.(ts|map)$|test|\.built$/.test(name))).toEqual([]);
-  // One of the service's libraries, one of the console's, and one that another uses.
+  // One of the service's libraries, one of the console's, one that another uses, and where the demo's data is from.
   const licenses = await readFile(join(packed.folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   for (const name of ['fastify', 'react', 'find-my-way']) {
     expect(licenses).toMatch(new RegExp(`^${name} \\d.*\n\n[^-]*Copyright`, 'm'));
   }
+  expect(licenses).toMatch(/^vega-datasets \d.*BSD/m);
 });
 
 // The user who runs it is not the one who has installed it, and may write nothing but the data folder, as in a container
@@ -82,6 +85,22 @@ function asNobody(dataDir: string): string[] {
 }
 
 test.runIf(isRoot)('root runs the package', () => expectWorks(packed.command), 300_000);
+
+test('the demo of the package shows real events, and webhooks that fail', async () => {
+  const ask = async (...args: string[]) =>
+    JSON.parse((await installation.run([...args, '--json'], {}, packed.command)).output);
+  const demo = installation.spawnCommand(['demo', '--limit', '2000'], {}, packed.command);
+  await waitFor('the demo', () => demo.output().includes('To remove all of it: rm -r'));
+  expect(demo.output()).toContain('2,000 stored, 0 were there before, 0 rejected.');
+  const leaves = await ask('records', 'ls', '--tenant', 'TX', '--month', '2001-01');
+  expect(leaves).toContainEqual(expect.objectContaining({ store: 'DFW', tier: 'hot' }));
+  await waitFor('a dead letter', async () => {
+    const abandoned: { last_status: number }[] = await ask('dlq', 'ls', '--status', 'abandoned');
+    return abandoned.some(({ last_status }) => last_status === 500);
+  });
+  expect(await demo.stop()).toEqual({ code: 0, signal: null });
+  expect(await installation.listPostgresProcesses()).toEqual([]);
+}, 300_000);
 
 async function expectWorks(command: readonly string[]): Promise<void> {
   const home = { HOME: installation.dataDir };

@@ -106,14 +106,18 @@ async function bundleProgram(dist) {
       installedBeside.some((name) => id === name || id.startsWith(`${name}/`)),
     output: { dir: join(dist, 'service'), format: 'esm', entryFileNames: '[name].js' },
   });
+  const outside = (id) => {
+    if (id.endsWith('/app.js')) return '../service/app.js';
+    return id.endsWith('/demo.mjs') ? '../../demo/demo.mjs' : undefined;
+  };
   // CommonJS starts fastest.
   await bundle({
     input: join(dist, 'cli', 'main.js'),
-    external: (id) => id.endsWith('/app.js'),
+    external: (id) => outside(id) !== undefined,
     output: {
       dir: join(dist, 'svcctl'),
       format: 'cjs',
-      paths: (id) => (id.endsWith('/app.js') ? '../service/app.js' : id),
+      paths: (id) => outside(id) ?? id,
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
     },

@@ -1,14 +1,8 @@
-// npm run demo: does what `npm start` does, loads three million real events through the ingest API, and reports
-// incidents to webhook receivers on this machine that succeed, fail and recover.
+// npm run demo: does what `npm start` does, and then what `svcctl demo` does, with all of the data: three million real
+// events, and the service's data in ./data.
 // npm run demo -- --limit 100000        loads fewer events
 // npm run demo -- --cold 2001-05-01     then moves what happened before that day to the cold tier
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
-import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 import { root } from './program.mjs';
@@ -22,237 +16,24 @@ const { values } = parseArgs({
     'print-sign-in': { type: 'boolean' },
   },
 });
-const recordsARequest = 250_000;
-const dataDir = resolve(process.env.SVC_DATA_DIR ?? join(root, 'data'));
+const { limit, cold } = values;
 
 try {
   await ensureInstalled();
   await build();
-  process.exitCode = await demo();
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop.abort());
+  const { runDemo } = await import('../packages/server/demo/demo.mjs');
+  process.exitCode = await runDemo({
+    dataDir: resolve(process.env.SVC_DATA_DIR ?? join(root, 'data')),
+    env: process.env,
+    stop: stop.signal,
+    flags: values['print-sign-in'] ? ['--print-sign-in'] : [],
+    limit: limit === undefined ? undefined : Number(limit),
+    cold,
+    svcctl: 'node_modules/.bin/svcctl',
+  });
 } catch (error) {
   process.stderr.write(`error: ${error.message}\n`);
   process.exitCode = 1;
-}
-
-/** Runs the demo until the service ends, and answers the service's exit code. */
-async function demo() {
-  const program = join(root, 'packages', 'server', 'bin', 'svcctl.cjs');
-  const args = [program, 'serve', ...(values['print-sign-in'] ? ['--print-sign-in'] : [])];
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    // The service itself prints where it listens, and the link that signs in to the console.
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, SVC_ALLOW_TARGETS: process.env.SVC_ALLOW_TARGETS || '127.0.0.0/8' },
-  });
-  const ending = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.on(signal, () => {
-      // The receivers end first: otherwise the service would wait for the one that never answers.
-      ending.abort();
-      child.kill(signal);
-    });
-  }
-  const ended = new Promise((settle, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code, signal) => settle(code ?? 128 + constants.signals[signal]));
-  });
-  const loading = load(child, ending.signal).catch((error) => {
-    if (ending.signal.aborted || child.exitCode !== null) return;
-    process.stderr.write(`\nerror: ${error.message}\n`);
-    child.kill('SIGTERM');
-    process.exitCode = 1;
-  });
-  const code = await ended;
-  ending.abort();
-  await loading;
-  return process.exitCode || code;
-}
-
-async function load(child, signal) {
-  const service = await untilReady(child);
-  const { flightCount, flightLines } = await import('./flights.mjs');
-  const wanted = Math.min(Number(values.limit ?? flightCount), flightCount);
-  const stored = await countStored(service);
-  if (stored < wanted) {
-    process.stdout.write(
-      `Storing ${number(wanted)} departures of 2001 through POST /enrichment/records …\n`,
-    );
-    const answer = await ingest(service, flightLines(wanted), wanted);
-    process.stdout.write(
-      `${number(answer.accepted)} stored, ${number(answer.duplicates)} were there before, ${number(answer.rejected_count)} rejected.\n`,
-    );
-  }
-  if (values.cold !== undefined) await moveCold(service, values.cold);
-  const { tagDemoSlices } = await import('./demo-datasets.mjs');
-  await tagDemoSlices(service);
-  const { startDemoWebhooks } = await import('./demo-webhooks.mjs');
-  const { count } = await startDemoWebhooks(service, signal);
-  const { startDemoRecords } = await import('./demo-records.mjs');
-  startDemoRecords(service, signal);
-  process.stdout.write(
-    `${number(count)} incidents reported; one more, and some departures of today, come every few seconds.\n`,
-  );
-  process.stdout.write(whatToTry(service.url));
-}
-
-/**
- * Waits until the process that we started says where it listens. What another process has left in the data folder does
- * not count.
- */
-async function untilReady(child) {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error('the service did not start');
-    const service = await readJson(join(dataDir, 'service.json'));
-    if (service?.pid === child.pid) {
-      const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim();
-      return { url: service.url, token };
-    }
-    await new Promise((settle) => setTimeout(settle, 50));
-  }
-}
-
-async function readJson(path) {
-  try {
-    return JSON.parse(await readFile(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-async function countStored({ url, token }) {
-  const response = await fetch(`${url}/api/v1/enrichment/datasets?level=tenant&limit=500`, {
-    headers: { authorization: `Bearer ${token}` },
-  });
-  const { data } = await answerOf(response);
-  return data.reduce((sum, tenant) => sum + tenant.count, 0);
-}
-
-/** Runs retention for the days before this one, and waits for its end. */
-async function moveCold({ url, token }, before) {
-  const ask = async (method, path, body) => {
-    const response = await fetch(`${url}/api/v1/retention${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return answerOf(response);
-  };
-  let run = await ask('POST', '/run', { before });
-  process.stdout.write(`Moving what happened before ${before} to the cold tier …\n`);
-  while (run.finished_at === null) {
-    await new Promise((settle) => setTimeout(settle, 200));
-    run = await ask('GET', `/runs/${run.id}`);
-  }
-  if (run.state === 'failed' || run.failed_moves > 0) {
-    throw new Error(
-      `retention failed: ${run.error ?? 'see svcctl retention moves --state failed'}`,
-    );
-  }
-  const seconds = (Date.parse(run.finished_at) - Date.parse(run.started_at)) / 1000;
-  process.stdout.write(
-    `${number(run.moved_count)} moved and verified in ${seconds.toFixed(1)} s.\n`,
-  );
-}
-
-/** Sends NDJSON streams one after the other; answers the sums of accepted, duplicate and rejected records. */
-async function ingest(service, pieces, total) {
-  const progress = createProgress(total);
-  const sum = { accepted: 0, duplicates: 0, rejected_count: 0 };
-  let done = 0;
-  while (done < total) {
-    const sent = await sendStream(service, pieces, progress);
-    if (sent.count === 0) break;
-    done += sent.count;
-    for (const name of Object.keys(sum)) sum[name] += sent.answer[name];
-  }
-  progress.end();
-  return sum;
-}
-
-/**
- * Sends one NDJSON stream. A request may be of any length, and the service reads it no faster than it stores it. Still
- * a stream ends after some hundred thousand records, so that a failure costs no more than those. It is not sent by
- * fetch, which took 140 MB more memory.
- */
-async function sendStream({ url, token }, pieces, progress) {
-  let count = 0;
-  async function* body() {
-    while (count < recordsARequest) {
-      const { done, value } = await pieces.next();
-      if (done) return;
-      count += value.count;
-      progress.add(value.count);
-      yield value.text;
-    }
-  }
-  const request = httpRequest(`${url}/api/v1/enrichment/records`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
-  });
-  const answered = once(request, 'response');
-  // The service may answer before it has read everything. Then its answer says more than the broken connection, whose
-  // error is ignored here.
-  pipeline(body(), request).catch(() => {});
-  const [response] = await answered;
-  const answer = JSON.parse(Buffer.concat(await response.toArray()).toString());
-  return { count, answer: accept(response.statusCode === 200, answer) };
-}
-
-async function answerOf(response) {
-  return accept(response.ok, await response.json());
-}
-
-function accept(isOk, answer) {
-  if (!isOk) throw new Error(`${answer.detail} (${answer.status} ${answer.code})`);
-  return answer;
-}
-
-function createProgress(total) {
-  const start = performance.now();
-  const isTerminal = process.stderr.isTTY;
-  const stepCount = isTerminal ? 500 : 10;
-  let [done, shown] = [0, 0];
-  const show = () => {
-    const share = done / total;
-    const seconds = (performance.now() - start) / 1000;
-    const bar = '█'.repeat(Math.round(share * 24)).padEnd(24, '░');
-    const left = Math.ceil((seconds / share) * (1 - share));
-    const text = `${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${number(done)} of ${number(total)}  ${number(Math.round(done / seconds))}/s  ${left} s left`;
-    process.stderr.write(isTerminal ? `\r${text}\x1b[K` : `${text}\n`);
-  };
-  return {
-    add(count) {
-      done += count;
-      const step = Math.floor((done / total) * stepCount);
-      if (step === shown) return;
-      shown = step;
-      show();
-    },
-    end() {
-      if (isTerminal) process.stderr.write('\r\x1b[K');
-    },
-  };
-}
-
-function number(value) {
-  return value.toLocaleString('en-US');
-}
-
-function whatToTry(url) {
-  const svcctl = 'node_modules/.bin/svcctl';
-  return `
-The demo data is there: open the console by the link above, or ${url} with the token in the file
-admin-token. In the tree: TX, DFW, 2001-03. Or in another terminal, in this folder:
-
-  ${svcctl} records ls --tenant TX --month 2001-03
-  ${svcctl} records show --tenant TX --store DFW --month 2001-03
-  ${svcctl} analytics export --tenant TX --store DFW --month 2001-03 --format csv --out dfw-march.csv
-  ${svcctl} records ls --level tenant --json
-
-Webhooks fail and recover meanwhile; in a minute or two some have drained: ${url}/#/dlq
-
-  ${svcctl} dlq ls --status pending
-  ${svcctl} listen --register --tenant TX
-
-`;
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { flightLines } from './flights.mjs';
+import { flightLines } from '../packages/server/demo/flights.mjs';
 
 test('flights are numbered in the order of the file, from one slice to the next', async () => {
   const ids = [];
@@ -13,7 +13,7 @@ test('flights are numbered in the order of the file, from one slice to the next'
 
 test('the first of three million flights come while the others are unread', () => {
   const script = `
-    const { flightLines } = await import(${JSON.stringify(new URL('flights.mjs', import.meta.url).href)});
+    const { flightLines } = await import(${JSON.stringify(new URL('../packages/server/demo/flights.mjs', import.meta.url).href)});
     const { value } = await flightLines().next();
     const { maxRSS } = process.resourceUsage();
     process.stdout.write(JSON.stringify({ count: value.count, megabytes: maxRSS / 1024 }));

@@ -38,7 +38,11 @@ const serverRules = [
     files: /^backup\//,
     may: [/^backup\//, /^records\/(index|segments)\.ts$/, ...feature],
   },
-  { files: /^cli\//, may: [contracts, values, /^(cli|config|kernel)\//], lazily: [/^app\.ts$/] },
+  {
+    files: /^cli\//,
+    may: [contracts, values, /^(cli|config|kernel)\//],
+    lazily: [/^(app\.ts|\.\.\/demo\/demo\.mjs)$/],
+  },
 ];
 
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;

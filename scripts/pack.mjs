@@ -15,6 +15,7 @@ const copies = [
 ];
 
 const licenses = 'THIRD-PARTY-LICENSES.txt';
+const demoData = join('demo', 'data');
 
 async function prepare() {
   await ensureInstalled();
@@ -23,11 +24,14 @@ async function prepare() {
   for (const { from, to } of copies) {
     cpSync(join(root, from), placeOf(to), { recursive: true, preserveTimestamps: true });
   }
+  // Loaded only now, because it uses what npm installs, and because what it finds must not be a part already.
+  const { writeDemoData } = await import('./demo-data.mjs');
+  await writeDemoData(placeOf(demoData));
   writeFileSync(placeOf(licenses), collectLicenses());
 }
 
 function undo() {
-  for (const name of [...copies.map(({ to }) => to), licenses]) {
+  for (const name of [...copies.map(({ to }) => to), demoData, licenses]) {
     rmSync(placeOf(name), { recursive: true, force: true });
   }
 }

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { flightLines } from '../../scripts/flights.mjs';
+import { flightLines } from '../../packages/server/demo/flights.mjs';
 
 /**
  * Writes the first `limit` flights of the demo data to a file, one record a line, or only those of some tenants. Answers

@@ -47,7 +47,11 @@ export type Installation = {
    */
   spawn(env?: Environment, command?: readonly string[]): ServiceProcess;
   /** Starts another command of the built program on this data dir. */
-  spawnCommand(args: readonly string[], env?: Environment): ServiceProcess;
+  spawnCommand(
+    args: readonly string[],
+    env?: Environment,
+    command?: readonly string[],
+  ): ServiceProcess;
   /** Runs one to its end. */
   run(
     args: readonly string[],
@@ -96,7 +100,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     dataDir,
     // The process has no terminal, so the service would not print the sign-in link by itself.
     spawn: (env, command) => spawnHere(['serve', '--print-sign-in'], env, command),
-    spawnCommand: (args, env) => spawnHere(args, env),
+    spawnCommand: spawnHere,
     async run(args, env, command) {
       const started = spawnHere(args, env, command);
       const exit = await started.waitForExit();

@@ -95,6 +95,7 @@ const calls: Record<
   'backup ls': { argv: ['/b'] },
   restore: { argv: ['/b'] },
   serve: { argv: [] },
+  demo: { argv: [] },
   drain: { argv: [] },
   // What they do is tested on a database: see app/keys.db.test.ts.
   'keys ls': { argv: [] },

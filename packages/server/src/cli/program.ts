@@ -241,6 +241,14 @@ const parts: readonly Part[] = [
     },
   },
   {
+    name: 'demo',
+    summary: 'run the service with real data, to look at',
+    takes: '[options]',
+    async fill(command, context) {
+      (await import('./commands/demo.ts')).fillDemo(command, context);
+    },
+  },
+  {
     name: 'drain',
     summary: 'deliver what is due, and end',
     takes: '[options]',

@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { DuckDBInstance } from '@duckdb/node-api';
-
-const dataDir = fileURLToPath(new URL('../node_modules/vega-datasets/data', import.meta.url));
+import { flights } from './data.mjs';
 
 /** Departures in the data set: US domestic flights, January to June 2001. */
-export const flightCount = 3_000_000;
+export const flightCount = flights.count;
 
 /**
  * This many flights are joined and sorted at a time. All of them at once took 2 GB, and half a minute before the first
@@ -31,7 +29,7 @@ const recordSql = (from, to, ofTenants) => `
       destination: destination.airport
     }
   })::varchar as line
-  from read_parquet('${join(dataDir, 'flights-3m.parquet')}', file_row_number = true) flight
+  from read_parquet('${flights.parquet}', file_row_number = true) flight
   join airports origin on origin.iata = flight.origin
   join airports destination on destination.iata = flight.destination
   where flight.file_row_number >= ${from} and flight.file_row_number < ${to} ${ofTenants}
@@ -41,7 +39,7 @@ const airportsSql = `
   create table airports as
   select iata, state, {iata: iata, name: name, city: city, state: state,
     latitude: latitude, longitude: longitude} as airport
-  from read_csv('${join(dataDir, 'airports.csv')}')`;
+  from read_csv('${flights.airports}')`;
 
 /**
  * Yields real events as records for ingest, in NDJSON pieces of some hundred kilobytes, in order of time. Tenant is the

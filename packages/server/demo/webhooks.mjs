@@ -1,7 +1,7 @@
-import { createRequire } from 'node:module';
-import { startDemoReceiver } from './demo-receiver.mjs';
+import { readIncidents } from './data.mjs';
+import { startDemoReceiver } from './receiver.mjs';
 
-const examples = createRequire(import.meta.url)('@octokit/webhooks-examples');
+const examples = readIncidents();
 
 const burst = 200;
 const clients = 8;
