@@ -86,7 +86,7 @@ function svcctl({ dataDir, url }, args) {
 /** Times how an empty database is filled, and counts what is in it then. */
 function inEmpty(scope, { postgres, dir, name, flights }, fill) {
   return withScope(scope, async (own) => {
-    const url = await postgres.createDatabase(own, name);
+    const url = await postgres.createDatabase(own, name, { isEmpty: true });
     const dataDir = join(dir, name);
     mkdirSync(dataDir);
     const elapsedMillis = await timed(() => fill({ dataDir, url }));

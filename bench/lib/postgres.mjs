@@ -31,8 +31,9 @@ export async function startPostgres(scope, dir, options = {}) {
   const admin = new URL(server.url);
   admin.pathname = '/postgres';
   return {
-    async createDatabase(own, name) {
-      const template = 'template svcctl strategy file_copy';
+    /** With `isEmpty` it has no tables. */
+    async createDatabase(own, name, { isEmpty = false } = {}) {
+      const template = isEmpty ? '' : 'template svcctl strategy file_copy';
       await withClient(admin.href, (client) => client.query(`create database ${name} ${template}`));
       own.defer(() =>
         withClient(admin.href, (client) => client.query(`drop database ${name} with (force)`)),
