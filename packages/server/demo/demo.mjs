@@ -14,7 +14,8 @@ const program = fileURLToPath(new URL('../bin/svcctl.cjs', import.meta.url));
  * Runs the service with its data in `dataDir`, loads real events through the ingest API, and reports incidents to webhook
  * receivers on this machine that succeed, fail and recover. `limit` loads fewer events; `cold` then moves what happened
  * before that day to the cold tier; `flags` are those of the service. `svcctl` is how it is called, `connect` makes the
- * lines that come before, and `farewell` is what else there is to say. Ends when the service does, which a signal asks for, and returns its exit code.
+ * lines that come before, and `farewell` is what else there is to say. Ends when the service does, which `stop` asks for,
+ * and returns its exit code.
  */
 export async function runDemo({ dataDir, env, stop, flags = [], ...how }) {
   const child = spawn(process.execPath, [program, 'serve', ...flags], {
@@ -41,7 +42,7 @@ export async function runDemo({ dataDir, env, stop, flags = [], ...how }) {
   stop.addEventListener('abort', end, { once: true });
   let failure;
   const loading = load(child, { dataDir, signal: ending.signal, ...how }).catch((error) => {
-    if (ending.signal.aborted || child.exitCode !== null) return;
+    if (ending.signal.aborted || child.exitCode !== null || child.signalCode !== null) return;
     failure = error;
     end();
   });
@@ -85,7 +86,9 @@ async function load(child, { dataDir, signal, limit, cold, ...words }) {
  */
 async function untilReady(child, dataDir) {
   for (;;) {
-    if (child.exitCode !== null) throw new Error('the service did not start');
+    // Only one of them is set, by how it ended.
+    const isEnded = child.exitCode !== null || child.signalCode !== null;
+    if (isEnded) throw new Error('the service did not start');
     const service = await readJson(join(dataDir, 'service.json'));
     if (service?.pid === child.pid) {
       const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim();

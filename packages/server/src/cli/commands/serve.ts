@@ -1,10 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Command } from 'commander';
-import { loadSettings, type Settings } from '../../config/settings.ts';
+import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import { withExamples } from '../help.ts';
 import { startText } from '../start-text.ts';
-import { tellSystemd } from '../tell-systemd.ts';
 
 export function fillServe(command: Command, context: Context): void {
   command
@@ -67,4 +68,14 @@ function untilAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/**
+ * Tells systemd that the service is ready, and where, if a unit with `Type=notify` has started it. systemd's own program
+ * says it, because Node cannot send to the sockets that systemd listens on. Throws where there is no such program, as in
+ * a container that was given the socket of its host.
+ */
+async function tellSystemd(env: Environment, status: string): Promise<void> {
+  if (!env.NOTIFY_SOCKET) return;
+  await promisify(execFile)('systemd-notify', ['--ready', `--status=${status}`], { env });
 }
